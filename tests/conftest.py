@@ -39,7 +39,7 @@ COVERAGE = pytest.StashKey()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session):
-    """With `--cov`, the gated packages are imported under its eyes, before all else."""
+    """With `--cov`, import the gated packages while tracing, before anything else."""
     if not session.config.pluginmanager.hasplugin("_cov"):
         return
     from coverage import Coverage
@@ -53,13 +53,13 @@ def pytest_collection(session):
             for module in pkgutil.walk_packages(package.__path__, f"{name}."):
                 importlib.import_module(module.name)
         session.config.stash[COVERAGE] = tracer
-    # A worker has a second one, which would go on where the first leaves off.
+    # A worker has a second tracer, which would continue after the first.
     while (running := Coverage.current()) is not None:
         running.stop()
 
 
 def is_worker_or_alone(config):
-    """Whether tests are run by this process."""
+    """Return whether this process runs tests."""
     return hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
 
 
@@ -79,25 +79,21 @@ def pytest_runtest_protocol(item):
 
 
 def pytest_collection_finish():
-    """What is imported by now stays, and is not looked through again by each garbage collection.
-
-    They are 800,000 objects; Hugging Face's Trainer collects after each training.
-    """
+    """Exclude the 800,000 objects imported so far from garbage collections, which are frequent."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_sessionfinish():
-    """Or DuckDB would complain, as the process ends, that its objects are left."""
+    """Unfreeze them, or DuckDB reports leaked objects at exit."""
     gc.unfreeze()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """A file goes to one worker, with what it sets up; so do all tests that need a Ray cluster.
+    """Give each file to one worker, and all tests of Ray to the same one.
 
-    The short files come last, as they are collected. xdist's own groups are ignored by this pytest
-    (pytest-xdist issue 1386).
+    Short files come last. This pytest ignores xdist's own groups (pytest-xdist issue 1386).
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -112,10 +108,9 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.fixture
 def snapshot():
-    """Compare a text that people read with the one that was looked at last.
+    """Compare a text with its snapshot, the only place where tests compare text.
 
-    There is one per verb or page, in `tests/snapshots`: the only place where words are compared.
-    With `SEEDPROOF_UPDATE_SNAPSHOTS=1` the files are written; read the difference before you commit.
+    `SEEDPROOF_UPDATE_SNAPSHOTS=1` writes the files; review the difference before a commit.
     """
 
     def compare(name, text):
@@ -130,7 +125,7 @@ def snapshot():
 
 @pytest.fixture(scope="session")
 def small_bert():
-    """Makes a model of Hugging Face with two layers of two heads, whose weights are drawn here."""
+    """Return a function that makes a Hugging Face model with two layers of two heads."""
 
     def make(**settings):
         from transformers import BertConfig, BertForSequenceClassification
@@ -161,7 +156,7 @@ settings.load_profile("seedproof")
 
 @pytest.fixture(scope="session")
 def make_explained_store(tmp_path_factory):
-    """Makes a store whose runs predicted and explained the same texts."""
+    """Return a function that writes a store of predictions and explanations of the same texts."""
     import numpy as np
     import pyarrow as pa
 
@@ -172,7 +167,7 @@ def make_explained_store(tmp_path_factory):
     from seedproof.records.writer import PredictionsWriter
 
     def make(arms, *, tokens, labels=None, classes=("negative", "positive"), runs=None):
-        """`arms`: predictions of each arm, and scores by method: of each text (runs, draws, tokens)."""
+        """Write `arms`: predictions, and scores by method, per text (runs, draws, tokens)."""
         place = Location.of(tmp_path_factory.mktemp("explained") / "store")
         StudyManifest("texts", 1000).write(place)
         n_examples = len(tokens)

@@ -1,13 +1,13 @@
-"""Find out what your model owes to its random seed, and take it away.
+"""Measure how much of a model's output is luck of the seed, and reduce it.
 
-Names are loaded when they are first used: importing seedproof loads none of its dependencies.
+Names are loaded on first use: importing seedproof loads none of its dependencies.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    # Imported under their own names, so that type checkers see them as ours.
+    # "as" marks them as public for type checkers.
     from seedproof import stabilize as stabilize
     from seedproof.api.blame import blame as blame
     from seedproof.api.compare import compare as compare
@@ -72,12 +72,12 @@ _NAMES = {
 }
 _HOMES = {name: f"seedproof.{module}" for module, names in _NAMES.items() for name in names}
 __all__ = sorted((*_HOMES, "__version__"))  # noqa: PLE0605 - type checkers read the imports
-# Reached as they are, such as `sp.stabilize.build`.
+# Available as attributes, such as `sp.stabilize.build`.
 _PACKAGES = frozenset({"stabilize"})
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name from where it lives."""
+    """Load a public name from its module."""
     if name == "__version__":
         from importlib.metadata import version
 
@@ -90,5 +90,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Return the public names."""
     return list(__all__)

@@ -1,4 +1,4 @@
-"""Optional dependencies: check that one is there, and say how to get it if not."""
+"""Check that optional dependencies are installed, and say how to install them."""
 
 from importlib.util import find_spec
 
@@ -8,7 +8,7 @@ from seedproof.errors import MissingExtraError
 def require(module: str, *, extra: str, feature: str) -> None:
     """Check that an optional dependency is installed.
 
-    It imports nothing: a plain import follows in the same function, where tools can see it.
+    It imports nothing; a plain import, visible to tools, follows in the calling function.
     """
     if find_spec(module) is None:
         raise MissingExtraError(

@@ -1,33 +1,33 @@
-"""Everything seedproof raises, each with a code that never changes its meaning.
+"""All errors that seedproof raises, each with a code whose meaning never changes.
 
 SeedproofError                      SP000
-├── InputError (ValueError)         SP100  what you gave cannot be measured
+├── InputError (ValueError)         SP100  the input cannot be measured
 │   ├── NotFoundError               SP101  no such file, folder or store
-│   ├── UnreadableError             SP102  the file is damaged or of another format
-│   ├── ColumnError                 SP103  a column is missing, doubled or unknown
+│   ├── UnreadableError             SP102  the file is damaged or has another format
+│   ├── ColumnError                 SP103  a column is missing, duplicated or unknown
 │   ├── EmptyInputError             SP104  no rows
 │   ├── TooFewRunsError             SP105  a flip needs two runs
-│   ├── DuplicateExampleError       SP106  a run holds the same example twice
-│   ├── MissingExampleError         SP107  runs hold different examples
-│   ├── LabelConflictError          SP108  runs disagree about the right answer
-│   ├── UnknownLabelError           SP109  a label is none of the classes
+│   ├── DuplicateExampleError       SP106  a run contains the same example twice
+│   ├── MissingExampleError         SP107  runs contain different examples
+│   ├── LabelConflictError          SP108  runs have different labels for an example
+│   ├── UnknownLabelError           SP109  a label is not one of the classes
 │   ├── ProbabilityError            SP110  not a probability distribution
-│   ├── ShapeError                  SP111  array axes do not fit
-│   ├── DtypeError (TypeError)      SP112  values of the wrong type
+│   ├── ShapeError                  SP111  the shapes of arrays do not match
+│   ├── DtypeError (TypeError)      SP112  values have the wrong type
 │   ├── ClassesError                SP113  too few or too many classes
 │   ├── MissingValueError           SP114  a run, id, prediction or probability is empty
 │   └── OptionError                 SP115  an argument or option has a value that is not allowed
 ├── StoreError                      SP200  a store on disk cannot be used
-│   ├── DamagedStoreError           SP201  bytes differ from what was committed
+│   ├── DamagedStoreError           SP201  the data differ from what was committed
 │   ├── SchemaVersionError          SP202  written by a newer seedproof
-│   └── RunExistsError              SP203  this run is committed already
-├── UnknownNameError (LookupError)  SP301  no metric, figure or engine of that name
+│   └── RunExistsError              SP203  the run is already committed
+├── UnknownNameError (LookupError)  SP301  no metric, chart or engine of that name
 ├── MissingExtraError (ImportError) SP401  an optional dependency is not installed
-├── RunError (RuntimeError)         SP500  runs cannot be made or go on
-│   ├── StudyChangedError           SP501  the store holds another study
+├── RunError (RuntimeError)         SP500  a run cannot start or continue
+│   ├── StudyChangedError           SP501  the store contains another study
 │   ├── CodeChangedError            SP502  finished runs were made by other code
-│   ├── TaskError                   SP503  work in another process gave no result
-│   └── TargetError                 SP504  what should be trained cannot be found or called
+│   ├── TaskError                   SP503  a task in another process failed
+│   └── TargetError                 SP504  the training target cannot be found or called
 └── EnvironmentChangedError (ValueError)
                                     SP601  records were made in different environments
 """
@@ -38,17 +38,17 @@ from seedproof.messages import printable, render
 
 
 def first_line(error: BaseException) -> str:
-    """What an error of another library says, for a sentence of ours."""
+    """Return the first line of another library's error, for use in a message."""
     return str(error).strip().split("\n", maxsplit=1)[0].rstrip(".")
 
 
 class SeedproofError(Exception):
-    """Whatever seedproof raises on purpose; its message is one line and says what to do.
+    """Base of all errors of seedproof; the message is one line and says what to do.
 
     Args:
         template: The message, with the names of fields: "{path} has no column {column!r}."
-        **fields: A value for each name, and what else a caller may want to know, such as `runs`,
-            `path`, `option` or `known`. Read them from `error.fields`; never look at the words.
+        **fields: A value for each name, and further facts such as `runs`, `path`, `option` or
+            `known`. Programs read them from `error.fields` and never parse the text.
 
     >>> from seedproof.errors import OptionError
     >>> error = OptionError(
@@ -72,7 +72,7 @@ class SeedproofError(Exception):
         return type(self)(self.template, **(self.fields | fields))
 
     def __str__(self) -> str:
-        # Names of files and classes may hold line ends and control codes.
+        # Names of files and classes may contain line ends and control codes.
         return printable(render(self.template, self.fields))
 
     def __repr__(self) -> str:
@@ -80,7 +80,7 @@ class SeedproofError(Exception):
 
 
 class InputError(SeedproofError, ValueError):
-    """What was given cannot be measured."""
+    """The input cannot be measured."""
 
     code = "SP100"
 
@@ -92,13 +92,13 @@ class NotFoundError(InputError, FileNotFoundError):
 
 
 class UnreadableError(InputError):
-    """A file is damaged, or not of the format that its name says."""
+    """A file is damaged, or does not have the format of its extension."""
 
     code = "SP102"
 
 
 class ColumnError(InputError, LookupError):
-    """A column is missing, doubled or unknown."""
+    """A column is missing, duplicated or unknown."""
 
     code = "SP103"
 
@@ -116,25 +116,25 @@ class TooFewRunsError(InputError):
 
 
 class DuplicateExampleError(InputError):
-    """A run holds the same example twice."""
+    """A run contains the same example twice."""
 
     code = "SP106"
 
 
 class MissingExampleError(InputError):
-    """Runs hold different examples."""
+    """Runs contain different examples."""
 
     code = "SP107"
 
 
 class LabelConflictError(InputError):
-    """Runs disagree about the right answer of an example."""
+    """Runs have different labels for an example."""
 
     code = "SP108"
 
 
 class UnknownLabelError(InputError):
-    """A label is none of the classes."""
+    """A label is not one of the classes."""
 
     code = "SP109"
 
@@ -146,13 +146,13 @@ class ProbabilityError(InputError):
 
 
 class ShapeError(InputError):
-    """The axes of an array do not fit."""
+    """The shapes of arrays do not match."""
 
     code = "SP111"
 
 
 class DtypeError(InputError, TypeError):
-    """Values are of the wrong type."""
+    """Values have the wrong type."""
 
     code = "SP112"
 
@@ -182,7 +182,7 @@ class StoreError(SeedproofError):
 
 
 class DamagedStoreError(StoreError, ValueError):
-    """Bytes on disk differ from those that were committed."""
+    """The data on disk differ from what was committed."""
 
     code = "SP201"
 
@@ -194,13 +194,13 @@ class SchemaVersionError(StoreError, ValueError):
 
 
 class RunExistsError(StoreError, FileExistsError):
-    """The run is committed already; records are never overwritten."""
+    """The run is already committed; records are never overwritten."""
 
     code = "SP203"
 
 
 class UnknownNameError(SeedproofError, LookupError):
-    """There is no metric, figure or engine of that name."""
+    """There is no metric, chart or engine of that name."""
 
     code = "SP301"
 
@@ -212,13 +212,13 @@ class MissingExtraError(SeedproofError, ImportError):
 
 
 class RunError(SeedproofError, RuntimeError):
-    """Runs cannot be made, or cannot go on."""
+    """A run cannot start or continue."""
 
     code = "SP500"
 
 
 class StudyChangedError(RunError):
-    """The store holds a study with other settings."""
+    """The store contains a study with other settings."""
 
     code = "SP501"
 
@@ -230,18 +230,18 @@ class CodeChangedError(RunError):
 
 
 class TaskError(RunError):
-    """Work in another process gave no result."""
+    """A task in another process failed."""
 
     code = "SP503"
 
 
 class TargetError(RunError):
-    """What should be trained cannot be found, or cannot be called."""
+    """The training target cannot be found or called."""
 
     code = "SP504"
 
 
 class EnvironmentChangedError(SeedproofError, ValueError):
-    """Records that are judged together were made in different environments."""
+    """Records that are compared were made in different environments."""
 
     code = "SP601"

@@ -1,6 +1,6 @@
-"""Messages for people: a template and its fields, which become text when they are read.
+"""Messages for users: a template and its fields, rendered when the text is read.
 
-Code that needs to know what a message says looks at its code and fields, never at its words.
+Code reads the code and the fields of a message, never its text.
 """
 
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ from typing import Any
 
 
 def printable(text: str) -> str:
-    """Return the text on one line, without characters that could steer a terminal."""
+    """Return the text on one line, without control characters for the terminal."""
     line = " ".join(text.split())
-    return "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in line)
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in line)
 
 
 def render(template: str, fields: Mapping[str, object]) -> str:
@@ -25,7 +25,7 @@ def render(template: str, fields: Mapping[str, object]) -> str:
 
 
 class _Renderer(Formatter):
-    """`str.format` for which a list of names is "a, b, c"."""
+    """`str.format` that renders a list of names as "a, b, c"."""
 
     def convert_field(self, value: Any, conversion: Any) -> Any:  # noqa: ANN401 - as the base has it
         if conversion == "r" and _are_names(value):
@@ -46,13 +46,13 @@ def _are_names(value: object) -> bool:
 
 
 class Message:
-    """A sentence for people that code can ask for its parts.
+    """A message with a stable code and typed fields.
 
-    Two messages are equal if they say the same.
+    Two messages are equal if code and text are equal.
 
     Args:
-        code: Stable name of what it says, such as "explanations-left-out".
-        template: Its words, with the names of fields: "{n_runs:,} runs of {arm!r}".
+        code: Stable name of the message, such as "explanations-left-out".
+        template: The text, with the names of fields: "{n_runs:,} runs of {arm!r}".
         **fields: A value for each name; further ones are allowed.
 
     >>> message = Message(
@@ -90,7 +90,7 @@ class Message:
 
 
 class Sentences:
-    """Templates by the codes of their messages: called with a code and fields, it gives one."""
+    """Templates by code; a call with a code and fields returns the message."""
 
     def __init__(self, templates: Mapping[str, str]) -> None:
         self._templates = templates
@@ -101,5 +101,5 @@ class Sentences:
 
 
 def recorded(text: str) -> Message:
-    """Return a message of which only the text is left, such as one that was read from a file."""
+    """Return a message of which only the text is known, such as one read from a file."""
     return Message("recorded", "{text}", text=text)

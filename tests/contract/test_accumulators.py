@@ -1,4 +1,5 @@
-"""What every family of metrics promises, whoever wrote it."""
+"""The contract of all families of metrics."""
+# ruff: noqa: D102, D103 - names state the facts
 
 import pickle
 
@@ -15,7 +16,7 @@ LEVELS = {"accuracy", "ece", "mce", "nll", "brier"}
 
 
 def study(needs=frozenset({"labels", "probs"}), *, seed=0, n_runs=4, n_examples=20, n_classes=3):
-    """A batch that holds what is needed and nothing else."""
+    """Return a batch with the needed data only."""
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.ones(n_classes), size=(n_runs, n_examples))
     labels = rng.integers(0, n_classes, n_examples) if "labels" in needs else None
@@ -28,21 +29,19 @@ def study(needs=frozenset({"labels", "probs"}), *, seed=0, n_runs=4, n_examples=
     return Batch(probs.argmax(axis=2), n_classes=n_classes, labels=labels)
 
 
-def fed(family, *batches, n_runs=4, n_classes=3):
-    """An accumulator after some batches."""
+def accumulated(family, *batches, n_runs=4, n_classes=3):
     accumulator = family(n_runs, n_classes)
     for batch in batches:
         accumulator.update(batch)
     return accumulator
 
 
-def said(family, batch):
-    """What a family says of each example."""
+def values_of(family, batch):
+    """Return the values of a family for each example."""
     return family(batch.n_runs, batch.n_classes).update(batch)
 
 
 def estimates_of(accumulator):
-    """Value and interval of each figure; they compare exactly."""
     return {name: estimate(value) for name, value in accumulator.result().items()}
 
 
@@ -50,62 +49,54 @@ def estimates_of(accumulator):
 class TestAccumulator:
     """The contract, for each family."""
 
-    def test_it_names_its_figures(self, family):
-        """At least one, none twice, all lowercase names."""
+    def test_figures_have_unique_lowercase_names(self, family):
         assert family.figures
         assert len(set(family.figures)) == len(family.figures)
         assert all(name.isidentifier() and name.islower() for name in family.figures)
 
     def test_every_figure_has_a_card(self, family):
-        """The docs and the report show it."""
         for name in family.figures:
             assert card(name).name == name
 
-    def test_it_declares_what_it_needs_and_how_much_it_keeps(self, family):
-        """The measuring pass chooses families by their needs."""
+    def test_needs_and_memory_are_declared(self, family):
         assert family.needs <= {"labels", "confidence", "probs", "truncated"}
         assert family.memory
         assert "examples" not in family.memory
 
-    def test_the_result_has_exactly_the_figures_in_their_order(self, family):
-        """Reports are laid out by the declaration."""
-        assert tuple(fed(family, study()).result()) == family.figures
+    def test_result_has_exactly_the_declared_figures_in_order(self, family):
+        assert tuple(accumulated(family, study()).result()) == family.figures
 
     def test_every_figure_has_an_estimate(self, family):
-        """A finite value, inside its interval where it has one."""
-        for found in estimates_of(fed(family, study())).values():
-            assert isinstance(found, Estimate)
-            assert np.isfinite(found.value)
-            assert (found.low is None) == (found.high is None) == (found.over is None)
-            if found.low is not None:
-                assert found.low <= found.value <= found.high
+        """A finite value, inside its interval if it has one."""
+        for figure in estimates_of(accumulated(family, study())).values():
+            assert isinstance(figure, Estimate)
+            assert np.isfinite(figure.value)
+            assert (figure.low is None) == (figure.high is None) == (figure.over is None)
+            if figure.low is not None:
+                assert figure.low <= figure.value <= figure.high
 
-    def test_what_it_needs_is_enough(self, family):
-        """Nothing beyond the declaration is touched."""
+    def test_declared_needs_suffice(self, family):
         batch = study(family.needs)
 
-        assert tuple(fed(family, batch).result()) == family.figures
-        said(family, batch)
+        assert tuple(accumulated(family, batch).result()) == family.figures
+        values_of(family, batch)
 
     @pytest.mark.parametrize("n_classes", [2, 7])
     @pytest.mark.parametrize("n_runs", [2, 3, 12])
-    def test_any_number_of_runs_and_classes_works(self, family, n_runs, n_classes):
-        """From two runs and two classes on."""
+    def test_two_or_more_runs_and_classes_work(self, family, n_runs, n_classes):
         batch = study(n_runs=n_runs, n_classes=n_classes)
 
-        accumulator = fed(family, batch, n_runs=n_runs, n_classes=n_classes)
+        accumulator = accumulated(family, batch, n_runs=n_runs, n_classes=n_classes)
 
-        assert all(np.isfinite(found.value) for found in estimates_of(accumulator).values())
+        assert all(np.isfinite(figure.value) for figure in estimates_of(accumulator).values())
 
     def test_one_example_is_enough(self, family):
-        """No division by n - 1 escapes."""
-        found = estimates_of(fed(family, study(n_examples=1)))
+        estimates = estimates_of(accumulated(family, study(n_examples=1)))
 
-        assert all(np.isfinite(value.value) for value in found.values())
+        assert all(np.isfinite(value.value) for value in estimates.values())
 
-    def test_columns_have_one_value_an_example(self, family):
-        """They become columns of the table of examples."""
-        for values in said(family, study(n_examples=13)).values():
+    def test_columns_have_one_value_per_example(self, family):
+        for values in values_of(family, study(n_examples=13)).values():
             assert values.shape == (13,)
 
     @pytest.mark.parametrize(
@@ -113,7 +104,6 @@ class TestAccumulator:
         [frozenset({"probs", "confidence"}), frozenset({"probs", "confidence", "labels"})],
     )
     def test_columns_do_not_depend_on_the_batch(self, family, needs):
-        """Each example is described by its own predictions."""
         if not family.needs <= needs:
             pytest.skip("this family needs something else")
         batch = study(needs)
@@ -123,52 +113,48 @@ class TestAccumulator:
             for rows in (slice(0, 7), slice(7, 20))
         ]
 
-        whole = said(family, batch)
+        whole = values_of(family, batch)
 
         for name, values in whole.items():
-            parts = np.concatenate([said(family, half)[name] for half in halves])
+            parts = np.concatenate([values_of(family, half)[name] for half in halves])
             np.testing.assert_array_equal(parts, values)
 
-    def test_detail_holds_arrays(self, family):
-        """They are written as lists, so they must be small and numeric."""
-        for values in fed(family, study()).detail().values():
+    def test_detail_has_small_numeric_arrays(self, family):
+        for values in accumulated(family, study()).detail().values():
             assert isinstance(values, np.ndarray)
             assert values.dtype.kind in "if"
             assert values.size < 10_000
 
-    def test_its_size_does_not_grow_with_the_examples(self, family):
-        """1000 batches leave what 10 leave: the foundation must carry 10^9 examples."""
+    def test_size_does_not_grow_with_the_number_of_examples(self, family):
         batch = study()
-        few = fed(family, *[batch] * 10)
-        many = fed(family, *[batch] * 1000)
+        few = accumulated(family, *[batch] * 10)
+        many = accumulated(family, *[batch] * 1000)
 
         sizes = len(pickle.dumps(few)), len(pickle.dumps(many))
 
         # Longer integers take a few bytes more.
         assert sizes[1] == pytest.approx(sizes[0], rel=0.03)
 
-    def test_a_pickled_copy_is_the_same(self, family):
-        """Parts travel between processes."""
-        accumulator = fed(family, study(seed=1), study(seed=2))
+    def test_pickled_copy_is_the_same(self, family):
+        accumulator = accumulated(family, study(seed=1), study(seed=2))
 
         copy = pickle.loads(pickle.dumps(accumulator))  # noqa: S301 - our own bytes
 
         assert estimates_of(copy) == estimates_of(accumulator)
 
-    def test_an_empty_part_changes_nothing(self, family):
-        """Merged from either side, to the last bit."""
-        expected = estimates_of(fed(family, study()))
+    def test_merging_an_empty_part_changes_nothing(self, family):
+        """From either side, to the last bit."""
+        expected = estimates_of(accumulated(family, study()))
 
-        after, before = fed(family, study()), family(4, 3)
+        after, before = accumulated(family, study()), family(4, 3)
         after.merge(family(4, 3))
-        before.merge(fed(family, study()))
+        before.merge(accumulated(family, study()))
 
         assert estimates_of(after) == expected
         assert estimates_of(before) == expected
 
     def test_merging_does_not_change_the_other_part(self, family):
-        """The part may be merged again, and goes on counting on its own."""
-        part = fed(family, study(seed=1))
+        part = accumulated(family, study(seed=1))
         expected = estimates_of(part)
         whole = family(4, 3)
 
@@ -180,48 +166,49 @@ class TestAccumulator:
     @pytest.mark.parametrize("n_runs", [2, 3, 7, 10])
     def test_identical_runs_have_no_spread(self, family, n_runs):
         """Exactly 0, although the mean of 0.1 three times is not 0.1."""
-        one = study(n_runs=1, n_examples=50)
-        batch = Batch.from_probs(np.repeat(one.probs, n_runs, axis=0), one.labels)
+        single = study(n_runs=1, n_examples=50)
+        batch = Batch.from_probs(np.repeat(single.probs, n_runs, axis=0), single.labels)
 
-        found = estimates_of(fed(family, batch, n_runs=n_runs))
+        estimates = estimates_of(accumulated(family, batch, n_runs=n_runs))
 
-        spreads = {value.value for name, value in found.items() if name not in LEVELS}
+        spreads = {value.value for name, value in estimates.items() if name not in LEVELS}
         assert spreads <= {0.0}
 
     def test_unlabeled_examples_do_not_count(self, family):
-        """Where labels are needed, an example without one is neither right nor wrong."""
         if "labels" not in family.needs:
             pytest.skip("this family needs no labels")
         batch = study()
         labels = np.where(np.arange(20) % 3 == 0, UNLABELED, batch.labels)
         known, unknown = labels != UNLABELED, np.full(20, UNLABELED)
 
-        found = fed(family, Batch.from_probs(batch.probs, labels))
-        before = estimates_of(found)
-        found.update(Batch.from_probs(batch.probs, unknown))
+        accumulator = accumulated(family, Batch.from_probs(batch.probs, labels))
+        before = estimates_of(accumulator)
+        accumulator.update(Batch.from_probs(batch.probs, unknown))
 
-        assert estimates_of(found) == before
-        some = estimates_of(fed(family, Batch.from_probs(batch.probs[:, known], labels[known])))
+        assert estimates_of(accumulator) == before
+        some = estimates_of(
+            accumulated(family, Batch.from_probs(batch.probs[:, known], labels[known]))
+        )
         # The same numbers in arrays of another layout: sums may round differently.
         for name, value in some.items():
             assert before[name].value == pytest.approx(value.value, rel=1e-12)
 
-    def test_asking_does_not_change_the_answer(self, family):
-        """Results may be read while the work goes on."""
-        accumulator = fed(family, study(seed=1))
+    def test_reading_results_does_not_change_them(self, family):
+        accumulator = accumulated(family, study(seed=1))
 
         accumulator.result()
         accumulator.detail()
         accumulator.update(study(seed=2))
 
-        assert estimates_of(accumulator) == estimates_of(fed(family, study(seed=1), study(seed=2)))
+        assert estimates_of(accumulator) == estimates_of(
+            accumulated(family, study(seed=1), study(seed=2))
+        )
 
     def test_updating_does_not_change_the_batch(self, family):
-        """The same batch is handed to every family."""
         batch, fresh = study(), study()
 
-        fed(family, batch)
-        said(family, batch)
+        accumulated(family, batch)
+        values_of(family, batch)
 
         np.testing.assert_array_equal(batch.predictions, fresh.predictions)
         np.testing.assert_array_equal(batch.probs, fresh.probs)
@@ -230,24 +217,24 @@ class TestAccumulator:
 
 @pytest.mark.parametrize("family", [family for family in FAMILIES if "probs" in family.needs])
 def test_families_that_need_probabilities_refuse_predictions_alone(family):
-    """They say what is missing instead of inventing it."""
     with pytest.raises(ValueError):
-        fed(family, study(frozenset({"labels"})))
+        accumulated(family, study(frozenset({"labels"})))
 
 
 def test_no_figure_belongs_to_two_families():
-    """A name means one thing."""
     assert len(set(METRIC_NAMES)) == len(METRIC_NAMES)
 
 
 @pytest.mark.parametrize("part", ["detail", "columns"])
 def test_no_two_families_share_the_name_of_an_array(part):
-    """All of them end up in one mapping, where one would hide the other."""
+    """All arrays end up in one mapping."""
     batch = study()
     names = [
         name
         for family in FAMILIES
-        for name in (fed(family, batch).detail() if part == "detail" else said(family, batch))
+        for name in (
+            accumulated(family, batch).detail() if part == "detail" else values_of(family, batch)
+        )
     ]
 
     assert len(set(names)) == len(names)

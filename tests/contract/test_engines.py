@@ -1,4 +1,5 @@
-"""What every engine promises, for those that come with the house."""
+"""The engine contract, for the engines of this package."""
+# ruff: noqa: D102 - names state the facts
 
 import gc
 import os
@@ -52,13 +53,12 @@ for _ in engine.map(work, [seconds, 0]):
 
 
 class TestSerial(EngineContract):
-    """In this process, one after the other."""
+    """One item after the other in this process."""
 
     most_under_way = 0
 
     @pytest.fixture
     def engine(self):
-        """It has no settings."""
         return SerialEngine()
 
 
@@ -67,28 +67,25 @@ class TestProcesses(FreshProcessContract):
 
     @pytest.fixture
     def build(self, monkeypatch):
-        """Two at a time; what hangs in a thread hangs for all of the ten seconds elsewhere."""
+        """Two at a time; a thread that hangs would otherwise block for ten seconds."""
         monkeypatch.setattr("seedproof.engines.processes.GRACE_SECONDS", 1.0)
         return lambda **settings: ProcessEngine(workers=2, **settings)
 
 
 class TestWorkers(EngineContract):
-    """Processes on this machine that take one item after another."""
+    """Processes on this machine that process many items."""
 
     @pytest.fixture
     def engine(self):
-        """Two at a time."""
         return ProcessEngine(workers=2, fresh=False)
 
-    def test_a_worker_takes_item_after_item(self, engine):
-        """So what it loaded once serves all of them."""
+    def test_worker_processes_many_items(self, engine):
         pids = [outcome.value() for outcome in engine.map(lambda _: os.getpid(), range(20))]
 
         assert 1 <= len(set(pids)) <= 2
         assert os.getpid() not in pids
 
-    def test_a_task_travels_once_to_a_worker(self, engine, tmp_path):
-        """However many items follow it."""
+    def test_task_is_sent_once_per_worker(self, engine, tmp_path):
         log = tmp_path / "unpacked"
 
         class Task:
@@ -107,8 +104,7 @@ class TestWorkers(EngineContract):
         assert len(outcomes) == 20
         assert 1 <= log.stat().st_size <= 2
 
-    def test_a_worker_that_dies_is_replaced(self, engine, tmp_path):
-        """The item that it was at is tried again, and only that one."""
+    def test_worker_that_crashes_is_replaced_and_its_item_retried(self, engine, tmp_path):
         log = tmp_path / "attempts"
 
         def mortal(item):
@@ -125,8 +121,7 @@ class TestWorkers(EngineContract):
         assert [outcome.attempts for outcome in outcomes] == [1, 1, 1, 2, 1, 1, 1, 1]
         assert log.stat().st_size == 9
 
-    def test_what_takes_too_long_is_ended(self):
-        """The other items go on, in another process."""
+    def test_timeout_stops_a_task_and_other_items_continue(self):
         engine = ProcessEngine(workers=1, fresh=False, timeout=1.5)
 
         slow, fine = engine.map(lambda seconds: time.sleep(seconds) or seconds, [600, 0])
@@ -135,8 +130,7 @@ class TestWorkers(EngineContract):
         assert fine.value() == 0
 
     @pytest.mark.parametrize("seconds", [600, 0], ids=["busy", "idle"])
-    def test_nobody_outlives_a_killed_coordinator(self, tmp_path, seconds):
-        """Neither a worker that is at an item, nor one that waits for the next."""
+    def test_no_process_outlives_a_killed_coordinator(self, tmp_path, seconds):
         mark = f"seedproof-test-{uuid4().hex}"
         script = tmp_path / "waiter.py"
         script.write_text(WAITER, encoding="utf-8")
@@ -155,7 +149,7 @@ class TestWorkers(EngineContract):
 
 @pytest.fixture(scope="module")
 def address():
-    """A cluster of one node, which this process and its children connect to."""
+    """Start a cluster of one node, and connect to it."""
     import ray
     from ray.cluster_utils import Cluster
 
@@ -173,11 +167,10 @@ class TestRay(FreshProcessContract):
 
     @pytest.fixture
     def build(self, address):
-        """As many at a time as there are CPUs."""
         return lambda **settings: RayEngine(address, **settings)
 
-    def test_the_loss_of_a_worker_of_ray_is_a_death(self, build, tmp_path):
-        """As the loss of a node is: the item is tried again elsewhere."""
+    def test_loss_of_a_ray_worker_is_retried(self, build, tmp_path):
+        """Like the loss of a node."""
         log = tmp_path / "attempts"
 
         def lose_worker(item):
@@ -192,8 +185,8 @@ class TestRay(FreshProcessContract):
 
         assert (outcome.value(), outcome.attempts) == (7, 2)
 
-    def test_a_cpu_can_be_shared(self, build, tmp_path):
-        """Four items of half a CPU each are done at once on two CPUs."""
+    def test_tasks_can_share_a_cpu(self, build, tmp_path):
+        """Four items of half a CPU each run at once on two CPUs."""
 
         def meet(item):
             (tmp_path / str(item)).touch()
@@ -204,8 +197,8 @@ class TestRay(FreshProcessContract):
 
         assert [outcome.failure for outcome in outcomes] == [None] * 4
 
-    def test_a_request_to_stop_that_ray_loses_is_repeated(self, build, tmp_path, monkeypatch):
-        """It loses one in a hundred: those that come just as a task begins."""
+    def test_cancellation_that_ray_loses_is_repeated(self, build, tmp_path, monkeypatch):
+        """Ray loses one in a hundred, when a task is about to start."""
         import ray
 
         log, lost = tmp_path / "pid", []
@@ -230,8 +223,7 @@ class TestRay(FreshProcessContract):
         assert len(lost) == 1
         assert becomes_true(lambda: not is_alive(int(log.read_text())))
 
-    def test_nobody_outlives_a_killed_coordinator(self, address, tmp_path):
-        """Ray ends its worker, and the lifeline ends the rest."""
+    def test_no_process_outlives_a_killed_coordinator(self, address, tmp_path):
         mark = f"seedproof-test-{uuid4().hex}"
         script = tmp_path / "sleeper.py"
         script.write_text(SLEEPER, encoding="utf-8")
@@ -252,10 +244,9 @@ class TestSlurm(FreshProcessContract):
     """Jobs of submitit, on this machine."""
 
     # One array takes all items.
-    test_items_are_read_as_there_is_room_for_them = None
+    test_items_are_read_lazily = None
 
     @pytest.fixture
     def build(self, tmp_path):
-        """Its files go where they do not stay."""
         yield lambda **settings: SlurmEngine(str(tmp_path / "jobs"), "local", **settings)
-        gc.collect()  # here, and not in somebody else's test
+        gc.collect()  # here, and not in a later test

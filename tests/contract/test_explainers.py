@@ -1,4 +1,5 @@
-"""What every explainer promises, for those that come with the house."""
+"""The explainer contract, for the explainers of this package."""
+# ruff: noqa: D102 - names state the facts
 
 import pytest
 import torch
@@ -41,24 +42,23 @@ FOR_TRANSFORMERS = {
 
 @pytest.mark.parametrize("explainer", SETTINGS.values(), ids=SETTINGS)
 class TestReader(ExplainerContract):
-    """On a small model of one's own."""
+    """On the small model."""
 
-    def test_even_a_model_that_reads_padding_sees_none(self, explainer, texts):
-        """Texts are cut to their length, so no batch can change what a careless model says."""
+    def test_padding_is_never_passed_to_the_model(self, explainer, texts):
+        """Texts are cut to their length."""
         model = SmallModel(sees_padding=True)
 
         assert are_close(explainer(model, texts), explainer(model, pad(texts, 1, 5)))
 
-    def test_two_classes_in_one_column(self, explainer, texts):
-        """One logit says as much as two, of which the first is 0."""
-        one, two = SmallModel(n_outputs=1), SmallModel(n_outputs=2)
-        own = {name: value for name, value in one.state_dict().items() if "output" not in name}
-        two.load_state_dict(own, strict=False)
+    def test_one_logit_is_explained_like_two_of_which_the_first_is_0(self, explainer, texts):
+        single, double = SmallModel(n_outputs=1), SmallModel(n_outputs=2)
+        own = {name: value for name, value in single.state_dict().items() if "output" not in name}
+        double.load_state_dict(own, strict=False)
         with torch.no_grad():
-            two.output.weight.copy_(torch.cat([0 * one.output.weight, one.output.weight]))
-            two.output.bias.copy_(torch.cat([0 * one.output.bias, one.output.bias]))
+            double.output.weight.copy_(torch.cat([0 * single.output.weight, single.output.weight]))
+            double.output.bias.copy_(torch.cat([0 * single.output.bias, single.output.bias]))
 
-        assert are_close(explainer(one, texts), explainer(two, texts))
+        assert are_close(explainer(single, texts), explainer(double, texts))
 
 
 @pytest.mark.parametrize("explainer", FOR_TRANSFORMERS.values(), ids=FOR_TRANSFORMERS)
@@ -67,5 +67,4 @@ class TestTransformer(ExplainerContract):
 
     @pytest.fixture
     def model(self, small_bert):
-        """A BERT of three classes."""
         return small_bert(vocab_size=N_TOKENS, max_position_embeddings=40, num_labels=3)

@@ -1,4 +1,5 @@
-"""What every stabilizer promises, for those that come with the house."""
+"""The stabilizer contract, for the stabilizers of this package."""
+# ruff: noqa: D102 - names state the facts
 
 import pytest
 
@@ -39,43 +40,39 @@ UNUSUAL = {
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if name != "none"])
 class TestPresets(StabilizerContract):
-    """All that have a name, except the one that does nothing."""
+    """All presets except `none`."""
 
     @pytest.fixture
     def attach(self, name):
-        """As the arm of a run."""
         return lambda model, optimizer: build(name, model, optimizer)
 
 
 @pytest.mark.parametrize("policy", UNUSUAL.values(), ids=UNUSUAL)
 class TestPolicies(StabilizerContract):
-    """Other settings than those that have a name."""
+    """Settings that no preset has."""
 
     @pytest.fixture
     def attach(self, policy):
-        """As people attach their own."""
         return lambda model, optimizer: WeightAverage(model, optimizer, policy)
 
 
 class TestNone(StabilizerContract):
-    """The arm that all others are compared with: a training as if nobody looked on."""
+    """The baseline arm."""
 
     # There is no average that could be empty, nor one that a step could spoil.
     test_attaching_changes_no_weight = None
-    test_finishing_before_anything_entered_keeps_the_weights = None
-    test_a_step_while_it_is_applied_is_refused = None
+    test_finishing_an_empty_average_warns_and_keeps_the_weights = None
+    test_step_while_applied_is_refused = None
     # Nothing is counted, and there is nothing to show.
     test_steps_that_amp_skips_do_not_count = None
-    test_gradient_accumulation_counts_steps_of_the_optimizer = None
-    test_what_is_finished_is_what_was_applied = None
+    test_gradient_accumulation_counts_optimizer_steps = None
+    test_finishing_leaves_the_weights_that_were_applied = None
 
     @pytest.fixture
     def attach(self):
-        """As the arm of a run."""
         return lambda model, optimizer: build("none", model, optimizer)
 
-    def test_it_does_nothing_at_all(self, attach):
-        """No hook, no state, no memory, and the weights are the model's own."""
+    def test_none_has_no_hooks_no_state_and_no_effect(self, attach):
         model = Net()
         optimizer = adam(model)
         average = train(attach, model, optimizer)

@@ -2,8 +2,8 @@
 
     python tests/golden/make_store.py
 
-It writes `store-<version>/` and, beside it, `store-<version>.json` with the values that every later
-seedproof must read from it. Run it once for each new version; never again for an old one.
+It writes `store-<version>/` and `store-<version>.json` with the values that every later seedproof
+must read from it. Run it once per new version, never again for an old one.
 """
 
 import json
@@ -35,14 +35,14 @@ EIGHTHS = [
 # An arm for each kind; the third run of two of them stopped, and that of the last never began.
 STUDY = StudySpec("golden", "train.py", SeedPlan.all(3), tuple(map(str, Kind)), ("--lr", "0.1"))
 STOPPED = {"probs": "failed", "top": "killed"}
-# Examples of each split; a second one, to be told apart, is enough for one arm.
+# Examples of each split; a second split is enough for one arm.
 SPLITS = {"probs": {"test": 7, "dev": 3}, "top": {"test": 7}, "labels": {"test": 7}}
 TOKENS = [["a", "🙂"], [], ["ein", "zwei", "drei"]]
 SCORES = [[0.5, -0.25], [], [1.0, 0.0, -1.0]]
 
 
 def main() -> None:
-    """Write the store and what it holds."""
+    """Write the store and its values."""
     place = Location.of(HERE / f"store-{version_text()}")
     StudyManifest(STUDY.name, plan=STUDY.as_json()).write(place)
     for run in STUDY.runs():
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def write_run(place: Location, run: RunSpec) -> None:
-    """A finished run: predictions and explanations."""
+    """Write a finished run with predictions and explanations."""
     folder = place / "runs" / run.run_id
     kind = Kind(run.arm)
     n_top = 2 if kind is Kind.TOP else 0
@@ -90,7 +90,7 @@ def write_run(place: Location, run: RunSpec) -> None:
 def write_split(
     folder: Location, run: str, layout: Layout, probs: np.ndarray, *, split: str
 ) -> tuple[RecordedFile, ...]:
-    """Predictions on one split, in row groups that follow the layout."""
+    """Write the predictions on one split, in row groups that follow the layout."""
     writer = PredictionsWriter(
         folder, layout, run=run, rows_per_group=layout.rows_per_group, split=split
     )
@@ -102,7 +102,7 @@ def write_split(
 
 
 def write_failure(place: Location, run: RunSpec, status: str) -> None:
-    """A run that did not finish, with half of a file that nobody lists."""
+    """Write a run that did not finish, with half of a file that no manifest lists."""
     folder = place / "runs" / run.run_id
     failure = FailureManifest(
         run.run_id, run.name, run.arm, status, "ValueError: no data", "Traceback …", attempts=3
@@ -115,7 +115,7 @@ def write_failure(place: Location, run: RunSpec, status: str) -> None:
 
 
 def values_of(kind: Kind) -> dict[str, object]:
-    """The values that a reader must give for one arm."""
+    """Return the values that a reader must give for one arm."""
     probs = np.array(EIGHTHS) / 8
     return {
         "ids": ids_of(kind),
@@ -134,17 +134,17 @@ def values_of(kind: Kind) -> dict[str, object]:
 
 
 def ids_of(kind: Kind) -> list[object]:
-    """Ids are text where the predicted class alone is kept, to have both types."""
+    """Return text ids where only predicted classes are kept, to have both types."""
     return list(TEXT_IDS if kind is Kind.LABELS else INTEGER_IDS)
 
 
 def texts() -> list[str | None]:
-    """A column that is carried along."""
+    """Return a further column."""
     return ["one", None, "<b>three</b>", "", "five", "six", "seven"]
 
 
 def as_values(kind: Kind, probs: np.ndarray) -> object:
-    """Probabilities in the form that a kind keeps."""
+    """Return probabilities in the form of a kind."""
     if kind is Kind.PROBS:
         return probs
     if kind is Kind.LABELS:

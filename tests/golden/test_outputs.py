@@ -1,4 +1,5 @@
-"""What every verb gave in earlier versions is still read, and still comes out the same."""
+"""Outputs of earlier versions are still read, and still reproduced."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import math
@@ -39,7 +40,7 @@ TOLERANCE = 1e-12
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """The demo's records, and the example cut in two."""
+    """Make the demo's records, and split the example in two."""
     return MAKER["make_inputs"](tmp_path_factory.mktemp("inputs"))
 
 
@@ -54,7 +55,7 @@ def printed(command, version, inputs, **more):
 
 
 def differences(before, now, where=""):
-    """Yield the places where a result is not what it was; further keys are not differences."""
+    """Yield the places where a result differs; further keys are not differences."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in before.keys() - NOT_COMPARED:
             if key in PROSE_OF_DOCTOR and isinstance(before[key], str):
@@ -73,20 +74,20 @@ def differences(before, now, where=""):
         yield f"{where}: {before!r} became {now!r}"
 
 
-def test_differences_are_found():
-    """A number that moved, a key that is gone, and a list that grew; not another wording."""
+def test_differences_are_detected():
+    """A changed number, a missing key and a longer list, but not another wording."""
     before = {"a": 1.0, "b": [1], "c": 0, "text": "old"}
     now = {"a": 1.0 + 1e-9, "b": [1, 2], "text": "new", "d": 1}
 
-    found = sorted(differences(before, now))
+    places = sorted(differences(before, now))
 
-    assert [one[:2] for one in found] == ["/a", "/b", "/c"]
+    assert [place[:2] for place in places] == ["/a", "/b", "/c"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", MAKER["PRINTED"])
 def test_verb_gives_the_same_figures_as_before(version, name, inputs):
-    """Figures, intervals, verdicts and counts: everything but words."""
+    """Figures, intervals, verdicts and counts: everything but text."""
     before = json.loads((HERE / version / f"{name}.json").read_text(encoding="utf-8"))
 
     now = json.loads(printed(MAKER["PRINTED"][name], version, inputs))
@@ -97,7 +98,6 @@ def test_verb_gives_the_same_figures_as_before(version, name, inputs):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", MAKER["SAVED"])
 def test_verb_writes_the_same_files_as_before(version, name, inputs, tmp_path):
-    """All files of a folder, and the same table of examples."""
     printed(MAKER["SAVED"][name], version, inputs, out=tmp_path / name)
 
     for path in (HERE / version / name).iterdir():
@@ -111,8 +111,7 @@ def test_verb_writes_the_same_files_as_before(version, name, inputs, tmp_path):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_saved_reports_are_compared_and_judged(version):
-    """The folders of two reports, without the predictions that they were made from."""
+def test_saved_reports_can_be_compared_and_gated(version):
     reports = [HERE / version / name for name in ("report-old", "report-new")]
 
     compared = sp.compare([str(report) for report in reports])
@@ -123,8 +122,8 @@ def test_saved_reports_are_compared_and_judged(version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_study_is_continued(version, inputs, tmp_path):
-    """A study of that version is joined by this one: what is finished is not made again."""
+def test_study_of_an_older_version_is_continued(version, inputs, tmp_path):
+    """Finished runs are not repeated."""
     store = tmp_path / "study"
     for path in sorted((HERE / version / "study").rglob("*")):
         place = store / path.relative_to(HERE / version / "study")

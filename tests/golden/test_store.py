@@ -1,4 +1,5 @@
-"""Stores that were written once are read for good, to the same values."""
+"""Stores of earlier versions are read to the same values."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 from pathlib import Path
@@ -21,25 +22,21 @@ STORES = sorted(path.name for path in HERE.glob("store-*") if path.is_dir())
 
 @pytest.fixture(params=STORES)
 def store(request):
-    """A golden store of each schema version so far."""
     return HERE / request.param
 
 
 @pytest.fixture
 def expected(store):
-    """What it was written with."""
     return json.loads(store.with_name(f"{store.name}.json").read_text(encoding="utf-8"))
 
 
-def test_every_version_is_among_them():
-    """Readers accept every minor version from 1.0 to their own."""
+def test_every_version_has_a_golden_store():
     major, minor = SCHEMA_VERSION
 
     assert [f"store-{major}.{i}" for i in range(minor + 1)] == STORES
 
 
-def test_a_golden_store_says_its_version(store):
-    """It was written by that version, and never again."""
+def test_golden_store_has_its_version(store):
     version = store.name.removeprefix("store-")
 
     manifests = [json.loads(path.read_text(encoding="utf-8")) for path in store.rglob("*.json")]
@@ -48,46 +45,46 @@ def test_a_golden_store_says_its_version(store):
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_a_golden_store_is_read_to_the_same_values(store, expected, kind):
-    """Ids, labels, values and extras of every kind, bit by bit."""
+def test_golden_store_gives_the_same_values(store, expected, kind):
+    """Ids, labels, values and extras of every kind, bit for bit."""
     shards = Store(Location.of(store)).shards(arm=kind, split="test")
     wanted = expected[kind]
 
-    found = [shards.shard(index) for index in range(shards.n_shards)]
+    parts = [shards.shard(index) for index in range(shards.n_shards)]
 
     assert shards.kind is kind
     assert shards.runs == ("0", "1")
     assert shards.classes == ("cat", "dog", "füchse 🦊")
-    assert [one for shard in found for one in shard.ids.to_pylist()] == wanted["ids"]
-    assert np.concatenate([shard.labels for shard in found]).tolist() == wanted["labels"]
+    assert [example for shard in parts for example in shard.ids.to_pylist()] == wanted["ids"]
+    assert np.concatenate([shard.labels for shard in parts]).tolist() == wanted["labels"]
     field = "probs" if kind is Kind.PROBS else "predictions"
     for run in range(2):
-        values = np.concatenate([getattr(shard, field)[run] for shard in found])
+        values = np.concatenate([getattr(shard, field)[run] for shard in parts])
         assert values.tolist() == wanted[field][run]
     if wanted["extras"] is not None:
-        texts = [text for shard in found for text in shard.extras.column("text").to_pylist()]
+        texts = [text for shard in parts for text in shard.extras.column("text").to_pylist()]
         assert texts == wanted["extras"]["text"]
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_predicted_classes_of_a_golden_store_are_read_alone(store, expected, kind):
-    """From a column of their own since 1.3, from probabilities before."""
+def test_predicted_classes_of_a_golden_store_are_read(store, expected, kind):
+    """From their own column since 1.3, from probabilities before."""
     shards = Store(Location.of(store)).shards(arm=kind, split="test").predictions_alone()
     wanted = expected[kind]
 
-    found = [shards.shard(index) for index in range(shards.n_shards)]
+    parts = [shards.shard(index) for index in range(shards.n_shards)]
 
-    assert all(shard.probs is None and shard.top is None for shard in found)
+    assert all(shard.probs is None and shard.top is None for shard in parts)
     of_probs = kind is Kind.PROBS
     for run in range(2):
-        predictions = np.concatenate([shard.predictions[run] for shard in found]).tolist()
-        told = wanted["probs" if of_probs else "predictions"][run]
-        assert predictions == (np.argmax(told, axis=1).tolist() if of_probs else told)
+        predictions = np.concatenate([shard.predictions[run] for shard in parts]).tolist()
+        values = wanted["probs" if of_probs else "predictions"][run]
+        assert predictions == (np.argmax(values, axis=1).tolist() if of_probs else values)
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_a_golden_store_is_measured_to_the_same_figures(store, expected, kind):
-    """Hand-counted: three of seven examples flip; ten of twelve labeled predictions are right."""
+def test_golden_store_gives_the_same_figures(store, expected, kind):
+    """Hand-counted: three of seven examples flip; ten of twelve labeled predictions are correct."""
     report = sp.measure(store, arm=kind, split="test")
 
     assert report["flip_rate"].value == pytest.approx(expected[kind]["flip_rate"], rel=1e-12)
@@ -95,26 +92,24 @@ def test_a_golden_store_is_measured_to_the_same_figures(store, expected, kind):
 
 
 def test_manifests_of_version_1_0_are_read():
-    """Seeds, facts and scalars of each run; name and plan of the study."""
-    found = Store(Location.of(HERE / "store-1.0"))
+    reader = Store(Location.of(HERE / "store-1.0"))
 
-    assert found.study.name == "golden"
-    assert found.study.plan == {"vary": ["init"], "runs": 2}
-    assert [(run.arm, run.name, run.seeds) for run in found.runs] == [
+    assert reader.study.name == "golden"
+    assert reader.study.plan == {"vary": ["init"], "runs": 2}
+    assert [(run.arm, run.name, run.seeds) for run in reader.runs] == [
         (arm, str(seed), {"init": seed}) for arm in ("labels", "probs", "top") for seed in (0, 1)
     ]
-    assert all(run.facts == {"versions": {"golden": "1"}} for run in found.runs)
-    assert all(run.scalars == {"loss": 0.5} for run in found.runs)
+    assert all(run.facts == {"versions": {"golden": "1"}} for run in reader.runs)
+    assert all(run.scalars == {"loss": 0.5} for run in reader.runs)
 
 
 @pytest.fixture
 def planned_store():
-    """The first version that a study wrote."""
+    """Return the store of the first version that a study wrote."""
     return Location.of(HERE / "store-1.1")
 
 
-def test_the_plan_of_version_1_1_is_read(planned_store):
-    """The same study again, whose runs have the ids that their folders are called by."""
+def test_plan_of_version_1_1_is_read(planned_store):
     study = StudySpec(
         name="golden",
         target="train.py",
@@ -122,10 +117,10 @@ def test_the_plan_of_version_1_1_is_read(planned_store):
         arms=("probs", "top", "labels"),
         arguments=("--lr", "0.1"),
     )
-    found = Store(planned_store)
+    reader = Store(planned_store)
 
-    assert found.study.rows_per_group is None
-    assert planned(found.study, planned_store) == study
+    assert reader.study.rows_per_group is None
+    assert planned(reader.study, planned_store) == study
     assert [(run.spec.run_id, run.status) for run in status_of(planned_store).runs] == [
         ("0aaa8dd91199df17", "finished"),
         ("9e14de5c14387f55", "finished"),
@@ -140,19 +135,18 @@ def test_the_plan_of_version_1_1_is_read(planned_store):
 
 
 def test_manifests_of_version_1_1_are_read(planned_store):
-    """Seeds by source, facts and scalars of each run, and why some have stopped."""
-    found = Store(planned_store)
+    reader = Store(planned_store)
     seeds = {str(level): {"init": init} for level, init in enumerate((4088532484, 3581274545))}
 
-    assert [(run.arm, run.name) for run in found.runs] == [
+    assert [(run.arm, run.name) for run in reader.runs] == [
         (arm, name) for arm in ("labels", "probs", "top") for name in ("0", "1")
     ]
-    assert all(run.seeds.items() >= seeds[run.name].items() for run in found.runs)
-    assert all(len(run.seeds) == 5 for run in found.runs)
-    assert all(run.facts["code"] == {"train.py": "00ff"} for run in found.runs)
-    assert all(run.scalars == {"loss": 0.5} for run in found.runs)
-    assert found.arms() == ("probs", "top", "labels")
-    assert found.splits() == ("dev", "test")
+    assert all(run.seeds.items() >= seeds[run.name].items() for run in reader.runs)
+    assert all(len(run.seeds) == 5 for run in reader.runs)
+    assert all(run.facts["code"] == {"train.py": "00ff"} for run in reader.runs)
+    assert all(run.scalars == {"loss": 0.5} for run in reader.runs)
+    assert reader.arms() == ("probs", "top", "labels")
+    assert reader.splits() == ("dev", "test")
     message = "ValueError: no data"
     for run in status_of(planned_store).failed:
         assert (run.message, run.traceback) == (message, "Traceback …")
@@ -171,8 +165,7 @@ def test_row_groups_of_version_1_1_follow_the_layout(planned_store):
     assert sizes == {"probs": [2, 2, 2, 1], "top": [1] * 7, "labels": [6, 1]}
 
 
-def test_a_second_split_of_version_1_1_is_read(planned_store):
-    """The first three examples, apart from those of the other split."""
+def test_second_split_of_version_1_1_is_read(planned_store):
     expected = json.loads((HERE / "store-1.1.json").read_text(encoding="utf-8"))["probs"]
     shards = Store(planned_store).shards(arm="probs", split="dev")
 
@@ -185,13 +178,12 @@ def test_a_second_split_of_version_1_1_is_read(planned_store):
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_explanations_of_version_1_1_are_read(planned_store, kind):
-    """Tokens, scores and draws, for ids of both types."""
     expected = json.loads((HERE / "store-1.1.json").read_text(encoding="utf-8"))[kind]
     runs = [run for run in Store(planned_store).runs if run.arm == kind]
 
     for run in runs:
         (part,) = [part for part in run.parts if part.path.startswith("explanations/test/lime/")]
-        found = pq.read_table(HERE / "store-1.1" / "runs" / run.run_id / part.path)
-        assert found.to_pylist() == expected["explanations"]
+        table = pq.read_table(HERE / "store-1.1" / "runs" / run.run_id / part.path)
+        assert table.to_pylist() == expected["explanations"]
         assert part.rows == 6
     assert len(runs) == 2

@@ -34,7 +34,7 @@ class Study:
     """Predictions as arrays and as one long table.
 
     Probabilities are multiples of 1/64: exact in float16, in float32 and as decimals, so that every
-    way in gives the same bits.
+    input format gives the same bits.
     """
 
     probs: np.ndarray
@@ -45,7 +45,7 @@ class Study:
 
 @pytest.fixture(scope="session")
 def study() -> Study:
-    """Five runs, forty examples, three classes; example ids 0, 10, 20 and so on."""
+    """Return five runs of forty examples and three classes; example ids are 0, 10, 20 and so on."""
     rng = np.random.default_rng(20)
     base = rng.dirichlet([0.6] * 3, N_EXAMPLES)
     noisy = 0.7 * base + 0.3 * rng.dirichlet([0.5] * 3, (N_RUNS, N_EXAMPLES))
@@ -66,19 +66,19 @@ def study() -> Study:
 
 @pytest.fixture
 def secret() -> str:
-    """What stands in the text of every example, and nowhere else."""
+    """Return a text that is in the text of every example, and nowhere else."""
     return TEXT
 
 
 class CommandLine:
-    """The command line, called in this process; `error` is what ended the last call, if any."""
+    """The command line in this process; `error` is the exception of the last call, if any."""
 
     def __init__(self, monkeypatch, capfd) -> None:
         self._monkeypatch, self._capfd = monkeypatch, capfd
         self.error: BaseException | None = None
 
     def __call__(self, *arguments: object) -> tuple[int, str, str]:
-        """Exit code, stdout and stderr."""
+        """Return exit code, stdout and stderr."""
         self._monkeypatch.setattr(sys, "argv", ["seedproof", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
             main()
@@ -89,14 +89,14 @@ class CommandLine:
 
 @pytest.fixture
 def seedproof(monkeypatch, capfd, tmp_path) -> CommandLine:
-    """The command line in an empty folder: exit code, stdout, stderr."""
+    """Return the command line, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return CommandLine(monkeypatch, capfd)
 
 
 @pytest.fixture
 def refused(seedproof) -> Callable[..., SeedproofError]:
-    """A command that is refused in one line with its code, and the error behind that line."""
+    """Return a function that calls a command which fails in one line, and returns the error."""
 
     def call(*arguments: object) -> SeedproofError:
         code, out, err = seedproof(*arguments)
@@ -114,7 +114,7 @@ def refused(seedproof) -> Callable[..., SeedproofError]:
 
 @pytest.fixture
 def without_torch(tmp_path_factory, monkeypatch) -> None:
-    """Programs that are started find no torch: as on many machines, and they start in no time."""
+    """Hide torch from child processes, which then start fast."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "sitecustomize.py").write_text(HIDE_TORCH, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
@@ -122,7 +122,7 @@ def without_torch(tmp_path_factory, monkeypatch) -> None:
 
 @pytest.fixture
 def mark(monkeypatch) -> Iterator[str]:
-    """Stands in the environment of everything that a test starts; nothing of it is left over."""
+    """Mark the environment of all child processes; kill those left at the end."""
     mark = f"seedproof-test-{uuid4().hex}"
     monkeypatch.setenv("SEEDPROOF_TEST_MARK", mark)
     yield mark
@@ -133,7 +133,7 @@ def mark(monkeypatch) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def server():
-    """An S3-compatible server of our own, on a free port."""
+    """Start an S3-compatible server on a free port."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -143,8 +143,8 @@ def server():
 
 @pytest.fixture
 def url(server, monkeypatch) -> Callable[[str], str]:
-    """Makes URLs in a bucket of that server; the credentials are in the environment."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    """Return a function that makes URLs in a bucket of that server."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "anyone")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")  # ask no machine on the network
     host, port = server

@@ -1,4 +1,4 @@
-"""A small torch training under some seeds, as a program: what tests kill, and start again.
+"""A small torch training under some seeds, as a program that tests kill and restart.
 
 python small_torch_study.py STORE N_RUNS ENGINE
 """
@@ -10,7 +10,7 @@ import seedproof as sp
 
 
 def train(run):
-    """A classifier of 60 examples; its beginning is told beside the store."""
+    """Train a classifier of 60 examples; log its start next to the store."""
     import torch
 
     with Path(sys.argv[1]).with_suffix(".began").open("a", encoding="utf-8") as file:
@@ -35,7 +35,7 @@ def train(run):
 
 if __name__ == "__main__":
     store, n_runs, engine = sys.argv[1:]
-    # On one thread of a CPU nothing is left to chance, and to tell torch so takes a second a run.
+    # One CPU thread is deterministic anyway, and the setting of torch takes a second per run.
     study = sp.Study("small", train, seeds=int(n_runs), store=store, deterministic=False)
     workers = 2 if engine == "processes" else None
     sys.exit(0 if study.run(engine, workers=workers).is_done else 1)

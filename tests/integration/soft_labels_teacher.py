@@ -1,6 +1,6 @@
-"""A teacher that saves checkpoints and goes on from them, killed where it hurts, and one that is not.
+"""A teacher that is killed and resumed from checkpoints, and one that is not.
 
-It forks before torch computes anything, so that each teacher has a process of its own, and torch is
+It forks before torch computes anything, so that each teacher has its own process and torch is
 loaded once. Usage: soft_labels_teacher.py FOLDER
 """
 
@@ -34,12 +34,12 @@ LABELS = EXAMPLES[:, :3].argmax(dim=1)
 
 
 def die():
-    """End at once, without a chance to clean up."""
+    """Kill this process at once."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def die_in_the_middle_of_an_update():
-    """Half of the rows have their sums, and none its count."""
+    """Crash when half of the rows have their sums, and none its count."""
 
     def add_half(self, rows, values):
         del rows
@@ -50,7 +50,7 @@ def die_in_the_middle_of_an_update():
 
 
 def die_in_the_middle_of_a_copy():
-    """After some pieces of a snapshot were copied, there or back."""
+    """Crash after some pieces of a snapshot were copied, in either direction."""
     mapped_rows.COPY_BYTES = 4096
     n_left = 5
 
@@ -104,7 +104,7 @@ def train(folder, where=None, when=None):
 
 
 def start(folder, where=None, when=None):
-    """A teacher in a process of its own; its targets are saved at the end."""
+    """Start a teacher in its own process, which saves its targets at the end."""
     folder.mkdir(exist_ok=True)
     process = os.fork()
     if process:
@@ -112,19 +112,19 @@ def start(folder, where=None, when=None):
     try:
         made = train(folder, where, when)
         torch.save([made.targets(), made.n_predicted], folder / "targets.pt")
-    except BaseException:  # noqa: BLE001 - the parent's code must not go on here
+    except BaseException:  # noqa: BLE001 - the parent's code must not continue here
         traceback.print_exc()
         os._exit(1)
     os._exit(0)
 
 
 def end_of(process):
-    """How a process ended: 0, or the signal that killed it, below 0."""
+    """Return the exit code of a process: 0, or the negative number of its signal."""
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 def main(folder):
-    """Every death, one after the other, and then to the end."""
+    """Crash in every way, one after the other, then train to the end."""
     whole, killed = folder / "whole", folder / "killed"
     yield end_of(start(whole)) == 0
     yield end_of(start(killed, "update", 3)) == -signal.SIGKILL

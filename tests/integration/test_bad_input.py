@@ -1,4 +1,5 @@
-"""One table of odd inputs: each works, or ends in one line with the code and fields of its error."""
+"""A table of odd inputs: each works, or fails in one line with the code and fields of its error."""
+# ruff: noqa: D103 - names state the facts
 
 import gzip
 import io
@@ -52,15 +53,11 @@ CLAUSES = re.compile(r"[.:;] \S")
 
 @dataclass(frozen=True)
 class Case:
-    """One input: how to make it, and what must come of it.
+    """An odd input and its expected result.
 
-    Args:
-        name: What is odd about it.
-        build: Writes files into the current folder and returns the arguments after `measure`.
-        code: Code of the error; None if it works.
-        fields: What the error must carry, such as the offending value; for a reason, its code.
-        quotes: A value that a reason in the words of another library must quote.
-        figures: What the summary must hold if it works.
+    `build` writes files into the current folder and returns the arguments after `measure`. An
+    error must have the `code` and the `fields`, and its reason must quote `quotes`. Without a
+    code, the summary must have the `figures`.
     """
 
     name: str
@@ -72,21 +69,15 @@ class Case:
 
 
 def works(name: str, build: Build, figures: dict[str, float] | None = None) -> Case:
-    """A case that gives figures; those of the small table unless others are named."""
+    """Return a case that gives figures; if omitted, those of the small table."""
     return Case(name, build, figures=HALF_FLIPS if figures is None else figures)
 
 
 def fails(name: str, build: Build, code: str, quotes: str = "", **fields: object) -> Case:
-    """A case that ends in an error with this code, which carries these fields."""
     return Case(name, build, code, fields, quotes)
 
 
-# ------------------------------------------------------------------------------------- builders
-
-
 def file(content: str | bytes, *options: str, name: str = "table.csv") -> Build:
-    """A file, given alone."""
-
     def build(folder: Path) -> list[str]:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,8 +88,6 @@ def file(content: str | bytes, *options: str, name: str = "table.csv") -> Build:
 
 
 def files(contents: dict[str, str | bytes], *options: str) -> Build:
-    """Several files, given together."""
-
     def build(folder: Path) -> list[str]:
         for name, content in contents.items():
             file(content, name=name)(folder)
@@ -108,14 +97,14 @@ def files(contents: dict[str, str | bytes], *options: str) -> Build:
 
 
 def edited(table: str, old: str, new: str, *options: str) -> Build:
-    """A table with one thing changed everywhere."""
+    """Replace a text everywhere in a table."""
     assert old in table
     return file(table.replace(old, new), *options)
 
 
-def ids(one: str, two: str) -> Build:
-    """The table of labels with other ids, quoted as CSV wants it."""
-    first, second = ('"' + name.replace('"', '""') + '"' for name in (one, two))
+def ids(first_id: str, second_id: str) -> Build:
+    """Return the table of labels with other ids, quoted for CSV."""
+    first, second = ('"' + name.replace('"', '""') + '"' for name in (first_id, second_id))
     lines = [
         line.replace(",1,", f",{first},").replace(",2,", f",{second},")
         for line in LABELS.splitlines(keepends=True)
@@ -124,8 +113,6 @@ def ids(one: str, two: str) -> Build:
 
 
 def parquet(columns: dict[str, object], *options: str) -> Build:
-    """A Parquet file."""
-
     def build(folder: Path) -> list[str]:
         table = pa.Table.from_arrays(
             [v if isinstance(v, pa.Array) else pa.array(v) for v in columns.values()],
@@ -138,8 +125,6 @@ def parquet(columns: dict[str, object], *options: str) -> Build:
 
 
 def npz(*options: str, **arrays: object) -> Build:
-    """An npz file."""
-
     def build(folder: Path) -> list[str]:
         np.savez(folder / "arrays.npz", **arrays)
         return ["arrays.npz", *options]
@@ -148,8 +133,6 @@ def npz(*options: str, **arrays: object) -> Build:
 
 
 def npz_each(**runs: dict[str, object]) -> Build:
-    """An npz for each run."""
-
     def build(folder: Path) -> list[str]:
         for name, arrays in runs.items():
             path = folder / f"{name}.npz"
@@ -161,13 +144,13 @@ def npz_each(**runs: dict[str, object]) -> Build:
 
 
 def jsonl(*rows: dict[str, object] | str) -> Build:
-    """A file of JSON lines; text is taken as it is."""
+    """Write JSON lines; text is written unchanged."""
     lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
     return file("\n".join(lines) + "\n", name="table.jsonl")
 
 
 def store(break_it: Callable[[Path], None] | None = None, *options: str, n_runs: int = 2) -> Build:
-    """A store, then damaged."""
+    """Write a store, then damage it."""
 
     def build(folder: Path) -> list[str]:
         place = Location.of(folder / "store")
@@ -186,25 +169,23 @@ def store(break_it: Callable[[Path], None] | None = None, *options: str, n_runs:
 
 
 def part_of(folder: Path) -> Path:
-    """The one Parquet file of the second run."""
     return next((folder / "runs" / "id1").rglob("part-*.parquet"))
 
 
 def flip_byte(path: Path, position: int) -> None:
-    """Turns over all bits of one byte."""
     content = bytearray(path.read_bytes())
     content[position] ^= 0xFF
     path.write_bytes(bytes(content))
 
 
 def flip_page(path: Path) -> None:
-    """Changes the last byte of the first column's page."""
+    """Change the last byte of the first column's page."""
     chunk = pq.read_metadata(path).row_group(0).column(2)
     flip_byte(path, chunk.data_page_offset + chunk.total_compressed_size - 1)
 
 
 def half_precision(stray: float) -> dict[str, object]:
-    """Float16 columns whose second row sums to about one plus `stray`."""
+    """Return float16 columns whose second row sums to about one plus `stray`."""
     return {
         "run": ["0", "0", "1", "1"],
         "example": [1, 2, 1, 2],
@@ -214,7 +195,6 @@ def half_precision(stray: float) -> dict[str, object]:
 
 
 def columns(**changed: object) -> dict[str, object]:
-    """The table of labels as columns."""
     table = {
         "run": ["0", "0", "1", "1"],
         "example": [1, 2, 1, 2],
@@ -225,7 +205,6 @@ def columns(**changed: object) -> dict[str, object]:
 
 
 def many_class_columns(folder: Path) -> list[str]:
-    """A table that is 10,000 probabilities wide."""
     names = [f"p_class_number_{i:05}" for i in range(10_000)]
     sure = ["0"] * 10_000
     lines = [",".join(["run", "example", *names])]
@@ -239,7 +218,6 @@ def many_class_columns(folder: Path) -> list[str]:
 
 
 def many_class_labels(spelling: str) -> Build:
-    """A table with 10,000 different answers."""
     rows = [
         f"{run},{i},{spelling % i},{spelling % (i if run else 0)}"
         for run in range(2)
@@ -249,7 +227,7 @@ def many_class_labels(spelling: str) -> Build:
 
 
 def ragged_npz(folder: Path) -> list[str]:
-    """Runs with different numbers of examples, which numpy can only pickle."""
+    """Write runs with different numbers of examples, which numpy can only pickle."""
     ragged = np.empty(2, dtype=object)
     ragged[:] = [np.ones((2, 2)) / 2, np.ones((3, 2)) / 2]
     np.savez(folder / "arrays.npz", probs=ragged)
@@ -257,7 +235,7 @@ def ragged_npz(folder: Path) -> list[str]:
 
 
 def truncated(build: Build, keep: float) -> Build:
-    """What another builder makes, cut short."""
+    """Truncate the file of another builder."""
 
     def cut(folder: Path) -> list[str]:
         arguments = build(folder)
@@ -270,14 +248,13 @@ def truncated(build: Build, keep: float) -> Build:
 
 
 def npy_named_npz(folder: Path) -> list[str]:
-    """One array under the ending of many."""
     with (folder / "arrays.npz").open("wb") as out:
         np.save(out, THREE_RUNS)
     return ["arrays.npz"]
 
 
 def damaged_member(folder: Path) -> list[str]:
-    """An npz whose compressed bytes are nonsense: zlib complains, not the zip reader."""
+    """Write an npz with damaged compressed bytes, an error of zlib and not of the zip reader."""
     np.savez_compressed(folder / "arrays.npz", probs=np.tile(THREE_RUNS, (1, 500, 1)))
     path = folder / "arrays.npz"
     with zipfile.ZipFile(path) as content:
@@ -290,8 +267,6 @@ def damaged_member(folder: Path) -> list[str]:
 
 
 def a_folder(name: str) -> Build:
-    """A folder where a file is expected."""
-
     def build(folder: Path) -> list[str]:
         (folder / name).mkdir()
         return [name]
@@ -300,13 +275,11 @@ def a_folder(name: str) -> Build:
 
 
 def out_is_a_file(folder: Path) -> list[str]:
-    """A file where the folder of --out should go."""
     (folder / "taken").write_text("here")
     return [*file(LABELS)(folder), "--out", "taken"]
 
 
 def packed(content: str) -> bytes:
-    """Text as gzip."""
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as out:
         out.write(content.encode())
@@ -466,7 +439,7 @@ CASES = [
     fails("json-prediction-missing", jsonl(*ROWS[:3], {"run": 1, "example": 2, "label": "no"}), "SP114", column="prediction", n_missing=1, n_rows=4),
     works("json-labels-missing", jsonl(*({**row, "label": None} for row in ROWS)), UNLABELED),
     works("json-label-key-missing-in-places", jsonl(*({k: v for k, v in row.items() if k != "label" or row["example"] == 1} for row in ROWS)), {**HALF_FLIPS, "n_labeled": 1}),
-    works("nested-json-beside", jsonl(*({**row, "more": {"deep": [1, 2]}} for row in ROWS))),
+    works("further-nested-json", jsonl(*({**row, "more": {"deep": [1, 2]}} for row in ROWS))),
     fails("nested-json-probability", jsonl(*({**row, "p_a": {"deep": 1}, "p_b": 1} for row in ROWS)), "SP112", tables=("table.jsonl",), quotes="deep"),
     fails("json-numbers", jsonl("1", "2"), "SP104", file="table.jsonl"),
     fails("json-list", file(json.dumps(ROWS), name="table.json"), "SP104", file="table.json"),
@@ -475,7 +448,7 @@ CASES = [
     works("json-keys-with-signs", jsonl(*({**row, "a.b": 1, "$": 2, "it's": 3, "back\\slash": 4} for row in ROWS))),
     fails("empty-json", file("", name="table.jsonl"), "SP104", file="table.jsonl"),
     # Several files.
-    works("one-file-a-run", files({"first.csv": FIRST_RUN, "second.csv": SECOND_RUN})),
+    works("one-file-per-run", files({"first.csv": FIRST_RUN, "second.csv": SECOND_RUN})),
     works("files-of-one-name-in-two-folders", files({"a/t.csv": FIRST_RUN, "b/t.csv": SECOND_RUN})),
     works("files-of-one-stem", files({"t.csv": FIRST_RUN, "t.tsv": SECOND_RUN.replace(",", "\t")})),
     fails("files-with-other-columns", files({"a.csv": FIRST_RUN, "b.csv": LABELS}), "SP103", table="a.csv", other_table="b.csv"),
@@ -483,7 +456,7 @@ CASES = [
     fails("one-file-without-run", file(FIRST_RUN), "SP103", table="table.csv", column="run", columns=("example", "label", "prediction")),
     fails("one-of-the-files-is-missing", lambda folder: [*file(FIRST_RUN)(folder), "gone.csv"], "SP101", path="gone.csv"),
     fails("the-same-file-twice", lambda folder: file(LABELS)(folder) * 2, "SP115", path="table.csv"),
-    fails("npz-beside-csv", lambda folder: [*npz(probs=THREE_RUNS)(folder), *file(LABELS)(folder)], "SP102", file="table.csv"),
+    fails("npz-with-csv", lambda folder: [*npz(probs=THREE_RUNS)(folder), *file(LABELS)(folder)], "SP102", file="table.csv"),
     # npz files.
     works("npz", npz(probs=THREE_RUNS, labels=[0, 1]), {**THIRD_FLIPS, "accuracy": 5 / 6}),
     fails("ragged-npz", ragged_npz, "SP102", file="arrays.npz"),
@@ -520,8 +493,8 @@ CASES = [
     works("class-names-with-label-indices", npz(probs=THREE_RUNS, classes=["a", "b"], labels=[0, 1]), {**THIRD_FLIPS, "accuracy": 5 / 6}),
     fails("run-names-twice", npz(probs=THREE_RUNS, runs=["a", "a", "b"]), "SP111", n_names=2, noun="run", n_needed=3),
     works("npz-ids-beyond-int64", npz(probs=THREE_RUNS, ids=np.array([2**64 - 1, 1], dtype=np.uint64)), THIRD_FLIPS),
-    works("one-npz-a-run", npz_each(b={"probs": THREE_RUNS[1]}, a={"probs": THREE_RUNS[0]}), UNLABELED),
-    works("one-npz-a-run-partly-labeled", npz_each(a={"probs": THREE_RUNS[0], "labels": [0, np.nan]}, b={"probs": THREE_RUNS[1], "labels": [0, np.nan]}), {**HALF_FLIPS, "n_labeled": 1}),
+    works("one-npz-per-run", npz_each(b={"probs": THREE_RUNS[1]}, a={"probs": THREE_RUNS[0]}), UNLABELED),
+    works("one-npz-per-run-partly-labeled", npz_each(a={"probs": THREE_RUNS[0], "labels": [0, np.nan]}, b={"probs": THREE_RUNS[1], "labels": [0, np.nan]}), {**HALF_FLIPS, "n_labeled": 1}),
     works("npz-of-one-stem", npz_each(**{"a/t": {"probs": THREE_RUNS[0]}, "b/t": {"probs": THREE_RUNS[1]}}), UNLABELED),
     fails("npz-files-of-other-shapes", npz_each(a={"probs": THREE_RUNS[0]}, b={"probs": THREE_RUNS[1][:1]}), "SP111", file="b.npz", other_file="a.npz"),
     fails("npz-files-of-other-labels", npz_each(a={"probs": THREE_RUNS[0], "labels": [0, 1]}, b={"probs": THREE_RUNS[1], "labels": [1, 1]}), "SP100", file="b.npz", other_file="a.npz", array="labels"),
@@ -551,7 +524,7 @@ CASES = [
     fails("arm-of-one-run", store(None, "--arm", "other", n_runs=3), "SP105", arm="other", n_runs=1),
     fails("unknown-arm", store(None, "--arm", "aswa"), "SP115", noun="arm", given="aswa", known=("none",)),
     fails("unknown-split", store(None, "--split", "test"), "SP115", noun="split", given="test", known=("all",)),
-    fails("store-beside-a-table", lambda folder: [*store()(folder), *file(LABELS)(folder)], "SP101", path="store"),
+    fails("store-with-a-table", lambda folder: [*store()(folder), *file(LABELS)(folder)], "SP101", path="store"),
 ]  # fmt: skip
 
 
@@ -561,11 +534,8 @@ def _change(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-# ---------------------------------------------------------------------------------------- tests
-
-
 def check_line(case: Case, exit_code: int, out: str, err: str) -> None:
-    """One line on stderr, with the code, what is wrong and what to do."""
+    """Check for one line on stderr with the code, the problem and the remedy."""
     assert exit_code == 2, (out, err)
     assert out == ""
     assert err.count("\n") == 1, err
@@ -576,7 +546,6 @@ def check_line(case: Case, exit_code: int, out: str, err: str) -> None:
 
 
 def check_fields(case: Case, error: SeedproofError) -> None:
-    """What the error carries is what is wrong."""
     reason = error.fields.get("reason")
     fields = {**(reason.fields if isinstance(reason, Message) else {}), **error.fields}
     for name, expected in case.fields.items():
@@ -587,24 +556,23 @@ def check_fields(case: Case, error: SeedproofError) -> None:
 
 
 def plain(value: object) -> object:
-    """A field as the table has it: the code of a message, the name of a place in a store."""
+    """Return a field as in the table: the code of a message, the name of a location."""
     if isinstance(value, Message):
         return value.code
     return PurePath(value.path).name if isinstance(value, Location) else value
 
 
 def check_summary(case: Case, exit_code: int, out: str, err: str) -> None:
-    """The figures, and nothing on stderr."""
     assert (exit_code, err) == (0, ""), err
     summary = json.loads(out)
     for name, expected in case.figures.items():
-        found = summary[name] if name in summary else summary["metrics"][name]["value"]
-        assert found == pytest.approx(expected, rel=1e-9), name
+        result = summary[name] if name in summary else summary["metrics"][name]["value"]
+        assert result == pytest.approx(expected, rel=1e-9), name
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_odd_input_works_or_is_refused_in_one_line(case, seedproof, refused, tmp_path):
-    """Exit code 0 and the right figure; or 2, nothing on stdout, and one line with its code."""
+    """Exit code 0 and the correct figure, or 2, nothing on stdout, and one line with its code."""
     arguments = case.build(tmp_path)
 
     if case.code is None:
@@ -615,8 +583,7 @@ def test_odd_input_works_or_is_refused_in_one_line(case, seedproof, refused, tmp
         check_fields(case, error)
 
 
-def test_the_table_has_sixty_cases_with_names_of_their_own():
-    """The table covers what it promises, and no case shadows another."""
+def test_table_has_at_least_sixty_cases_with_unique_names():
     assert len(CASES) >= 60
     assert len({case.name for case in CASES}) == len(CASES)
 
@@ -624,8 +591,7 @@ def test_the_table_has_sixty_cases_with_names_of_their_own():
 @pytest.mark.parametrize(
     "name", ["nan-probability", "ids-with-nul", "picture-named-csv", "ragged-npz", "no-such-file"]
 )
-def test_a_real_process_behaves_alike(name, tmp_path):
-    """What the table says in-process holds for the installed command."""
+def test_installed_command_behaves_like_the_one_in_process(name, tmp_path):
     case = next(case for case in CASES if case.name == name)
     arguments = case.build(tmp_path)
 

@@ -1,4 +1,5 @@
-"""A comparison is wrong about as seldom as it says."""
+"""Comparisons are wrong about as rarely as they claim."""
+# ruff: noqa: D103 - names state the facts
 
 import os
 from dataclasses import replace
@@ -21,7 +22,6 @@ SHAPES = [(500, 2, 3.0), (500, 10, 8.0)]
 
 
 def simulation(n_runs, shape, **settings):
-    """Studies of one shape."""
     n_examples, n_classes, logit_sd = shape
     return Simulation(n_runs, n_examples, n_classes, logit_sd=logit_sd, **settings)
 
@@ -29,40 +29,40 @@ def simulation(n_runs, shape, **settings):
 @pytest.mark.slow
 @pytest.mark.parametrize("is_paired", [True, False], ids=["paired", "unpaired"])
 @pytest.mark.parametrize("shape", SHAPES if FULL else SHAPES[:1])
-def test_identical_arms_are_seldom_called_different(shape, is_paired):
-    """10 v 10 normal runs: means, flip rates, entropies and sd ratios."""
-    found = false_alarms(
+def test_identical_arms_are_rarely_reported_as_different(shape, is_paired):
+    """10 v 10 normal runs: means, flip rates, entropies and ratios of standard deviations."""
+    alarms = false_alarms(
         simulation(10, shape),
         n_studies=N_STUDIES,
         rng=np.random.default_rng(1),
         is_paired=is_paired,
     )
 
-    assert all(found[name] <= MOST for name in FIGURES), found
+    assert all(alarms[name] <= MOST for name in FIGURES), alarms
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "settings", [{"effect": "threshold"}, {"bad_share": 0.1}], ids=["skewed", "bad runs"]
 )
-def test_skewed_and_bad_runs_raise_few_alarms(settings):
+def test_skewed_and_failed_runs_cause_few_false_alarms(settings):
     """Accuracies of a moving threshold are skewed; one run in ten fails."""
-    found = false_alarms(
+    alarms = false_alarms(
         simulation(10, SHAPES[0], **settings),
         n_studies=N_STUDIES,
         rng=np.random.default_rng(2),
         is_paired=True,
     )
 
-    assert all(found[name] <= MOST_IF_SKEWED for name in FIGURES), found
+    assert all(alarms[name] <= MOST_IF_SKEWED for name in FIGURES), alarms
 
 
 @pytest.mark.slow
-def test_equal_flip_rates_by_different_mechanisms_raise_few_alarms():
-    """Whole runs that differ in one arm, single examples in the other."""
+def test_equal_flip_rates_by_different_mechanisms_cause_few_false_alarms():
+    """In one arm whole runs differ, in the other single examples."""
     base = simulation(10, SHAPES[0])
 
-    found = effect_coverage(
+    covered = effect_coverage(
         base,
         by_another_mechanism(base),
         n_studies=N_STUDIES,
@@ -71,7 +71,7 @@ def test_equal_flip_rates_by_different_mechanisms_raise_few_alarms():
         figures=("flip_rate",),
     )
 
-    assert found["flip_rate"] >= 1 - MOST_IF_SKEWED
+    assert covered["flip_rate"] >= 1 - MOST_IF_SKEWED
 
 
 @pytest.mark.slow
@@ -81,7 +81,7 @@ def test_intervals_of_effects_cover_the_truth(n_runs, shape):
     """An arm whose runs differ less: 90 to 99 % at 5 and 10 runs, 92 to 98 % at 50."""
     base = simulation(n_runs, shape)
 
-    found = effect_coverage(
+    covered = effect_coverage(
         base,
         replace(base, run_sd=0.2),
         n_studies=N_COVERED,
@@ -91,19 +91,19 @@ def test_intervals_of_effects_cover_the_truth(n_runs, shape):
 
     least, most = (0.92, 0.98) if n_runs == 50 else (0.90, 0.99)
     for name in FIGURES:
-        assert least - SLACK <= found[name] <= min(most + SLACK, 1.0), (name, found)
+        assert least - SLACK <= covered[name] <= min(most + SLACK, 1.0), (name, covered)
 
 
-def test_a_wrong_interval_is_noticed(monkeypatch):
-    """The tests above can fail: intervals of half the width raise an alarm far too often."""
+def test_wrong_interval_is_detected(monkeypatch):
+    """The tests above can fail: intervals of half the width cause far too many alarms."""
     from seedproof.stats.effect import Contrast
 
     whole = Contrast.half_width
     monkeypatch.setattr(Contrast, "half_width", lambda self, tail: whole(self, tail) / 2)
 
-    found = false_alarms(
+    alarms = false_alarms(
         simulation(10, SHAPES[0]), n_studies=100, rng=np.random.default_rng(5), is_paired=True
     )
 
-    assert found["flip_rate"] > 0.15
-    assert found["accuracy"] > 0.15
+    assert alarms["flip_rate"] > 0.15
+    assert alarms["accuracy"] > 0.15

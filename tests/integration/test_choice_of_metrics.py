@@ -1,4 +1,5 @@
-"""Whoever asks for little reads little."""
+"""Selecting few metrics reads little data."""
+# ruff: noqa: D103 - names state the facts
 
 from dataclasses import astuple
 from pathlib import Path
@@ -21,19 +22,18 @@ ROWS = 1000
 
 
 def drawn() -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of five runs, and labels."""
+    """Return probabilities of five runs, and labels."""
     rng = np.random.default_rng(0)
     return rng.dirichlet(np.ones(8), (5, 3 * ROWS)).astype(np.float32), rng.integers(0, 8, 3 * ROWS)
 
 
 @pytest.fixture
 def store(tmp_path):
-    """Five runs of 3,000 examples with probabilities, in three row groups."""
+    """Return a store of five runs of 3,000 examples with probabilities, in three row groups."""
     return written(tmp_path / "store", *drawn())
 
 
 def written(path: Path, probs: np.ndarray, labels: np.ndarray) -> Path:
-    """A store of these runs."""
     place = Location.of(path)
     StudyManifest("choice", rows_per_group=ROWS).write(place)
     for run, values in enumerate(probs):
@@ -46,7 +46,7 @@ def written(path: Path, probs: np.ndarray, labels: np.ndarray) -> Path:
 
 @pytest.fixture
 def damage(store):
-    """Breaks a page of one column of one run."""
+    """Damage a page of one column of one run."""
 
     def break_page(column: str) -> None:
         part = min(store.rglob("part-*.parquet"))
@@ -61,8 +61,7 @@ def damage(store):
     return break_page
 
 
-def test_figures_that_were_asked_for_are_those_of_the_whole(store):
-    """What nobody asked for is not there."""
+def test_selected_figures_equal_those_of_the_full_report(store):
     whole = sp.measure(store)
     some = sp.measure(store, metrics=["accuracy", "flip_rate"])
 
@@ -74,8 +73,8 @@ def test_figures_that_were_asked_for_are_those_of_the_whole(store):
     assert (note.code, note.fields["metrics"]) == ("some-metrics", ("accuracy", "flip_rate"))
 
 
-def test_probabilities_are_not_even_read_for_flips(store, damage):
-    """A damaged page of them does no harm; one of the predictions does."""
+def test_probabilities_are_not_read_for_flips(store, damage):
+    """A damaged page of probabilities does not matter; one of predictions does."""
     before = sp.measure(store, metrics=["flip_rate", "accuracy"])
 
     damage("probs")
@@ -90,8 +89,8 @@ def test_probabilities_are_not_even_read_for_flips(store, damage):
         sp.measure(store, metrics=["flip_rate"])
 
 
-def test_row_groups_of_predictions_that_traded_places_are_refused(tmp_path):
-    """Their digests tell, although no probability is read."""
+def test_swapped_row_groups_of_predictions_are_refused(tmp_path):
+    """By their digests, although no probabilities are read."""
     probs, labels = drawn()
     # Patterns of one length: 0 1 2 … in the first row group, … 2 1 0 in the second.
     upward = np.eye(8, dtype=np.float32)[np.arange(ROWS) % 8]
@@ -112,21 +111,19 @@ def test_row_groups_of_predictions_that_traded_places_are_refused(tmp_path):
         sp.measure(store, metrics=["flip_rate"])
 
 
-def test_arrays_have_the_same_choice(store):
-    """And the same figures as a store of them."""
+def test_selection_works_for_arrays_as_for_stores(store):
     probs, labels = drawn()
 
-    found = sp.measure(probs, labels=labels, classes=CLASSES, metrics=["ece"])
+    report = sp.measure(probs, labels=labels, classes=CLASSES, metrics=["ece"])
 
     stored = sp.measure(store, metrics=["ece"])
-    assert list(found.measurement.metrics) == list(stored.measurement.metrics)
-    assert found["ece"].value == pytest.approx(stored["ece"].value, rel=1e-12)
-    assert "ece" in found.measurement.metrics
-    assert "nll" not in found.measurement.metrics
+    assert list(report.measurement.metrics) == list(stored.measurement.metrics)
+    assert report["ece"].value == pytest.approx(stored["ece"].value, rel=1e-12)
+    assert "ece" in report.measurement.metrics
+    assert "nll" not in report.measurement.metrics
 
 
-def test_the_report_of_a_choice_is_written(store, tmp_path):
-    """Page, summary and examples without what was left out."""
+def test_report_of_selected_figures_is_saved(store, tmp_path):
     report = sp.measure(store, metrics=["accuracy"])
     report.save(tmp_path / "out")
 
@@ -148,7 +145,6 @@ def test_the_report_of_a_choice_is_written(store, tmp_path):
     ],
     ids=["none", "text", "top", "explanations", "dynamics"],
 )
-def test_a_choice_that_cannot_be_met_is_refused(store, metrics, fields):
-    """Before anything is read."""
+def test_impossible_selection_is_refused_before_reading(store, metrics, fields):
     with pytest.raises(OptionError, check=WithFields(**fields)):
         sp.measure(Location.of(store), metrics=metrics)

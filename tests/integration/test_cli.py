@@ -1,4 +1,5 @@
-"""The command line: what goes where, exit codes, and what a person sees."""
+"""The command line: streams, exit codes and text."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import os
@@ -21,22 +22,16 @@ START = "from seedproof.cli.main import main; main()"
 
 @pytest.fixture
 def table(study, tmp_path):
-    """The study as a CSV file."""
     path = tmp_path / "table.csv"
     pa.csv.write_csv(study.table, path)
     return path
 
 
-# -------------------------------------------------------------------------------------- the verbs
-
-
 def test_version_is_that_of_the_package(seedproof):
-    """One line, on stdout."""
     assert seedproof("--version") == (0, version("seedproof") + "\n", "")
 
 
-def test_help_names_the_verbs(seedproof):
-    """Exit code 0, on stdout."""
+def test_help_lists_the_verbs(seedproof):
     code, out, err = seedproof("--help")
 
     assert (code, err) == (0, "")
@@ -47,8 +42,7 @@ def test_help_names_the_verbs(seedproof):
     }  # fmt: skip
 
 
-def test_help_of_measure_names_every_option(seedproof):
-    """On stdout."""
+def test_help_of_measure_lists_every_option(seedproof):
     code, out, _ = seedproof("measure", "--help")
 
     assert code == 0
@@ -59,8 +53,7 @@ def test_help_of_measure_names_every_option(seedproof):
         assert option in out
 
 
-def test_no_verb_shows_the_help(seedproof):
-    """Usage is an error, and says how."""
+def test_command_without_verb_shows_the_usage(seedproof):
     code, out, err = seedproof()
 
     assert code == 2
@@ -70,8 +63,7 @@ def test_no_verb_shows_the_help(seedproof):
 @pytest.mark.parametrize(
     "arguments", [["measure"], ["measure", "x.csv", "--nope"], ["mesure"]], ids=" ".join
 )
-def test_wrong_usage_ends_with_exit_code_2(arguments, seedproof):
-    """Nothing on stdout; what is wrong on stderr."""
+def test_wrong_usage_exits_with_code_2_and_says_why_on_stderr(arguments, seedproof):
     code, out, err = seedproof(*arguments)
 
     assert (code, out) == (2, "")
@@ -79,11 +71,7 @@ def test_wrong_usage_ends_with_exit_code_2(arguments, seedproof):
     assert "Traceback" not in err
 
 
-# --------------------------------------------------------------------------------- what goes where
-
-
 def test_json_prints_the_summary_and_nothing_else(table, seedproof):
-    """One JSON object on stdout, nothing on stderr."""
     code, out, err = seedproof("measure", table, "--json")
 
     assert (code, err) == (0, "")
@@ -96,16 +84,15 @@ def test_json_prints_the_summary_and_nothing_else(table, seedproof):
         assert (estimate["low"] is None) == (estimate["high"] is None)
 
 
-def test_json_stays_alone_when_files_are_written(table, seedproof, tmp_path):
-    """`--out` beside `--json`: the same bytes in both places."""
+def test_json_and_the_file_of_out_are_the_same_bytes(table, seedproof, tmp_path):
     code, out, _ = seedproof("measure", table, "--json", "--out", "out")
 
     assert code == 0
     assert (tmp_path / "out" / "summary.json").read_text(encoding="utf-8") == out
 
 
-def test_summary_says_nothing_about_where_and_when(table, seedproof, tmp_path):
-    """No path, host, time or version, so that equal predictions give equal bytes."""
+def test_summary_has_no_path_or_version(table, seedproof, tmp_path):
+    """So equal predictions give equal bytes."""
     _, out, _ = seedproof("measure", table, "--json")
 
     assert str(tmp_path) not in out
@@ -115,7 +102,7 @@ def test_summary_says_nothing_about_where_and_when(table, seedproof, tmp_path):
 
 
 def test_out_writes_the_examples_with_a_fixed_schema(table, seedproof, tmp_path):
-    """One row an example, in the order of their ids, the user's own columns last."""
+    """One row per example, in the order of ids, with the user's own columns last."""
     code, out, err = seedproof("measure", table, "--out", "deep/er")
 
     assert code == 0
@@ -140,13 +127,9 @@ def test_out_writes_the_examples_with_a_fixed_schema(table, seedproof, tmp_path)
     assert examples.column("example").to_pylist() == list(range(0, 400, 10))
 
 
-def test_out_replaces_what_it_wrote_before(table, seedproof):
-    """A second call into the same folder is no error."""
+def test_out_replaces_earlier_files(table, seedproof):
     for _ in range(2):
         assert seedproof("measure", table, "--json", "--out", "out")[0] == 0
-
-
-# ------------------------------------------------------------------------------ what a person sees
 
 
 def test_piped_text_is_plain_and_narrow(study, tmp_path, seedproof):
@@ -172,8 +155,7 @@ def test_piped_text_is_plain_and_narrow(study, tmp_path, seedproof):
     assert table_idx > 2
 
 
-def test_ids_cannot_send_codes_to_the_terminal(seedproof, tmp_path):
-    """An id may hold an escape code; what is printed does not."""
+def test_escape_codes_in_ids_are_not_printed(seedproof, tmp_path):
     rows = "".join(f"{run},\x1b[31mred\x1b]0;title\x07,{'ab'[run]}\n" for run in range(2))
     (tmp_path / "t.csv").write_text(f"run,example,prediction\n{rows}")
 
@@ -185,8 +167,7 @@ def test_ids_cannot_send_codes_to_the_terminal(seedproof, tmp_path):
     assert "\x07" not in out
 
 
-def test_names_in_errors_are_left_as_they_are(seedproof, tmp_path):
-    """`:smile:` and `[red]` are data, not markup."""
+def test_names_in_errors_are_not_interpreted_as_markup(seedproof, tmp_path):
     (tmp_path / "t.csv").write_text(
         "run,example,prediction\n0,[red]:smile:,a\n0,[red]:smile:,a\n1,1,b\n"
     )
@@ -197,8 +178,7 @@ def test_names_in_errors_are_left_as_they_are(seedproof, tmp_path):
 
 
 @pytest.mark.skipif(not EXAMPLE.is_file(), reason="the examples are not part of this installation")
-def test_the_example_of_the_readme_works(seedproof, tmp_path):
-    """Ten real runs: exit code 0, and figures that are known."""
+def test_example_of_the_readme_works(seedproof, tmp_path):
     code, _, _ = seedproof("measure", EXAMPLE, "--out", "out")
 
     assert code == 0
@@ -208,8 +188,6 @@ def test_the_example_of_the_readme_works(seedproof, tmp_path):
     assert summary["metrics"]["flip_rate"]["value"] == pytest.approx(0.105, abs=5e-4)
     assert summary["metrics"]["accuracy"]["value"] == pytest.approx(0.835, abs=5e-4)
 
-
-# -------------------------------------------------------------------------------- what is loaded
 
 FRUGAL = """
 import shutil
@@ -236,7 +214,7 @@ assert not loaded, f"to measure: {loaded}"
 """
 
 
-def test_what_takes_long_to_load_is_loaded_by_who_needs_it(tmp_path):
+def test_slow_dependencies_are_imported_only_where_needed(tmp_path):
     """Neither pandas nor torch for predictions; for training not even scipy."""
     done = subprocess.run(
         [sys.executable, "-c", FRUGAL, EXAMPLE],
@@ -248,8 +226,6 @@ def test_what_takes_long_to_load_is_loaded_by_who_needs_it(tmp_path):
 
     assert done.returncode == 0, done.stderr
 
-
-# ------------------------------------------------------------------------------------ interruption
 
 INTERRUPTED = """
 import sys
@@ -270,8 +246,8 @@ main()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a child")
-def test_an_interrupt_ends_with_exit_code_130(table):
-    """Even in the middle of a query of DuckDB's; without a traceback."""
+def test_interrupt_exits_with_code_130(table):
+    """Even during a query of DuckDB, and without a traceback."""
     with subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, "measure", str(table)],
         stdout=subprocess.PIPE,
@@ -290,8 +266,6 @@ def test_an_interrupt_ends_with_exit_code_130(table):
     assert (child.returncode, out, err) == (130, "", "")
 
 
-# ---------------------------------------------------------------------------------- progress bars
-
 IMPATIENT = """
 import seedproof.cli.progress as progress
 progress.PATIENCE_SECONDS = {patience}
@@ -301,24 +275,26 @@ main()
 
 
 def seen_on_a_terminal(arguments: list[str], stream: str) -> tuple[str, str]:
-    """What a child writes to a terminal on one stream, and to a pipe on the other."""
-    ours, theirs = os.openpty()
+    """Return what a child writes to a terminal on one stream, and to a pipe on the other."""
+    controller, terminal = os.openpty()
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"}
     env.pop("NO_COLOR", None)
     other = {"stdout": "stderr", "stderr": "stdout"}[stream]
     with subprocess.Popen(
-        [sys.executable, "-c", *arguments], env=env, **{stream: theirs, other: subprocess.PIPE}
+        [sys.executable, "-c", *arguments], env=env, **{stream: terminal, other: subprocess.PIPE}
     ) as child:
-        os.close(theirs)
+        os.close(terminal)
         seen = b""
         try:
-            while piece := os.read(ours, 4096):
+            while piece := os.read(controller, 4096):
                 seen += piece
         except OSError:  # Linux says so when the other side is closed
             pass
-        os.close(ours)
+        os.close(controller)
         try:
-            piped = b"".join(one for one in child.communicate(timeout=60) if one is not None)
+            piped = b"".join(
+                output for output in child.communicate(timeout=60) if output is not None
+            )
         finally:
             child.kill()  # nothing happens if it has ended, as it should
     assert child.returncode == 0, seen
@@ -326,29 +302,18 @@ def seen_on_a_terminal(arguments: list[str], stream: str) -> tuple[str, str]:
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
-def test_a_long_wait_shows_a_bar_on_a_terminal_alone(table):
-    """On stderr, and gone when the work is done; stdout stays JSON."""
-    command = [IMPATIENT.format(patience=0), "measure", str(table), "--json"]
+@pytest.mark.parametrize(("patience", "has_bar"), [(0, True), (1000, False)])
+def test_only_a_long_wait_shows_a_progress_bar_on_a_terminal(patience, has_bar, table):
+    """On stderr; stdout stays JSON."""
+    command = [IMPATIENT.format(patience=patience), "measure", str(table), "--json"]
 
     seen, out = seen_on_a_terminal(command, "stderr")
 
-    assert "━" in seen
-    assert "\x1b[" in seen
+    assert ("━" in seen) == ("\x1b[" in seen) == (seen != "") == has_bar
     assert json.loads(out)["n_runs"] == 5
 
 
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
-def test_a_short_wait_shows_no_bar(table):
-    """Less than two seconds are nothing to report."""
-    command = [IMPATIENT.format(patience=1000), "measure", str(table), "--json"]
-
-    seen, _ = seen_on_a_terminal(command, "stderr")
-
-    assert seen == ""
-
-
-def test_nobody_sees_a_bar_in_a_pipe(table):
-    """However long it takes."""
+def test_pipe_gets_no_progress_bar(table):
     done = subprocess.run(
         [sys.executable, "-c", IMPATIENT.format(patience=0), "measure", str(table), "--json"],
         capture_output=True,
@@ -361,8 +326,7 @@ def test_nobody_sees_a_bar_in_a_pipe(table):
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
-def test_a_terminal_gets_colors_and_a_pipe_does_not(table, seedproof):
-    """The same report, dressed for its reader."""
+def test_terminal_gets_colors_and_a_pipe_does_not(table, seedproof):
     seen, _ = seen_on_a_terminal([START, "measure", str(table)], "stdout")
     _, piped, _ = seedproof("measure", table)
 

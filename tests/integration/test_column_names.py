@@ -1,4 +1,5 @@
-"""A wrong name of a column is answered with a command that works when it is typed."""
+"""A wrong column name is answered with a command that works."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import shlex
@@ -9,7 +10,7 @@ RUNS, EXAMPLES = 3, 4
 
 
 def long_table(run="run", example="example", label="label", answers=("prediction",), answer="ab"):
-    """A CSV with one row per run and example; probabilities if there are several answers."""
+    """Write a CSV with a row per run and example; with probabilities for several answers."""
     lines = [",".join([run, example, label, *answers])]
     for seed in range(RUNS):
         for number in range(EXAMPLES):
@@ -22,7 +23,7 @@ def long_table(run="run", example="example", label="label", answers=("prediction
 
 
 def wide_table(*runs):
-    """A CSV with one column per run."""
+    """Write a CSV with one column per run."""
     lines = [",".join(["uid", "gold", *runs])]
     for number in range(EXAMPLES):
         answers = ["ab"[(seed * number) % 2] for seed in range(RUNS)]
@@ -47,8 +48,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_command_of_the_message_works(name, seedproof, tmp_path):
-    """Typed as it stands, it gives the figure of the table."""
+def test_command_suggested_by_the_message_works(name, seedproof, tmp_path):
     text, words = CASES[name]
     (tmp_path / "answers.csv").write_text(text, encoding="utf-8")
     code, out, err = seedproof("measure", "answers.csv", "--json", *words)
@@ -58,13 +58,13 @@ def test_command_of_the_message_works(name, seedproof, tmp_path):
     code, out, _ = seedproof(*command[1:])
 
     assert code == 0
-    found = json.loads(out)
-    assert (found["n_examples"], len(found["runs"])) == (EXAMPLES, RUNS)
-    assert found["metrics"]["flip_rate"]["value"] > 0
+    result = json.loads(out)
+    assert (result["n_examples"], len(result["runs"])) == (EXAMPLES, RUNS)
+    assert result["metrics"]["flip_rate"]["value"] > 0
 
 
-def test_table_that_shows_nothing_is_answered_with_its_columns(refused, tmp_path):
-    """No command is made up."""
+def test_unrecognizable_table_is_refused_with_its_columns(refused, tmp_path):
+    """No command is suggested."""
     (tmp_path / "answers.csv").write_text("x,y,z\n1,2,3\n", encoding="utf-8")
 
     error = refused("measure", "answers.csv")

@@ -1,4 +1,4 @@
-"""The 95 % intervals hold the truth about as often as they say."""
+"""The 95 % intervals cover the truth about as often as they claim."""
 
 import os
 
@@ -22,29 +22,32 @@ def test_intervals_cover_the_truth(n_runs, n_examples, n_classes):
     """With normal run effects: 90 to 99 % at 5 and 10 runs, 92 to 98 % at 50."""
     simulation = Simulation(n_runs, n_examples, n_classes, logit_sd=LOGIT_SD[n_classes])
 
-    found = coverage(simulation, n_studies=N_STUDIES, rng=np.random.default_rng(1))
+    covered = coverage(simulation, n_studies=N_STUDIES, rng=np.random.default_rng(1))
 
     least, most = (0.92, 0.98) if n_runs == 50 else (0.90, 0.99)
     for name in FIGURES:
-        assert least - SLACK <= found[name] <= min(most + SLACK, 1.0), (name, found)
+        assert least - SLACK <= covered[name] <= min(most + SLACK, 1.0), (name, covered)
 
 
-def test_a_wrong_interval_is_noticed():
-    """The test above can fail: an interval of half the width covers far too seldom."""
+def test_wrong_interval_is_detected():
+    """The test above can fail: an interval of half the width covers far too rarely."""
     from seedproof.stats.intervals import Estimate
     from support.simulation import estimates
 
     def halved(batch):
         return {
             name: Estimate(
-                one.value, (one.value + one.low) / 2, (one.value + one.high) / 2, one.over
+                figure.value,
+                (figure.value + figure.low) / 2,
+                (figure.value + figure.high) / 2,
+                figure.over,
             )
-            for name, one in estimates(batch).items()
-            if one.low is not None
+            for name, figure in estimates(batch).items()
+            if figure.low is not None
         }
 
-    found = coverage(
+    covered = coverage(
         Simulation(10, 500), n_studies=100, rng=np.random.default_rng(2), measure=halved
     )
 
-    assert all(found[name] < 0.86 for name in FIGURES)
+    assert all(covered[name] < 0.86 for name in FIGURES)

@@ -1,4 +1,5 @@
-"""What is damaged is refused by name, or left out with a note."""
+"""Damaged data are refused by name, or skipped with a note."""
+# ruff: noqa: D102, D103 - names state the facts
 
 import json
 from pathlib import Path
@@ -41,60 +42,51 @@ class Damaged:
             self.write(run, np.arange(N_EXAMPLES))
 
     def write(self, run: int, ids: np.ndarray) -> None:
-        """A run of these examples."""
         manifest = RunManifest(f"id{run}", str(run))
         with RunWriter(Location.of(self.path), manifest, LAYOUT, rows_per_group=ROWS) as writer:
             writer.write(pa.array(ids), self.labels[: len(ids)], self.probs[run, : len(ids)])
 
     @property
     def part(self) -> Path:
-        """The only file of run 2."""
+        """Return the only file of run 2."""
         return next((self.path / "runs" / "id2").rglob("*.parquet"))
 
     def chunk(self, group: int) -> tuple[int, int]:
-        """Where the probabilities of a row group are in that file."""
-        found = pq.read_metadata(self.part).row_group(group).column(2)
-        return found.data_page_offset, found.data_page_offset + found.total_compressed_size
+        """Return where the probabilities of a row group are in that file."""
+        chunk = pq.read_metadata(self.part).row_group(group).column(2)
+        return chunk.data_page_offset, chunk.data_page_offset + chunk.total_compressed_size
 
     def truncate(self) -> None:
-        """Cut off its end."""
         self.part.write_bytes(self.part.read_bytes()[:-100])
 
     def remove(self) -> None:
-        """Lose it."""
         self.part.unlink()
 
     def change_a_group(self) -> None:
         """Change bytes of row group 1."""
-        content, (_, stop) = bytearray(self.part.read_bytes()), self.chunk(1)
-        content[stop - 20 : stop] = bytes(20)
-        self.part.write_bytes(content)
+        change_a_group(self.part, 2, 1)
 
     def swap_groups(self) -> None:
-        """The probabilities of row groups 0 and 1 trade places: every page is whole."""
+        """Swap the probabilities of row groups 0 and 1, with every page intact."""
         content = bytearray(self.part.read_bytes())
         first, second = (slice(*self.chunk(group)) for group in range(2))
         content[first], content[second] = content[second], content[first]
         self.part.write_bytes(content)
 
     def write_again(self, ids: np.ndarray) -> None:
-        """Another run in its place."""
         self.part.unlink()
         (self.path / "runs" / "id2" / "run.json").unlink()
         self.write(2, ids)
 
     def of_another_data_set(self) -> None:
-        """Other examples."""
         self.write_again(np.arange(1000, 1000 + N_EXAMPLES))
 
     def shorter(self) -> None:
-        """Fewer examples."""
         self.write_again(np.arange(50))
 
 
 @pytest.fixture
 def store(tmp_path):
-    """The store."""
     return Damaged(tmp_path / "store")
 
 
@@ -107,52 +99,52 @@ RUN_DAMAGE = {
 
 
 def left_out(note):
-    """How many examples a note leaves out, and of which row group."""
+    """Return the number of examples that a note reports as skipped, and their row group."""
     assert note.code == "examples-left-out"
     return note.fields["n_examples"], note.fields["row_group"]
 
 
 @pytest.mark.parametrize("damage", RUN_DAMAGE)
-def test_a_run_that_cannot_be_used_is_refused_or_left_out(store, damage):
-    """The error names run, file and, where there is one, row group."""
+def test_damaged_run_is_refused_or_skipped(store, damage):
+    """The error names run, file and, if known, row group."""
     error, fields = RUN_DAMAGE[damage]
     without = sp.measure(store.probs[[0, 1, 3]], labels=store.labels, runs=["0", "1", "3"])
     getattr(store, damage)()
 
     with pytest.raises(error, check=WithFields(**fields)):
         sp.measure(store.path)
-    found = sp.measure(store.path, skip_damaged=True)
+    report = sp.measure(store.path, skip_damaged=True)
 
-    (note,) = found.measurement.notes
+    (note,) = report.measurement.notes
     assert (note.code, note.fields["run"]) == ("run-left-out", "2")
     assert str(store.path) not in str(note)
-    assert found.measurement.runs == ("0", "1", "3")
+    assert report.measurement.runs == ("0", "1", "3")
     for name, value in without.metrics.items():
-        assert found[name].value == pytest.approx(value.value)
+        assert report[name].value == pytest.approx(value.value)
 
 
 @pytest.mark.parametrize("damage", ["change_a_group", "swap_groups"])
-def test_a_row_group_that_cannot_be_read_is_refused_or_left_out(store, damage):
-    """Of all runs, since runs are compared on the same examples; here and by other processes."""
+def test_damaged_row_group_is_refused_or_skipped(store, damage):
+    """In all runs, since they are compared on the same examples; also by other processes."""
     getattr(store, damage)()
     lost = {"change_a_group": [1], "swap_groups": [0, 1]}[damage]
     rest = np.concatenate([np.arange(20) + 20 * i for i in range(3) if i not in lost])
 
     with pytest.raises(DamagedStoreError, check=WithFields(row_group=lost[0], run="2")):
         sp.measure(store.path)
-    found = sp.measure(store.path, skip_damaged=True)
+    report = sp.measure(store.path, skip_damaged=True)
     there = sp.measure(store.path, skip_damaged=True, engine="processes", workers=1)
 
-    assert found.measurement.n_examples == found.measurement.n_labeled == len(rest)
-    assert found.examples.column("example").to_pylist() == rest.tolist()
-    assert [left_out(note) for note in found.measurement.notes] == [(20, index) for index in lost]
-    assert found["flip_rate"].value == pytest.approx(
+    assert report.measurement.n_examples == report.measurement.n_labeled == len(rest)
+    assert report.examples.column("example").to_pylist() == rest.tolist()
+    assert [left_out(note) for note in report.measurement.notes] == [(20, index) for index in lost]
+    assert report["flip_rate"].value == pytest.approx(
         sp.measure(store.probs[:, rest], labels=store.labels[rest])["flip_rate"].value
     )
-    assert there.to_json() == found.to_json()
+    assert there.to_json() == report.to_json()
 
 
-def test_the_report_says_what_is_missing(store, seedproof):
+def test_report_lists_skipped_data(store, seedproof):
     """In the text and in the summary."""
     store.truncate()
     (note,) = sp.measure(store.path, skip_damaged=True).measurement.notes
@@ -165,8 +157,8 @@ def test_the_report_says_what_is_missing(store, seedproof):
     assert json.loads(summary)["notes"] == [str(note)]
 
 
-def test_a_damaged_manifest_is_left_out_from_the_command_line(store, seedproof):
-    """Although the arms of a store are counted first."""
+def test_command_skips_a_damaged_manifest(store, seedproof):
+    """Although it counts the arms first."""
     (store.path / "runs" / "id2" / "run.json").write_text("{", encoding="utf-8")
 
     assert seedproof("measure", store.path)[0] == 2
@@ -177,8 +169,7 @@ def test_a_damaged_manifest_is_left_out_from_the_command_line(store, seedproof):
     assert any("runs/id2" in note for note in json.loads(out)["notes"])
 
 
-def test_too_little_may_be_left(store):
-    """A flip needs two runs."""
+def test_too_few_runs_left_are_refused(store):
     for run in ("id0", "id1", "id3"):
         next((store.path / "runs" / run).rglob("*.parquet")).unlink()
 
@@ -186,8 +177,8 @@ def test_too_little_may_be_left(store):
         sp.measure(store.path, skip_damaged=True)
 
 
-def test_damaged_explanations_are_refused_or_left_out(tmp_path):
-    """Without them, predictions are measured all the same."""
+def test_damaged_explanations_are_refused_or_skipped(tmp_path):
+    """Predictions are measured all the same."""
     place = Location.of(tmp_path / "store")
     rng = np.random.default_rng(0)
     probs = np.tile(np.float32([0.4, 0.6]), (3, 8, 1))
@@ -196,21 +187,18 @@ def test_damaged_explanations_are_refused_or_left_out(tmp_path):
 
     with pytest.raises(DamagedStoreError, check=WithFields(run="1")):
         sp.measure(place)
-    found = sp.measure(place, skip_damaged=True).measurement
+    measurement = sp.measure(place, skip_damaged=True).measurement
 
-    assert found.explanations == {}
-    assert found.n_examples == 8
-    (note,) = found.notes
+    assert measurement.explanations == {}
+    assert measurement.n_examples == 8
+    (note,) = measurement.notes
     assert (note.code, note.fields["method"]) == ("explanations-left-out", "lime")
     assert "runs/none-" in str(note)
 
 
-# -------------------------------------------------------------------------------------- comparing
-
-
 @pytest.fixture
 def two_arms(tmp_path):
-    """Arms "none" and "calm" of four runs, predicted and explained, in two row groups of four."""
+    """Return arms "none" and "calm" of four explained runs, in two row groups of four."""
     rng = np.random.default_rng(0)
     yes = rng.random((2, 4, 8)).astype(np.float32)
     probs = np.stack([1 - yes, yes], axis=3)
@@ -221,72 +209,70 @@ def two_arms(tmp_path):
 
 
 def part_of(store, run, kind="predictions"):
-    """The only file of a kind of one run."""
     return next((store / "runs" / run / kind).rglob("*.parquet"))
 
 
 def change_a_group(file, column, group):
-    """Change bytes of one row group of a file."""
     chunk = pq.read_metadata(file).row_group(group).column(column)
     stop = chunk.data_page_offset + chunk.total_compressed_size
     content = bytearray(file.read_bytes())
-    content[stop - 4 : stop] = bytes(one ^ 255 for one in content[stop - 4 : stop])
+    content[stop - 4 : stop] = bytes(byte ^ 255 for byte in content[stop - 4 : stop])
     file.write_bytes(content)
 
 
-def test_a_damaged_run_of_an_arm_is_refused_or_left_out(two_arms, seedproof):
+def test_damaged_run_of_an_arm_is_refused_or_skipped(two_arms, seedproof):
     """The others are compared, and the report says so."""
     store, probs = two_arms
     part_of(store, "calm-2").unlink()
 
     with pytest.raises(DamagedStoreError, check=WithFields(run="2")):
         sp.compare(store)
-    found = sp.compare(store, skip_damaged=True)
+    report = sp.compare(store, skip_damaged=True)
     code, out, _ = seedproof("compare", store, "--skip-damaged", "--json")
 
-    assert found.arm("calm").measurement.runs == ("0", "1", "3")
-    assert found.arm("calm").measurement.metrics["flip_rate"].value == pytest.approx(
+    assert report.arm("calm").measurement.runs == ("0", "1", "3")
+    assert report.arm("calm").measurement.metrics["flip_rate"].value == pytest.approx(
         sp.measure(probs[1, [0, 1, 3]])["flip_rate"].value
     )
-    (note,) = (note for note in found.comparison.notes if note.code == "run-left-out")
+    (note,) = (note for note in report.comparison.notes if note.code == "run-left-out")
     assert note.fields["run"] == "2"
     assert code == 0
     assert str(note) in json.loads(out)["notes"]
 
 
-def test_a_damaged_row_group_is_left_out_of_all_arms(two_arms):
-    """Arms are compared on the same examples; the message names run, file and row group."""
+def test_damaged_row_group_is_skipped_in_all_arms(two_arms):
+    """The message names run, file and row group."""
     store, probs = two_arms
     change_a_group(part_of(store, "calm-2"), 2, 1)
 
     with pytest.raises(DamagedStoreError, check=WithFields(row_group=1, run="2")):
         sp.compare(store)
-    found = sp.compare(store, skip_damaged=True)
+    report = sp.compare(store, skip_damaged=True)
 
     for name, values in zip(("none", "calm"), probs, strict=True):
-        measurement = found.arm(name).measurement
+        measurement = report.arm(name).measurement
         expected = sp.measure(values[:, :4])
         assert measurement.n_examples == 4
         assert measurement.metrics["flip_rate"].value == pytest.approx(expected["flip_rate"].value)
-    (note,) = (note for note in found.comparison.notes if note.code == "examples-left-out")
+    (note,) = (note for note in report.comparison.notes if note.code == "examples-left-out")
     assert left_out(note) == (4, 1)
     assert "runs/calm-2/predictions/" in str(note)
 
 
-def test_rates_are_matched_on_the_row_groups_that_are_left(two_arms):
-    """As if the others had never been there; the note names no folder of this machine."""
+def test_rates_are_matched_on_the_remaining_row_groups(two_arms):
+    """The note contains no path."""
     store, probs = two_arms
     change_a_group(part_of(store, "calm-2"), 2, 1)
 
     with pytest.raises(DamagedStoreError):
         sp.compare(store, match_rates=True)
-    found = sp.compare(store, match_rates=True, skip_damaged=True)
+    report = sp.compare(store, match_rates=True, skip_damaged=True)
 
     expected = sp.compare(
         dict(zip(("none", "calm"), probs[:, :, :4], strict=True)), match_rates=True
     )
     for name in ("none", "calm"):
-        arm, alone = found.arm(name), expected.arm(name)
+        arm, alone = report.arm(name), expected.arm(name)
         assert arm.measurement.n_examples == 4
         assert (arm.matched_rate.lowest_before, arm.matched_rate.after) == (
             alone.matched_rate.lowest_before,
@@ -294,26 +280,24 @@ def test_rates_are_matched_on_the_row_groups_that_are_left(two_arms):
         )
         for metric, estimate in arm.measurement.metrics.items():
             assert estimate.value == pytest.approx(alone.measurement.metrics[metric].value)
-    (note,) = (note for note in found.comparison.notes if note.code == "examples-left-out")
+    (note,) = (note for note in report.comparison.notes if note.code == "examples-left-out")
     assert left_out(note) == (4, 1)
-    assert not any(str(store) in str(note) for note in found.comparison.notes)
+    assert not any(str(store) in str(note) for note in report.comparison.notes)
 
 
-def test_all_row_groups_damaged_leave_nothing(two_arms):
-    """Then the reasons are in the message."""
+def test_error_lists_the_reasons_if_all_row_groups_are_damaged(two_arms):
     store, _ = two_arms
     for group in (0, 1):
         change_a_group(part_of(store, "calm-2"), 2, group)
 
-    with pytest.raises(EmptyInputError):
-        sp.compare(store, skip_damaged=True)
-    with pytest.raises(EmptyInputError):
-        sp.compare(store, match_rates=True, skip_damaged=True)
+    for match_rates in (False, True):
+        with pytest.raises(EmptyInputError):
+            sp.compare(store, match_rates=match_rates, skip_damaged=True)
 
 
 @pytest.mark.parametrize("damage", ["missing", "changed"])
-def test_damaged_explanations_do_not_keep_answers_from_being_compared(two_arms, damage):
-    """Of the method in question only answers are compared; run and file are named."""
+def test_answers_are_compared_although_explanations_are_damaged(two_arms, damage):
+    """The note names run and file."""
     store, _ = two_arms
     file = part_of(store, "calm-2", "explanations")
     if damage == "missing":
@@ -323,16 +307,16 @@ def test_damaged_explanations_do_not_keep_answers_from_being_compared(two_arms, 
 
     with pytest.raises(DamagedStoreError, check=WithFields(run="2")):
         sp.compare(store)
-    found = sp.compare(store, skip_damaged=True)
+    report = sp.compare(store, skip_damaged=True)
 
-    assert found.arm("calm").explanations == {}
-    assert found.arm("calm").effects["flip_rate"].value is not None
-    (note,) = found.comparison.notes
+    assert report.arm("calm").explanations == {}
+    assert report.arm("calm").effects["flip_rate"].value is not None
+    (note,) = report.comparison.notes
     assert (note.code, note.fields["method"]) == ("explanations-left-out", "lime")
     assert str(store) not in str(note)
 
 
-def test_an_arm_with_too_few_runs_left_is_left_out(two_arms):
+def test_arm_with_too_few_runs_left_is_skipped(two_arms):
     """Two arms must remain."""
     store, _ = two_arms
     for run in (0, 1, 2):
@@ -342,8 +326,7 @@ def test_an_arm_with_too_few_runs_left_is_left_out(two_arms):
         sp.compare(store, skip_damaged=True)
 
 
-def test_reports_have_nothing_to_skip(two_arms, tmp_path):
-    """They hold figures, and no records."""
+def test_skipping_does_not_apply_to_reports(two_arms, tmp_path):
     store, _ = two_arms
     for arm in ("none", "calm"):
         sp.measure(store, arm=arm).save(tmp_path / arm)

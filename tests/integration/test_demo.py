@@ -1,4 +1,5 @@
-"""`seedproof demo` as a stranger meets it: alone, offline, and with commands that work."""
+"""`seedproof demo` for a new user: alone, offline, and with commands that work."""
+# ruff: noqa: D103 - names state the facts
 
 import importlib.util
 import os
@@ -55,13 +56,12 @@ def start(code, *words, cwd):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """An empty folder, in which the demo will be."""
     return tmp_path_factory.mktemp("demo")
 
 
 @pytest.fixture(scope="module")
-def told(folder):
-    """What the demo prints where there is no torch, no network and no data."""
+def demo_output(folder):
+    """Return the output of the demo without torch, network and data."""
     began = time.monotonic()
     done = start(["-c", OFFLINE], "demo", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
@@ -69,22 +69,22 @@ def told(folder):
     return done.stdout
 
 
-def test_the_demo_fits_a_terminal(told, folder):
+def test_demo_fits_a_terminal(demo_output, folder):
     """The headline of each page, a hundred dots, and no line over 80 columns but commands."""
-    lines = told.splitlines()
+    lines = demo_output.splitlines()
     store = folder / "seedproof-demo" / "store"
 
-    text = " ".join(told.split())
+    text = " ".join(demo_output.split())
     for page in (sp.measure(store, arm="none"), sp.compare(store, baseline="none")):
         assert " ".join(str(page.view().headline).split()) in text
     assert sum(len(line.strip()) for line in lines if re.fullmatch("  [·○●]+", line)) == 100
     assert max(len(line) for line in lines) <= 80
-    assert {"10", "1,725"} <= set(told.split())  # models and sentences
+    assert {"10", "1,725"} <= set(demo_output.split())  # models and sentences
 
 
-def test_the_demo_says_what_else_may_be_behind_the_cut(told):
-    """Chosen epochs, and the flips with equal shares: as on the page of the reproduction."""
-    text = " ".join(told.replace("\xa0", " ").split())
+def test_demo_mentions_other_explanations_of_the_difference(demo_output):
+    """Chosen epochs, and the flips at equal rates, as on the page of the reproduction."""
+    text = " ".join(demo_output.replace("\xa0", " ").split())
 
     chosen = {
         arm: {run.scalars["epoch_chosen"] for run in Bundle.load().runs if run.arm == arm}
@@ -93,15 +93,14 @@ def test_the_demo_says_what_else_may_be_behind_the_cut(told):
     assert chosen["none"] == {2}
     assert (min(chosen["naswa"]), max(chosen["naswa"])) == (14, 20)
     assert {"2:", "14", "20,"} <= set(text.split())
-    found = re.search(r"the flips change by −(\d+) % \[.+?\] in place of −(\d+) % \[", text)
+    match = re.search(r"the flips change by −(\d+) % \[.+?\] in place of −(\d+) % \[", text)
     # The page, of the same runs: 24 % in place of 52 %.
-    assert [int(number) for number in found.groups()] == [24, 52]
+    assert [int(number) for number in match.groups()] == [24, 52]
     assert "w3" in text.split()
 
 
-def test_the_pages_are_where_the_demo_says(told, folder):
-    """Whole pages."""
-    pages = re.findall(r"^  (\S+\.html)$", told, re.MULTILINE)
+def test_demo_writes_its_pages(demo_output, folder):
+    pages = re.findall(r"^  (\S+\.html)$", demo_output, re.MULTILINE)
 
     assert pages == [
         "seedproof-demo/report/report.html",
@@ -111,9 +110,8 @@ def test_the_pages_are_where_the_demo_says(told, folder):
         assert (folder / page).read_text(encoding="utf-8").rstrip().endswith("</html>")
 
 
-@pytest.mark.usefixtures("told")
-def test_the_store_has_places_for_words(folder):
-    """A token is called by its place in the sentence, in every run of both arms."""
+@pytest.mark.usefixtures("demo_output")
+def test_demo_store_replaces_words_by_positions(folder):
     store = Store(Location.of(folder / "seedproof-demo" / "store"))
 
     for arm in store.arms():
@@ -122,9 +120,8 @@ def test_the_store_has_places_for_words(folder):
             assert tokens == ["word 1", *(f"w{place + 2}" for place in range(len(tokens) - 1))]
 
 
-def test_the_commands_to_try_next_work_as_printed(told, folder):
-    """Three of them, each with exit code 0 and something to say."""
-    printed = re.findall(r"^  (seedproof .+)$", told, re.MULTILINE)
+def test_suggested_commands_work_as_printed(demo_output, folder):
+    printed = re.findall(r"^  (seedproof .+)$", demo_output, re.MULTILINE)
     commands = [command for command in printed if "seedproof-demo/store" in command]
 
     assert [command.split()[1] for command in commands] == ["compare", "plan", "gate"]
@@ -134,12 +131,9 @@ def test_the_commands_to_try_next_work_as_printed(told, folder):
         assert done.stdout.strip(), command
 
 
-@pytest.mark.usefixtures("told")
-def test_the_figures_are_the_same_bytes_each_time(seedproof, folder, tmp_path):
-    """Another folder, another process, the same figures; and once more in the same folder.
-
-    A name with a space is quoted, so that commands work as printed.
-    """
+@pytest.mark.usefixtures("demo_output")
+def test_demo_gives_the_same_bytes_every_time(seedproof, folder, tmp_path):
+    """In another folder and process, and again in the same folder; spaces in names are quoted."""
     names = ("report/summary.json", "comparison/comparison.json")
     first = [(folder / "seedproof-demo" / name).read_bytes() for name in names]
 
@@ -152,8 +146,8 @@ def test_the_figures_are_the_same_bytes_each_time(seedproof, folder, tmp_path):
         assert f"  {command}" in out.splitlines()
 
 
-def test_a_folder_with_other_files_is_left_alone(refused, tmp_path):
-    """One line on stderr, exit code 2, and nothing is written."""
+def test_folder_with_other_files_is_not_changed(refused, tmp_path):
+    """One line on stderr, and exit code 2."""
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "thesis.tex").write_text("mine")
 
@@ -165,19 +159,15 @@ def test_a_folder_with_other_files_is_left_alone(refused, tmp_path):
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["thesis.tex"]
 
 
-def test_the_module_is_a_program(tmp_path):
-    """`python -m seedproof` does what `seedproof` does."""
+def test_module_runs_as_a_program(tmp_path):
     done = start(["-m", "seedproof"], "--version", cwd=tmp_path)
 
     assert (done.returncode, done.stdout) == (0, f"{sp.__version__}\n")
 
 
-# ------------------------------------------------------------------------ how records are made
-
-
 @pytest.fixture(scope="module")
 def script():
-    """The script that cuts the records out of a study."""
+    """Return the script that cuts the records out of a study."""
     spec = importlib.util.spec_from_file_location("make_demo_records", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -186,7 +176,7 @@ def script():
 
 @pytest.fixture
 def study_store(tmp_path, secret):
-    """Three arms of three runs, forty examples with words, all explained."""
+    """Return three arms of three runs, forty examples with words, all explained."""
     rng = np.random.default_rng(4)
     place = Location.of(tmp_path / "study")
     plan = {"arms": ["none", "aswa", "naswa"]}
@@ -214,28 +204,28 @@ def study_store(tmp_path, secret):
     return Store(place)
 
 
-def test_the_records_are_those_of_the_study(script, study_store, tmp_path):
-    """Every figure on predictions is the same, bit for bit, before and after."""
+def test_demo_records_give_the_figures_of_the_study(script, study_store, tmp_path):
+    """Bit for bit."""
     script.cut(study_store).save(tmp_path)
     store = unpack(Bundle.load(tmp_path), tmp_path / "demo")
 
-    found = Store(Location.of(store))
-    assert found.arms() == ("none", "naswa")
-    assert {(run.facts.get("threads"), run.facts.get("seconds")) for run in found.runs} == {
+    reader = Store(Location.of(store))
+    assert reader.arms() == ("none", "naswa")
+    assert {(run.facts.get("threads"), run.facts.get("seconds")) for run in reader.runs} == {
         (1, None)
     }
     for arm in ("none", "naswa"):
-        before, after = (sp.measure(one, arm=arm) for one in (study_store.location, store))
+        before, after = (sp.measure(place, arm=arm) for place in (study_store.location, store))
         assert before.measurement.metrics == after.measurement.metrics
 
 
-def test_some_explanations_are_kept_and_no_word(script, study_store, tmp_path, secret):
-    """Ten of forty, each score within half precision; a token is known by its place."""
+def test_some_explanations_are_kept_without_words(script, study_store, tmp_path, secret):
+    """Ten of forty, each score within half precision."""
     script.cut(study_store, n_explained=10).save(tmp_path)
     store = Store(Location.of(unpack(Bundle.load(tmp_path), tmp_path / "demo")))
 
     choice = {"arm": "naswa", "split": "test", "method": "attention"}
-    before, after = (open_explanations(one, **choice).shard(0) for one in (study_store, store))
+    before, after = (open_explanations(place, **choice).shard(0) for place in (study_store, store))
 
     begins = np.cumsum(before.lengths) - before.lengths
     rows = [before.ids.to_pylist().index(example) for example in after.ids.to_pylist()]
@@ -250,11 +240,10 @@ def test_some_explanations_are_kept_and_no_word(script, study_store, tmp_path, s
         assert secret.encode() not in path.read_bytes()
 
 
-def test_the_same_study_gives_the_same_bytes(script, study_store, tmp_path):
-    """The examples to explain are drawn by a seed of their own."""
-    found = []
+def test_same_study_gives_the_same_bytes(script, study_store, tmp_path):
+    contents = []
     for _ in range(2):
         script.cut(study_store, n_explained=10).save(tmp_path)
-        found.append([path.read_bytes() for path in sorted(tmp_path.glob("records.*"))])
+        contents.append([path.read_bytes() for path in sorted(tmp_path.glob("records.*"))])
 
-    assert found[0] == found[1]
+    assert contents[0] == contents[1]

@@ -1,4 +1,5 @@
 """`seedproof doctor` on scripts with one fault each, and on scripts with none."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import math
@@ -26,7 +27,7 @@ VERDICTS = {"p": "pass", "f": "fail", "w": "warn", "s": "skip"}
 
 
 def call_of(function, seed):
-    """A call in the marked line that sets a seed, as a cause holds it."""
+    """Return a call in the marked line that sets a seed, as in a cause."""
     return {"code": "seed-call", "place": "{line}", "function": function, "seed": seed}
 
 
@@ -87,7 +88,6 @@ full_only = pytest.mark.skipif(
 
 
 def cases(first, further):
-    """Names and expectations, for pytest."""
     return [
         *(pytest.param(name, case, id=name) for name, case in first.items()),
         *(pytest.param(name, case, id=name, marks=full_only) for name, case in further.items()),
@@ -96,7 +96,7 @@ def cases(first, further):
 
 @pytest.fixture
 def doctor(seedproof, request, tmp_path):
-    """Examines a copy of a script, in an empty folder: exit code, stdout, stderr."""
+    """Return a function that examines a copy of a script in an empty folder."""
 
     def examine(name, *options):
         shutil.copy(SCRIPTS / f"{name}.py", tmp_path)
@@ -109,36 +109,31 @@ def doctor(seedproof, request, tmp_path):
 
 
 def line_of(name):
-    """Where the fault of a script is."""
+    """Return the place of the fault of a script."""
     lines = (SCRIPTS / f"{name}.py").read_text(encoding="utf-8").splitlines()
     (number,) = (number for number, line in enumerate(lines, 1) if line.endswith("# fault"))
     return f"{name}.py:{number}"
 
 
 def verdicts(letters):
-    """The verdict on each check."""
     return dict(zip(CHECKS, (VERDICTS[letter] for letter in letters), strict=True))
 
 
 def verdicts_of(diagnosis):
-    """The verdict on each check, of what `doctor --json` prints."""
     return {finding["code"]: finding["verdict"] for finding in diagnosis["findings"]}
 
 
-# ------------------------------------------------------------------------------ the table
-
-
 @pytest.mark.parametrize(("name", "expected"), cases(FAULTS, FURTHER_FAULTS))
-def test_each_planted_fault_is_found_and_nothing_else(name, expected, doctor):
+def test_each_planted_fault_is_the_only_one_reported(name, expected, doctor):
     """The check that fails or warns is the one in the table, and its cause is the fault."""
     code, letters, cause = expected
 
     left, out, err = doctor(name, "--json")
 
-    found = json.loads(out)
-    assert verdicts_of(found) == verdicts(letters)
-    assert (left, err, found["is_healthy"], found["failure"]) == (code, "", code == 0, None)
-    faults = [finding for finding in found["findings"] if finding["verdict"] in {"fail", "warn"}]
+    result = json.loads(out)
+    assert verdicts_of(result) == verdicts(letters)
+    assert (left, err, result["is_healthy"], result["failure"]) == (code, "", code == 0, None)
+    faults = [finding for finding in result["findings"] if finding["verdict"] in {"fail", "warn"}]
     details = faults[0]["details"]["cause"]
     expected = json.loads(json.dumps(cause).replace("{line}", line_of(name)))
     assert {field: details.get(field) for field in expected} == expected
@@ -146,27 +141,24 @@ def test_each_planted_fault_is_found_and_nothing_else(name, expected, doctor):
 
 
 @pytest.mark.parametrize(("name", "letters"), cases({}, CLEAN))
-def test_a_clean_training_passes(name, letters, doctor):
-    """Whoever seeds it, with workers, with two optimizers, without torch."""
+def test_clean_training_passes(name, letters, doctor):
+    """However it is seeded, with workers, with two optimizers, without torch."""
     code, out, err = doctor(name, "--json")
 
-    found = json.loads(out)
-    assert verdicts_of(found) == verdicts(letters)
-    assert (code, err, found["is_healthy"]) == (0, "", True)
-
-
-# ------------------------------------------------------------------------------ budgets
+    result = json.loads(out)
+    assert verdicts_of(result) == verdicts(letters)
+    assert (code, err, result["is_healthy"]) == (0, "", True)
 
 
 @full_only
-def test_a_few_steps_are_enough(doctor):
-    """The weights of five steps answer everything but the ids."""
+def test_a_few_steps_suffice(doctor):
+    """The weights after five steps decide everything but the ids."""
     code, out, _ = doctor("clean", "--steps", 5, "--json")
 
-    found = json.loads(out)
+    result = json.loads(out)
     assert code == 0
-    assert verdicts_of(found) == verdicts("sppppsppp")
-    seen = {finding["code"]: finding["details"]["found"] for finding in found["findings"]}
+    assert verdicts_of(result) == verdicts("sppppsppp")
+    seen = {finding["code"]: finding["details"]["found"] for finding in result["findings"]}
     assert seen["same-seed-same-bits"] == {
         "code": "identical", "compared": [{"code": "weights", "n_steps": 5}],
     }  # fmt: skip
@@ -178,51 +170,46 @@ def test_a_few_steps_are_enough(doctor):
 
 
 @full_only
-def test_a_training_within_its_seconds_is_examined_in_full(doctor):
-    """A minute is more than it needs."""
+def test_training_within_its_time_limit_is_examined_in_full(doctor):
     code, out, _ = doctor("clean", "--seconds", 60, "--json")
 
     assert code == 0
     assert verdicts_of(json.loads(out)) == verdicts("p" * 9)
 
 
-def test_a_budget_that_shows_nothing_is_a_fault(doctor):
-    """A doctor that saw nothing does not call a training healthy."""
+def test_budget_too_small_to_observe_anything_is_a_failure(doctor):
     code, out, _ = doctor("clean_numpy", "--seconds", 0.001, "--json")
 
-    found = json.loads(out)
-    assert (code, verdicts_of(found)) == (1, verdicts("fssssspps"))
-    assert found["findings"][0]["details"]["found"]["code"] == "cut-at-start"
+    result = json.loads(out)
+    assert (code, verdicts_of(result)) == (1, verdicts("fssssspps"))
+    assert result["findings"][0]["details"]["found"]["code"] == "cut-at-start"
 
 
-# ------------------------------------------------------------------------------ no training
-
-
-def test_a_training_that_raises_is_shown(doctor):
+def test_training_that_raises_is_reported(doctor):
     """Exit code 4, with the message and the line."""
     code, out, err = doctor("raises")
-    found = json.loads(doctor("raises", "--json")[1])
+    result = json.loads(doctor("raises", "--json")[1])
 
     line = line_of("raises").partition(":")[2]
     assert (code, err) == (4, "")
-    assert (found["during_code"], found["is_healthy"]) == ("first-seed", False)
-    assert "(19,)" in found["failure"]  # the shape of the labels
-    assert f'raises.py", line {line}' in found["traceback"]
+    assert (result["during_code"], result["is_healthy"]) == ("first-seed", False)
+    assert "(19,)" in result["failure"]  # the shape of the labels
+    assert f'raises.py", line {line}' in result["traceback"]
     # Without spaces: a line of 80 columns may end anywhere in a long path.
     shown = "".join(out.split())
-    assert "".join(found["failure"].split()) in shown
+    assert "".join(result["failure"].split()) in shown
     assert f'raises.py",line{line}' in shown
 
 
-def test_a_training_that_works_once_says_when_it_failed(doctor):
-    """What the first training left is in the way of the second."""
+def test_training_that_fails_the_second_time_is_reported(doctor):
+    """Files of the first training break the second."""
     code, out, _ = doctor("once_only", "--json")
 
-    found = json.loads(out)
-    assert (code, found["is_healthy"], found["findings"]) == (4, False, [])
-    assert found["during_code"] == "same-seed-second"
-    assert "FileExistsError" in found["failure"]
-    assert 'once_only.py", line ' + line_of("once_only").partition(":")[2] in found["traceback"]
+    result = json.loads(out)
+    assert (code, result["is_healthy"], result["findings"]) == (4, False, [])
+    assert result["during_code"] == "same-seed-second"
+    assert "FileExistsError" in result["failure"]
+    assert 'once_only.py", line ' + line_of("once_only").partition(":")[2] in result["traceback"]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +228,7 @@ def test_a_training_that_works_once_says_when_it_failed(doctor):
     ],
     ids=["no-script", "no-module", "no-step", "no-time", "all-time", "no-worker"],
 )
-def test_bad_usage_is_refused_before_anything_is_trained(arguments, code, fields, refused):
+def test_bad_usage_is_refused_before_training(arguments, code, fields, refused):
     """Exit code 2 and one line; this training would fail with 4."""
     error = refused("doctor", *arguments)
 
@@ -249,11 +236,8 @@ def test_bad_usage_is_refused_before_anything_is_trained(arguments, code, fields
     assert WithFields(**fields)(error), error.fields
 
 
-# ------------------------------------------------------------------------------ what is shown
-
-
-def test_the_page_fits_into_80_columns(doctor, monkeypatch):
-    """Each check with its sign; below it, what was observed, the cause and the fix."""
+def test_report_fits_into_80_columns(doctor, monkeypatch):
+    """Each check with its sign, then the observation, the cause and the fix."""
     monkeypatch.setenv("COLUMNS", "80")
 
     code, out, err = doctor("no_predictions")
@@ -270,16 +254,13 @@ def test_the_page_fits_into_80_columns(doctor, monkeypatch):
     assert places == sorted(places)
 
 
-# ------------------------------------------------------------------------------ functions
-
-
 @pytest.mark.usefixtures("without_torch")
-def test_a_function_is_examined_like_a_script(seedproof, tmp_path):
-    """By its name; several trainings at a time do not disturb each other."""
+def test_function_is_examined_like_a_script(seedproof, tmp_path):
+    """By its name; trainings at the same time do not disturb each other."""
     shutil.copy(SCRIPTS / "clean_function.py", tmp_path)
 
     code, out, err = seedproof("doctor", "clean_function:train", "--workers", 2, "--json")
 
-    found = json.loads(out)
-    assert (code, err, found["target"]) == (0, "", "clean_function:train")
-    assert verdicts_of(found) == verdicts("pppspppps")
+    result = json.loads(out)
+    assert (code, err, result["target"]) == (0, "", "clean_function:train")
+    assert verdicts_of(result) == verdicts("pppspppps")

@@ -1,4 +1,5 @@
-"""Another package adds a reader, a verb and an engine: all three work once it is installed."""
+"""Another package adds a reader, a verb and an engine: all three work once installed."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import os
@@ -15,7 +16,6 @@ ROWS = "a;1;yes\na;2;no\nb;1;yes\nb;2;yes\nc;1;yes\nc;2;no\n"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> dict[str, str]:
-    """An environment in which the package is installed."""
     folder = tmp_path_factory.mktemp("site")
     subprocess.run(
         [
@@ -32,7 +32,6 @@ def installed(tmp_path_factory) -> dict[str, str]:
 
 @pytest.fixture
 def seedproof(installed, tmp_path):
-    """Run a command in a process of its own."""
     (tmp_path / "study.answers").write_text(ROWS, encoding="utf-8")
 
     def call(*words: str, **further: str) -> subprocess.CompletedProcess[str]:
@@ -51,23 +50,22 @@ def seedproof(installed, tmp_path):
 
 
 def test_reader_gives_predictions_to_every_verb(seedproof):
-    """From a file of the new format to a figure, alone and in a folder."""
+    """A file of the new format, alone and in a folder."""
     for target in ("study.answers", "."):
         done = seedproof("measure", target, "--json")
-        found = json.loads(done.stdout)
-        assert found["runs"] == ["a", "b", "c"]
-        assert found["metrics"]["flip_rate"]["value"] == pytest.approx(1 / 3)
+        result = json.loads(done.stdout)
+        assert result["runs"] == ["a", "b", "c"]
+        assert result["metrics"]["flip_rate"]["value"] == pytest.approx(1 / 3)
     assert seedproof("gate", "study.answers", "--max", "flip_rate=1").returncode == 0
 
 
-def test_verb_uses_the_reader(seedproof):
-    """It is listed, and it works."""
+def test_verb_of_another_package_is_listed_and_uses_the_reader(seedproof):
     assert "runs" in seedproof("--help").stdout
     assert seedproof("runs", "study.answers").stdout == "a b c\n"
 
 
-def test_engine_measures_with_the_same_result(seedproof):
-    """By its name; its own message shows that it was this engine."""
+def test_engine_of_another_package_gives_the_same_result(seedproof):
+    """Its own message shows that it was used."""
     here = seedproof("measure", "study.answers", "--json")
     there = seedproof("measure", "study.answers", "--json", "--engine", "backwards")
 
@@ -75,8 +73,7 @@ def test_engine_measures_with_the_same_result(seedproof):
     assert there.stderr.startswith("backwards:")
 
 
-def test_damaged_file_is_an_error_of_one_line(seedproof, tmp_path):
-    """Whatever the reader raises."""
+def test_any_exception_of_a_reader_is_an_error_of_one_line(seedproof, tmp_path):
     (tmp_path / "study.answers").write_text("a;1\nb\n", encoding="utf-8")
 
     done = seedproof("measure", "study.answers")

@@ -1,4 +1,5 @@
-"""The examples run, and are as short as they promise."""
+"""The examples run, and are short."""
+# ruff: noqa: D103 - names state the facts
 
 import subprocess
 import sys
@@ -12,8 +13,7 @@ AVERAGING = ["average_huggingface", "average_lightning", "average_plain_loop"]
 
 # The fourth, sklearn_study, is run by the check of the docs, on the page about scikit-learn.
 @pytest.mark.parametrize("name", AVERAGING)
-def test_an_example_runs(name, tmp_path):
-    """As a person would run it, in a folder of their own."""
+def test_example_runs(name, tmp_path):
     done = subprocess.run(
         [sys.executable, EXAMPLES / f"{name}.py"],
         cwd=tmp_path,
@@ -27,6 +27,5 @@ def test_an_example_runs(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", [*AVERAGING, "sklearn_study"])
-def test_an_example_has_at_most_forty_lines(name):
-    """Blank lines and the docstring included."""
+def test_example_has_at_most_forty_lines(name):
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 40

@@ -1,4 +1,5 @@
-"""A table that comes into a store, however often it is stopped on the way."""
+"""Ingest of a table, interrupted in every way."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import os
@@ -30,7 +31,7 @@ PATIENCE_SECONDS = 120
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory) -> Path:
-    """320,000 rows in random order: too many for the buffer of the least memory."""
+    """Return 320,000 rows in random order: too many for the buffer of the smallest memory."""
     rng = np.random.default_rng(3)
     order = rng.permutation(N_RUNS * N_EXAMPLES)
     probs = rng.integers(0, 65, len(order)) / 64
@@ -50,18 +51,15 @@ def table(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(table, tmp_path_factory) -> bytes:
-    """What measuring the table itself gives."""
     return summary(table, tmp_path_factory.mktemp("expected"))
 
 
 def summary(target: Path, folder: Path) -> bytes:
-    """The bytes of `summary.json`."""
     sp.measure(target).save(folder)
     return (folder / "summary.json").read_bytes()
 
 
 def start(table: Path, store: Path) -> "subprocess.Popen[str]":
-    """The command line, in a process of its own."""
     command = [sys.executable, "-m", "seedproof", "ingest", table, "--out", store]
     return subprocess.Popen(
         [*map(str, command), "--memory", "100MB"], stderr=subprocess.PIPE, text=True
@@ -71,7 +69,7 @@ def start(table: Path, store: Path) -> "subprocess.Popen[str]":
 def stop_when(
     process: "subprocess.Popen[str]", condition: Callable[[], bool], how: int = signal.SIGKILL
 ) -> str:
-    """Send a signal as soon as something holds; what the process printed."""
+    """Send a signal as soon as a condition holds; return what the process printed."""
     end = time.monotonic() + PATIENCE_SECONDS
     try:
         while not condition():
@@ -85,20 +83,20 @@ def stop_when(
 
 
 def commits(store: Path) -> dict[str, tuple[int, int]]:
-    """Every committed run: which file says so, and since when."""
-    found = {path.parent.name: path.stat() for path in store.glob("runs/*/run.json")}
-    return {run_id: (status.st_ino, status.st_mtime_ns) for run_id, status in found.items()}
+    """Return inode and time of the commit of each run."""
+    stats = {path.parent.name: path.stat() for path in store.glob("runs/*/run.json")}
+    return {run_id: (status.st_ino, status.st_mtime_ns) for run_id, status in stats.items()}
 
 
 def n_gathered(store: Path) -> int:
-    """Files of rows that wait for being sorted."""
+    """Return the number of files that wait to be sorted."""
     return len(list(store.glob("ingest/rows/*.arrow")))
 
 
-def test_an_ingest_that_is_killed_in_every_phase_ends_as_if_it_had_not_been(
+def test_ingest_that_is_killed_in_every_phase_gives_the_same_summary(
     table, expected, tmp_path, refused
 ):
-    """Reading is repeated, what was read and written is not; the summary is the same."""
+    """Reading is repeated; sorted and written data are not."""
     store = tmp_path / "store"
     read = store / "ingest" / "read.json"
 
@@ -123,21 +121,21 @@ def test_an_ingest_that_is_killed_in_every_phase_ends_as_if_it_had_not_been(
         ], verb  # fmt: skip
 
     process = start(table, store)
-    said = process.communicate(timeout=PATIENCE_SECONDS)[1]
+    messages = process.communicate(timeout=PATIENCE_SECONDS)[1]
 
-    assert process.returncode == 0, said
+    assert process.returncode == 0, messages
     assert commits(store).items() >= finished.items()
     assert sorted(path.name for path in store.iterdir()) == ["runs", "study.json"]
     (note,) = Store(Location.of(store)).notes
     assert "'loss'" in str(note)
-    assert str(note) in said
+    assert str(note) in messages
     assert summary(store, tmp_path / "out") == expected
     assert Store(Location.of(store)).shards().shard(0).extras.column_names == ["text"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a child")
 @pytest.mark.parametrize("phase", ["reading", "writing"])
-def test_an_interrupt_keeps_what_is_done(table, tmp_path, phase):
+def test_interrupt_keeps_finished_work(table, tmp_path, phase):
     """Exit code 130 and one line at the end."""
     store = tmp_path / "store"
     process = start(table, store)
@@ -146,16 +144,16 @@ def test_an_interrupt_keeps_what_is_done(table, tmp_path, phase):
         "writing": lambda: len(commits(store)) > 0,
     }
 
-    said = stop_when(process, reached[phase], signal.SIGINT)
+    messages = stop_when(process, reached[phase], signal.SIGINT)
 
     assert process.returncode == 130
-    assert said.endswith(f"{STOPPED}\n")
-    assert "Traceback" not in said
+    assert messages.endswith(f"{STOPPED}\n")
+    assert "Traceback" not in messages
     assert (store / "ingest.json").is_file()
 
 
-def test_a_full_disk_is_no_end(table, expected, tmp_path, seedproof, refused):
-    """Here a limit on the size of files: what was done stays, and the same command goes on."""
+def test_ingest_continues_after_a_full_disk(table, expected, tmp_path, seedproof, refused):
+    """Simulated by a limit on the size of files; the same command continues."""
     store = tmp_path / "store"
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, usual[1]))
@@ -170,8 +168,8 @@ def test_a_full_disk_is_no_end(table, expected, tmp_path, seedproof, refused):
     assert summary(store, tmp_path / "out") == expected
 
 
-def test_half_precision_stays_half(study, tmp_path):
-    """Two bytes for a probability on disk, and the same figures."""
+def test_half_precision_is_stored_as_such(study, tmp_path):
+    """Two bytes per probability on disk, and the same figures."""
     halves = study.table
     for index, name in enumerate(halves.column_names):
         if name.startswith("p_"):
@@ -190,8 +188,8 @@ def test_half_precision_stays_half(study, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "csv.zst", "parquet", "jsonl"])
-def test_every_format_gives_what_measuring_it_gives(study, tmp_path, ending):
-    """Byte for byte, notes and further columns too."""
+def test_every_format_gives_the_same_figures_as_measuring_it(study, tmp_path, ending):
+    """Byte for byte, including notes and further columns."""
     path = tmp_path / f"t.{ending}"
     if ending == "parquet":
         pq.write_table(study.table, path)
@@ -209,8 +207,7 @@ def test_every_format_gives_what_measuring_it_gives(study, tmp_path, ending):
     assert summary(Path(str(store.location)), tmp_path / "b") == directly
 
 
-def test_a_run_that_is_lost_from_the_store_is_missed(tmp_path):
-    """An incomplete copy is no study of fewer runs."""
+def test_run_missing_from_the_store_is_detected(tmp_path):
     rows = "".join(f"{run},{i},{(run + i) % 2}\n" for run in range(4) for i in range(5))
     (tmp_path / "t.csv").write_text("run,example,prediction\n" + rows, encoding="utf-8")
     store = ingest_tables([tmp_path / "t.csv"], tmp_path / "store", memory=10**9)
@@ -219,8 +216,8 @@ def test_a_run_that_is_lost_from_the_store_is_missed(tmp_path):
 
     shutil.rmtree(tmp_path / "store" / "runs" / lost.run_id)
 
-    found = sp.measure(tmp_path / "store").measurement
-    assert found.n_runs == 3
-    assert found.notes[0].code == "ingested-runs-missing"
-    assert found.notes[0].fields["runs"] == ("2",)
-    assert found.notes[0].fields["n_planned"] == 4
+    measurement = sp.measure(tmp_path / "store").measurement
+    assert measurement.n_runs == 3
+    assert measurement.notes[0].code == "ingested-runs-missing"
+    assert measurement.notes[0].fields["runs"] == ("2",)
+    assert measurement.notes[0].fields["n_planned"] == 4

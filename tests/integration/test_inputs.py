@@ -1,4 +1,5 @@
-"""Every way in gives the same figures, whatever the order of the rows."""
+"""Every input format gives the same figures, in any order of rows."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import subprocess
@@ -27,7 +28,6 @@ from seedproof.testing.errors import WithFields
 def write_csv(
     table: pa.Table, path: Path, separator: str = ",", packing: str | None = None
 ) -> Path:
-    """A text table, packed or not."""
     options = pa.csv.WriteOptions(delimiter=separator)
     with pa.output_stream(str(path), compression=packing) as out:
         pa.csv.write_csv(table, out, options)
@@ -35,19 +35,17 @@ def write_csv(
 
 
 def write_jsonl(table: pa.Table, path: Path) -> Path:
-    """One JSON object a line."""
     path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
     return path
 
 
 def write_parquet(table: pa.Table, path: Path) -> Path:
-    """A Parquet file."""
     pq.write_table(table, path)
     return path
 
 
-def one_file_a_run(table: pa.Table, folder: Path, write, ending: str) -> list[str]:
-    """A file for each run, named after it, the last one first."""
+def one_file_per_run(table: pa.Table, folder: Path, write, ending: str) -> list[str]:
+    """Write one file per run, named after it, in reverse order."""
     paths = []
     for run in reversed(range(5)):
         rows = table.filter(pc.equal(table.column("run"), run)).drop_columns("run")
@@ -56,7 +54,6 @@ def one_file_a_run(table: pa.Table, folder: Path, write, ending: str) -> list[st
 
 
 def write_store(study, folder: Path) -> Path:
-    """A store, by our own writer."""
     place, layout = Location.of(folder), Layout(Kind.PROBS, study.classes)
     StudyManifest("mine", layout.rows_per_group).write(place)
     ids = pa.array(np.arange(40) * 10)
@@ -68,7 +65,6 @@ def write_store(study, folder: Path) -> Path:
 
 
 def write_npz(study, path: Path) -> Path:
-    """All runs in one npz."""
     np.savez(
         path, probs=study.probs, labels=study.labels, ids=np.arange(40) * 10, classes=study.classes
     )
@@ -76,7 +72,6 @@ def write_npz(study, path: Path) -> Path:
 
 
 def write_npz_each(study, folder: Path) -> list[Path]:
-    """An npz for each run, in no order."""
     paths = []
     for index in (3, 1, 0, 4, 2):
         paths.append(folder / f"{index}.npz")
@@ -86,13 +81,12 @@ def write_npz_each(study, folder: Path) -> list[Path]:
 
 
 def arrays(study, values) -> sp.Report:
-    """The report of arrays with the study's labels, ids and classes."""
     ids = np.arange(40) * 10
     return sp.measure(values, labels=study.labels, ids=ids, classes=study.classes)
 
 
 class Foreign:
-    """A table of some library that speaks Arrow."""
+    """A table of another library with the Arrow interface."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -111,9 +105,9 @@ WAYS = {
     "tsv-gz": lambda study, folder: sp.measure(write_csv(study.table, folder / "t.tsv.gz", "\t", "gzip")),
     "parquet": lambda study, folder: sp.measure(write_parquet(study.table, folder / "t.parquet")),
     "jsonl": lambda study, folder: sp.measure(write_jsonl(study.table, folder / "t.jsonl")),
-    "csv-each": lambda study, folder: sp.measure(one_file_a_run(study.table, folder, write_csv, ".csv")),
-    "parquet-each": lambda study, folder: sp.measure(one_file_a_run(study.table, folder, write_parquet, ".parquet")),
-    "jsonl-each": lambda study, folder: sp.measure(one_file_a_run(study.table, folder, write_jsonl, ".ndjson")),
+    "csv-each": lambda study, folder: sp.measure(one_file_per_run(study.table, folder, write_csv, ".csv")),
+    "parquet-each": lambda study, folder: sp.measure(one_file_per_run(study.table, folder, write_parquet, ".parquet")),
+    "jsonl-each": lambda study, folder: sp.measure(one_file_per_run(study.table, folder, write_jsonl, ".ndjson")),
     "text-path": lambda study, folder: sp.measure(str(write_csv(study.table, folder / "t.csv"))),
     "two-long-files": lambda study, folder: sp.measure(
         [write_csv(study.table.slice(0, 90), folder / "a.csv"), write_parquet(study.table.slice(90), folder / "b.parquet")]
@@ -139,18 +133,16 @@ WAYS = {
 
 @pytest.fixture(scope="session")
 def expected(study):
-    """The summary of the arrays."""
     return arrays(study, study.probs).to_json()
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_in_gives_the_same_summary(way, study, expected, tmp_path):
+def test_every_input_format_gives_the_same_summary(way, study, expected, tmp_path):
     """The same bytes: ids, classes, runs and every figure with its interval."""
     assert WAYS[way](study, tmp_path).to_json() == expected
 
 
-def test_the_figures_are_those_of_a_slow_loop(study):
-    """Flip rate and accuracy, counted by hand over the arrays."""
+def test_figures_equal_those_of_a_slow_loop(study):
     predictions = study.probs.argmax(axis=2)
     pairs = [(a, b) for a in range(5) for b in range(a)]
     flips = np.mean([np.mean(predictions[a] != predictions[b]) for a, b in pairs])
@@ -164,11 +156,7 @@ def test_the_figures_are_those_of_a_slow_loop(study):
     )
 
 
-# ---------------------------------------------------------------------------------------- order
-
-
 def shuffled(table: pa.Table, seed: int) -> pa.Table:
-    """The same rows in random order."""
     return table.take(pa.array(np.random.default_rng(seed).permutation(len(table))))
 
 
@@ -176,36 +164,32 @@ ORDERS = {
     "rows-shuffled": lambda table: shuffled(table, 1),
     "rows-shuffled-otherwise": lambda table: shuffled(table, 2),
     "runs-reversed": lambda table: pa.concat_tables([table.slice(40 * run, 40) for run in range(4, -1, -1)]),
-    "columns-permuted": lambda table: table.select(["p_fox", "text", "p_cat", "example", "label", "p_dog", "run"]),
+    "columns-reversed": lambda table: table.select(table.column_names[::-1]),
     "all-of-it": lambda table: shuffled(table, 3).select(table.column_names[::-1]),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("ids", ["integers", "texts"])
+@pytest.mark.parametrize("kind", ["integers", "texts", "predictions"])
 @pytest.mark.parametrize("order", ORDERS)
-def test_order_never_shows(order, ids, study, tmp_path, seedproof):
-    """A shuffled copy gives the same bytes."""
+def test_order_of_rows_does_not_matter(order, kind, study, tmp_path, seedproof):
+    """`summary.json` byte for byte, `examples.parquet` row by row.
+
+    Without probabilities, classes are in canonical order, not in order of appearance.
+    """
     table = study.table
-    if ids == "texts":
+    if kind == "texts":
         names = pa.array([f"{'aéZ'[e % 3]}-{e}" for e in table.column("example").to_pylist()])
         table = table.set_column(1, "example", names)
-    write_csv(table, tmp_path / "first.csv")
-    write_csv(ORDERS[order](table), tmp_path / "second.csv")
+    elif kind == "predictions":
+        predicted = [study.classes[i] for i in study.probs.argmax(axis=2).ravel()]
+        table = table.append_column("prediction", pa.array(predicted))
+    shuffled_table = ORDERS[order](table)
+    if kind == "predictions":
+        probs = ["p_cat", "p_dog", "p_fox"]
+        table, shuffled_table = table.drop_columns(probs), shuffled_table.drop_columns(probs)
 
-    first, second = (seedproof("measure", f"{name}.csv", "--json") for name in ("first", "second"))
-
-    assert first[0] == 0
-    assert first == second
-
-
-def test_a_shuffled_copy_writes_the_same_files(study, tmp_path, seedproof):
-    """`summary.json` byte by byte, `examples.parquet` row by row."""
-    write_csv(study.table, tmp_path / "first.csv")
-    write_csv(
-        shuffled(study.table, 5).select(study.table.column_names[::-1]), tmp_path / "second.csv"
-    )
-
-    for name in ("first", "second"):
+    for name, rows in (("first", table), ("second", shuffled_table)):
+        write_csv(rows, tmp_path / f"{name}.csv")
         assert seedproof("measure", f"{name}.csv", "--out", name)[0] == 0
 
     first, second = (tmp_path / name for name in ("first", "second"))
@@ -215,34 +199,15 @@ def test_a_shuffled_copy_writes_the_same_files(study, tmp_path, seedproof):
     )
 
 
-def test_order_never_shows_in_predictions_alone(study, tmp_path, seedproof):
-    """Classes come in canonical order, not in the order of their appearance."""
-    table = study.table.drop_columns(["p_cat", "p_dog", "p_fox"])
-    predicted = [study.classes[i] for i in study.probs.argmax(axis=2).ravel()]
-    table = table.append_column("prediction", pa.array(predicted))
-    write_csv(table, tmp_path / "first.csv")
-    write_csv(shuffled(table, 4), tmp_path / "second.csv")
-
-    first, second = (seedproof("measure", f"{name}.csv", "--json") for name in ("first", "second"))
-
-    assert first[0] == 0
-    assert first == second
-
-
-def test_order_of_files_never_shows(study, tmp_path, seedproof):
-    """Runs are named after their files and sorted by name."""
-    paths = one_file_a_run(study.table, tmp_path, write_csv, ".csv")
+def test_order_of_files_does_not_matter(study, tmp_path, seedproof):
+    paths = one_file_per_run(study.table, tmp_path, write_csv, ".csv")
 
     summaries = [seedproof("measure", "--json", *given)[1] for given in (paths, paths[::-1])]
 
     assert summaries[0] == summaries[1]
 
 
-# -------------------------------------------------------------------------- what may be left out
-
-
-def test_predictions_alone_give_what_needs_no_probabilities(study):
-    """The flip rate is that of the probabilities' most probable classes."""
+def test_predictions_without_probabilities_give_the_other_figures(study):
     full = sp.measure(study.probs, labels=study.labels)
 
     bare = sp.measure(study.probs.argmax(axis=2), labels=study.labels)
@@ -252,8 +217,7 @@ def test_predictions_alone_give_what_needs_no_probabilities(study):
     assert {"probability_sd", "predictive_kl", "ece"}.isdisjoint(bare.metrics)
 
 
-def test_without_labels_the_label_free_figures_come(study):
-    """Flips need no right answer; accuracy does."""
+def test_data_without_labels_give_the_other_figures(study):
     full = sp.measure(study.table)
 
     bare = sp.measure(study.table.drop_columns("label"))
@@ -263,8 +227,8 @@ def test_without_labels_the_label_free_figures_come(study):
     assert {"accuracy", "ece", "nll", "brier"}.isdisjoint(bare.metrics)
 
 
-def test_partly_labeled_examples_count_where_they_can(study):
-    """All examples for flips, the labeled ones for accuracy."""
+def test_partly_labeled_data_use_all_examples_for_flips(study):
+    """And the labeled ones for accuracy."""
     labels = pa.array(study.table.column("label").to_pylist())
     known = pc.less(study.table.column("example"), 100)
     table = study.table.set_column(2, "label", pc.if_else(known, labels, None))
@@ -280,7 +244,6 @@ def test_partly_labeled_examples_count_where_they_can(study):
 
 @pytest.mark.parametrize("where", ["python", "command"])
 def test_columns_may_have_other_names(where, study, expected, tmp_path, seedproof):
-    """Every column by its option, here and on the command line."""
     names = {"run": "seed", "example": "id", "label": "gold"} | {
         f"p_{c}": f"prob: {c}" for c in study.classes
     }
@@ -289,34 +252,28 @@ def test_columns_may_have_other_names(where, study, expected, tmp_path, seedproo
 
     if where == "python":
         columns = sp.Columns(run="seed", example="id", label="gold", probs="prob: ")
-        found = sp.measure(path, columns=columns).to_json()
+        report = sp.measure(path, columns=columns).to_json()
     else:
         options = ("--run", "seed", "--example", "id", "--label", "gold", "--probs", "prob: ")
-        _, found, _ = seedproof("measure", path, "--json", *options)
+        _, report, _ = seedproof("measure", path, "--json", *options)
 
-    assert found == expected
+    assert report == expected
 
 
-def test_a_prediction_may_have_another_name():
-    """Then it is a further column no more."""
+def test_prediction_column_may_have_another_name():
     table = pa.table({"run": [0, 1], "example": [1, 1], "guess": ["a", "b"]})
 
     assert sp.measure(table, columns=sp.Columns(prediction="guess"))["flip_rate"].value == 1
 
 
-# --------------------------------------------------------------------------------------- extras
-
-
-def test_further_columns_come_with_the_examples(study):
-    """`report.examples` and `examples.parquet` carry them along."""
+def test_further_columns_are_in_the_examples(study):
     texts = sp.measure(study.table).examples.column("text")
 
     assert texts.to_pylist() == study.table.column("text")[:40].to_pylist()
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--out", "out"]], ids=" ".join)
-def test_texts_are_shown_to_nobody_who_did_not_ask(options, study, secret, tmp_path, seedproof):
-    """Not on stdout, not on stderr, not in what is written to be read."""
+def test_texts_are_not_shown_by_default(options, study, secret, tmp_path, seedproof):
     path = write_csv(study.table, tmp_path / "t.csv")
 
     code, out, err = seedproof("measure", path, *options)
@@ -327,7 +284,7 @@ def test_texts_are_shown_to_nobody_who_did_not_ask(options, study, secret, tmp_p
         assert secret not in file.read_text(encoding="utf-8"), file
 
 
-def test_texts_are_shown_to_whoever_asks(study, secret, tmp_path, seedproof):
+def test_texts_are_shown_on_request(study, secret, tmp_path, seedproof):
     """`--show text` adds a column to the least stable examples, and nothing to the summary."""
     path = write_csv(study.table, tmp_path / "t.csv")
 
@@ -338,10 +295,7 @@ def test_texts_are_shown_to_whoever_asks(study, secret, tmp_path, seedproof):
     assert secret not in (tmp_path / "out" / "summary.json").read_text(encoding="utf-8")
 
 
-def test_names_of_left_out_columns_are_noted_without_their_values(
-    study, secret, seedproof, tmp_path
-):
-    """The note says which column differs, and no more."""
+def test_note_on_skipped_columns_has_names_but_no_values(study, secret, seedproof, tmp_path):
     losses = pa.array([f"{secret} {i}" for i in range(len(study.table))])
     path = write_csv(study.table.append_column("loss", losses), tmp_path / "t.csv")
 
@@ -351,11 +305,7 @@ def test_names_of_left_out_columns_are_noted_without_their_values(
     assert secret not in out
 
 
-# ------------------------------------------------------------------------- what is not installed
-
-
-def test_dataframes_are_read_without_pandas(study, tmp_path):
-    """With pandas and polars out of reach, files and foreign tables are read all the same."""
+def test_tables_are_read_without_pandas_and_polars(study, tmp_path):
     path = write_csv(study.table, tmp_path / "t.csv")
     code = (
         "import sys\n"
@@ -373,7 +323,7 @@ def test_dataframes_are_read_without_pandas(study, tmp_path):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_pandas_with_missing_labels():
+def test_missing_labels_of_pandas_are_unknown():
     """NaN in a column of numbers is an unknown label, and 1.0 is class 1."""
     frame = pd.DataFrame(
         {"run": [0, 0, 1, 1], "example": [1, 2, 1, 2], "label": [1, np.nan, 1, np.nan], "prediction": [1, 0, 1, 1]}
@@ -384,8 +334,6 @@ def test_pandas_with_missing_labels():
     assert report.measurement.n_labeled == 1
     assert report.measurement.classes == ("0", "1")
 
-
-# ---------------------------------------------------------------------------------- large tables
 
 CHILD = """
 import sys
@@ -401,7 +349,6 @@ finally:
 
 
 def large_table(n_examples: int, n_runs: int, *, with_text: bool) -> pa.Table:
-    """Rows in random order, with probabilities that are exact."""
     rng = np.random.default_rng(6)
     order = rng.permutation(n_examples * n_runs)
     runs, examples = order // n_examples, order % n_examples
@@ -424,7 +371,7 @@ def large_table(n_examples: int, n_runs: int, *, with_text: bool) -> pa.Table:
     ids=["parquet", "csv-with-text"],
 )
 def test_tables_larger_than_the_memory_are_sorted_on_disk(ending, n_examples, with_text, tmp_path):
-    """3 M rows, or 1 M with texts, under --memory 100MB: no more than 700 MB in all."""
+    """3 M rows, or 1 M with texts, with --memory 100MB: no more than 700 MB in total."""
     table = large_table(n_examples, 5, with_text=with_text)
     path = tmp_path / f"large.{ending}"
     (write_parquet if ending == "parquet" else write_csv)(table, path)
@@ -442,8 +389,8 @@ def test_tables_larger_than_the_memory_are_sorted_on_disk(ending, n_examples, wi
     assert int(done.stderr) < 700
 
 
-def test_regression_is_refused_by_name(tmp_path):
-    """Numbers that never repeat are no classes: a flip rate of 1 would say nothing."""
+def test_regression_is_refused(tmp_path):
+    """Numbers that never repeat are not classes: a flip rate of 1 would be meaningless."""
     rng = np.random.default_rng(0)
     rows = "".join(f"{run},{i},{rng.normal():.5f}\n" for run in range(2) for i in range(40))
     (tmp_path / "t.csv").write_text(f"run,example,prediction\n{rows}")

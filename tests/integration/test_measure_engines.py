@@ -1,4 +1,5 @@
-"""One store, measured here, by processes and on Ray: the same bytes, whatever dies."""
+"""One store, measured in this process, by processes and on Ray: the same bytes, despite crashes."""
+# ruff: noqa: D103 - names state the facts
 
 import os
 import signal
@@ -22,7 +23,7 @@ N_RUNS, N_EXAMPLES = 4, 3000
 
 
 def write_store(place: Path, *, n_groups: int) -> Path:
-    """Runs of some row groups, with explanations of the first few examples."""
+    """Write runs of some row groups, with explanations of the first few examples."""
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 2, (1, N_EXAMPLES, 3)) + rng.normal(0, 1, (N_RUNS, N_EXAMPLES, 3))
     probs = np.exp(logits)
@@ -42,50 +43,48 @@ def write_store(place: Path, *, n_groups: int) -> Path:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """The store."""
     return write_store(tmp_path_factory.mktemp("measured") / "store", n_groups=3)
 
 
 @pytest.fixture(scope="module")
 def here(store):
-    """What measuring here and now gives."""
+    """Return the result of measuring in this process."""
     return sp.measure(store)
 
 
 def test_processes_give_the_same_bytes(store, here):
-    """Summary and every row."""
-    found = sp.measure(store, engine="processes", workers=2)
+    report = sp.measure(store, engine="processes", workers=2)
 
-    assert found.to_json() == here.to_json()
-    assert found.examples.equals(here.examples)
+    assert report.to_json() == here.to_json()
+    assert report.examples.equals(here.examples)
 
 
-def test_rows_go_where_they_are_asked_to(store, here, tmp_path):
-    """A file for each row group; the saved report is found again."""
+def test_rows_are_written_to_the_requested_folder(store, here, tmp_path):
+    """One file per row group; the saved report is found again."""
     out = tmp_path / "out"
-    found = sp.measure(store, engine="processes", workers=2, examples=out / "examples.parquet")
-    found.save(out)
+    report = sp.measure(store, engine="processes", workers=2, examples=out / "examples.parquet")
+    report.save(out)
 
     assert len(list((out / "examples.parquet").iterdir())) == 3
-    assert found.examples.equals(here.examples)
+    assert report.examples.equals(here.examples)
 
 
-def test_a_store_on_object_storage_gives_the_same_bytes(store, here, url):
-    """Workers read it there, and leave the rows there."""
+def test_store_on_object_storage_gives_the_same_bytes(store, here, url):
+    """Workers read it there, and write the rows there."""
     place = Location.of(url("engines/store"))
     pyarrow.fs.copy_files(str(store), place.path, destination_filesystem=place.files)
 
-    found = sp.measure(
+    report = sp.measure(
         url("engines/store"), engine="processes", workers=2, examples=url("engines/rows")
     )
 
-    assert found.to_json() == here.to_json()
-    assert found.examples.equals(here.examples)
+    assert report.to_json() == here.to_json()
+    assert report.examples.equals(here.examples)
     assert len(Location.of(url("engines/rows")).files_inside()) == 3
 
 
-def test_the_command_line_measures_by_processes(store, here, tmp_path, seedproof, refused):
-    """The same summary, the rows next to it; a serial pass replaces it."""
+def test_command_measures_with_processes(store, here, tmp_path, seedproof, refused):
+    """The same summary, with the rows next to it; a serial pass replaces it."""
     out = tmp_path / "out"
 
     first = seedproof("measure", store, "--engine", "processes", "--workers", 1, "--out", out)
@@ -100,8 +99,8 @@ def test_the_command_line_measures_by_processes(store, here, tmp_path, seedproof
     assert (error.code, error.fields["known"]) == ("SP301", ("serial", "processes", "ray"))
 
 
-def test_damage_that_a_worker_finds_is_the_same_error(tmp_path):
-    """With the same fields, although it comes from another process."""
+def test_damage_in_a_worker_gives_the_same_error(tmp_path):
+    """With the same fields."""
     damaged = write_store(tmp_path / "store", n_groups=2)
     part = next((damaged / "runs" / "none-2" / "predictions").rglob("*.parquet"))
     content = bytearray(part.read_bytes())
@@ -124,7 +123,7 @@ class TestRay:
 
     @pytest.fixture
     def cluster(self, monkeypatch):
-        """A head, and two nodes that may go."""
+        """Start a head, and two nodes that may be removed."""
         # Workers load this module, and with it what tests share.
         folders = (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", ""))
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
@@ -141,8 +140,8 @@ class TestRay:
         cluster.shutdown()
 
     @pytest.mark.full
-    def test_the_same_bytes_whatever_dies(self, cluster, store, here, tmp_path):
-        """A node is removed and a worker killed: their shards are done again, none counts twice."""
+    def test_crashes_do_not_change_the_bytes(self, cluster, store, here, tmp_path):
+        """A node is removed and a worker killed: their shards are repeated, none counts twice."""
         undisturbed = sp.measure(store, engine="ray", workers=3)
         fine = Store(Location.of(write_store(tmp_path / "store", n_groups=30))).shards()
         alone = measure_shards(fine, Location.of(tmp_path / "alone.parquet"))
@@ -150,18 +149,20 @@ class TestRay:
         disturber = threading.Thread(target=_disturb, args=(cluster, slow.log))
 
         disturber.start()
-        found = measure_on(measuring_engine("ray", workers=3), slow, Location.of(tmp_path / "rows"))
+        measurement = measure_on(
+            measuring_engine("ray", workers=3), slow, Location.of(tmp_path / "rows")
+        )
         disturber.join()
 
         assert undisturbed.to_json() == here.to_json()
         assert undisturbed.examples.equals(here.examples)
-        assert found.to_json() == alone.to_json()
-        assert found.examples().equals(alone.examples())
+        assert measurement.to_json() == alone.to_json()
+        assert measurement.examples().equals(alone.examples())
         assert len(slow.log.read_text().splitlines()) > slow.n_shards
 
 
 class _Slow:
-    """A source that takes its time, and tells which process reads which shard."""
+    """A slow source that logs which process reads which shard."""
 
     def __init__(self, source, log):
         self._source, self.log = source, log
@@ -169,7 +170,6 @@ class _Slow:
             setattr(self, name, getattr(source, name))
 
     def shard(self, index):
-        """One shard, after a while."""
         import time
 
         with self.log.open("a") as file:

@@ -1,4 +1,5 @@
-"""A command reads the commit of each run once: stores may be large, and far away."""
+"""A command reads the manifest of each run once: stores may be large and remote."""
+# ruff: noqa: D103 - names state the facts
 
 from collections import Counter
 
@@ -11,7 +12,6 @@ ARMS, N_SEEDS = ("none", "calm"), 4
 
 
 def train(run):
-    """Four runs in two arms, in blocks that share seeds."""
     spread = {"none": 1.0, "calm": 0.1}[run.arm]
     drawn = run.rng("init").normal(size=60) + spread * run.rng("order").normal(size=60)
     run.log_predictions("test", predictions=(drawn > 0).astype(int), labels=[0, 1] * 30)
@@ -19,7 +19,7 @@ def train(run):
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """A finished study."""
+    """Return a finished study of four runs in two arms, in blocks that share seeds."""
     plan = sp.SeedPlan.blocks(2, sources=["init", "order"])
     made = sp.Study(
         "snapshot", train, seeds=plan, arms=ARMS, store=tmp_path_factory.mktemp("study") / "runs"
@@ -30,7 +30,7 @@ def study(tmp_path_factory):
 
 @pytest.fixture
 def reads(monkeypatch):
-    """How often the commit of each run was read."""
+    """Count how often the manifest of each run is read."""
     counts = Counter()
     read = Location.read_bytes
 
@@ -63,7 +63,6 @@ VERBS = {
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_verb_reads_each_run_once(verb, study, reads):
-    """Every run of the store, whichever arm is asked for."""
     VERBS[verb](study)
 
     assert set(reads.values()) == {1}
@@ -83,14 +82,13 @@ def test_verb_reads_each_run_once(verb, study, reads):
     ids=lambda words: " ".join(words[:1] + words[2:3]),
 )
 def test_command_reads_each_run_once(words, study, reads, seedproof):
-    """Also where the command looks at the arms before it measures them."""
+    """Even where the command reads the arms before it measures them."""
     seedproof(*(word.format(store=study.store) for word in words))
 
     assert set(reads.values()) == {1}
 
 
 def test_new_runs_are_read_once(reads, tmp_path):
-    """To check their code and to report where they stand."""
     made = sp.Study("fresh", train, seeds=3, arms=ARMS, store=tmp_path / "runs")
     made.run(engine="serial", progress=False)
 

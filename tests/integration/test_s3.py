@@ -1,4 +1,5 @@
 """A store on an object store: written, read and measured over S3, on loopback."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 
@@ -19,7 +20,7 @@ from seedproof.testing.errors import WithFields
 
 @pytest.fixture
 def written(url, study):
-    """The study in a store on S3, in several row groups."""
+    """Write the study to a store on S3, in several row groups."""
 
     def write(path: str) -> Location:
         place, layout = Location.of(url(path)), Layout(Kind.PROBS, study.classes)
@@ -33,23 +34,21 @@ def written(url, study):
     return write
 
 
-def test_a_store_on_s3_gives_back_what_was_written(written, study):
-    """Every bit of every run; row groups as they were fixed in the study."""
+def test_store_on_s3_returns_what_was_written(written, study):
     place = written("round/trip")
 
     shards = Store(place).shards()
-    found = [shards.shard(index) for index in range(shards.n_shards)]
+    parts = [shards.shard(index) for index in range(shards.n_shards)]
 
     assert not place.is_local
     assert shards.runs == ("0", "1", "2", "3", "4")
-    assert [len(shard) for shard in found] == [16, 16, 8]
+    assert [len(shard) for shard in parts] == [16, 16, 8]
     for run, probs in enumerate(study.probs):
-        values = np.concatenate([shard.probs[run] for shard in found])
+        values = np.concatenate([shard.probs[run] for shard in parts])
         np.testing.assert_array_equal(values, probs.astype(np.float32))
 
 
-def test_a_store_on_s3_is_measured_like_the_arrays(written, url, study):
-    """`sp.measure("s3://…")` needs no copy on this machine."""
+def test_store_on_s3_gives_the_figures_of_the_arrays(written, url, study):
     written("measured")
 
     report = sp.measure(url("measured"))
@@ -62,8 +61,7 @@ def test_a_store_on_s3_is_measured_like_the_arrays(written, url, study):
         assert estimate.value == pytest.approx(local[name].value, rel=1e-12)
 
 
-def test_the_command_line_reads_and_writes_s3(written, url, seedproof):
-    """A URL in, a URL out."""
+def test_command_reads_and_writes_s3(written, url, seedproof):
     written("source")
 
     code, out, err = seedproof("measure", url("source"), "--json")
@@ -77,7 +75,7 @@ def test_the_command_line_reads_and_writes_s3(written, url, seedproof):
         assert len(pq.read_table(file)) == 40
 
 
-def test_a_second_commit_wins_on_s3(written, study):
+def test_second_commit_wins_on_s3(written, study):
     """Object stores have no exclusive creation: both attempts are valid, the last one counts."""
     place = written("twice")
 
@@ -89,16 +87,14 @@ def test_a_second_commit_wins_on_s3(written, study):
     np.testing.assert_array_equal(shard.probs[0], study.probs[1][:16].astype(np.float32))
 
 
-def test_a_run_without_its_commit_does_not_exist_on_s3(written):
-    """Its parts may be there already."""
+def test_uncommitted_run_does_not_exist_on_s3(written):
     place = written("without")
     place.files.delete_file((place / "runs" / "id2" / "run.json").path)
 
     assert Store(place).shards().runs == ("0", "1", "3", "4")
 
 
-def test_a_missing_part_is_noticed_on_s3(written):
-    """The manifest lists it."""
+def test_missing_part_is_detected_on_s3(written):
     place = written("lost")
     (part,) = Store(place).runs[0].parts
     place.files.delete_file((place / "runs" / "id0" / part.path).path)
@@ -108,7 +104,7 @@ def test_a_missing_part_is_noticed_on_s3(written):
 
 
 @pytest.mark.parametrize("path", ["nothing/here", ""])
-def test_no_store_on_s3_is_not_found(url, path):
+def test_missing_store_on_s3_is_reported(url, path):
     """A folder without `study.json`, or the bucket itself."""
     with pytest.raises(NotFoundError) as caught:
         sp.measure(url(path))

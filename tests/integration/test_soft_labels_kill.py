@@ -1,4 +1,4 @@
-"""A teacher that is killed, wherever that hurts: its soft labels are those of one that was not."""
+"""A teacher that is killed anywhere gives the same soft labels as one that is not."""
 
 import subprocess
 import sys
@@ -11,8 +11,8 @@ PROGRAM = Path(__file__).with_name("soft_labels_teacher.py")
 
 
 @pytest.mark.full
-def test_a_killed_teacher_gives_the_same_soft_labels(tmp_path):
-    """Bit by bit, after deaths in an update, in a snapshot, in a load, and at any moment."""
+def test_killed_teacher_gives_the_same_soft_labels(tmp_path):
+    """Bit for bit, after kills in an update, in a snapshot, in a load, and at random."""
     subprocess.run([sys.executable, PROGRAM, tmp_path], check=True, timeout=300)
 
     targets, n_predicted = torch.load(tmp_path / "killed" / "targets.pt", weights_only=True)

@@ -1,7 +1,8 @@
 """Averages on two ranks, with DDP and FSDP2, against one process.
 
-The file is also the program of the ranks: two processes on this machine, which talk over loopback.
+The file is also the program of the ranks: two processes that communicate over loopback.
 """
+# ruff: noqa: D102, D103 - names state the facts
 
 import os
 import subprocess
@@ -40,31 +41,29 @@ TOLERANCE = 1e-6
 
 
 class Scaled(Net):
-    """The small network, and one number, of which the second rank has nothing."""
+    """The small network with a scalar, of which the second rank has no shard."""
 
     def __init__(self, seed=0):
         super().__init__(seed)
         self.scale = nn.Parameter(torch.full((1,), 0.7))
 
     def forward(self, inputs):
-        """Three numbers for each example."""
         return super().forward(inputs) * self.scale
 
 
 class Normed(Scaled):
-    """With batch norm, whose statistics are another on each rank."""
+    """A network with batch norm, whose statistics differ between ranks."""
 
     def __init__(self, seed=0):
         super().__init__(seed)
         self.batch_norm = nn.BatchNorm1d(4)
 
     def forward(self, inputs):
-        """Three numbers for each example."""
         return super().forward(self.batch_norm(inputs))
 
 
 def wrap(model, wrapper):
-    """The model as ranks train it; alone, as it is."""
+    """Return the model as ranks train it, or unchanged in one process."""
     if wrapper == "ddp":
         return nn.parallel.DistributedDataParallel(model)
     if wrapper == "fsdp":
@@ -76,23 +75,23 @@ def wrap(model, wrapper):
 
 
 def part_of(inputs, rank):
-    """A rank's part of a batch; alone, all of it."""
+    """Return a rank's part of a batch, or all of it in one process."""
     return inputs if rank is None else inputs.chunk(N_RANKS)[rank]
 
 
 class Training:
-    """A training on one rank of two, or alone."""
+    """A training on one of two ranks, or in one process."""
 
     def __init__(self, name, wrapper=None, rank=None, model=None):
         self.rank = rank
         self.model = wrap(Scaled() if model is None else model, wrapper)
-        # Without momentum, so that weights are all that there is to go on from.
+        # Without momentum, so that weights are the whole state.
         self.optimizer = SGD(self.model.parameters(), lr=0.1)
         self.average = build(name, self.model, self.optimizer)
         self.entered, self.outputs = [], []
 
     def go_on(self, events):
-        """Train; look at the average after each event, as an evaluation does."""
+        """Train, and apply the average after each event, as evaluation does."""
         for kind, index in events:
             if kind == "end":
                 self.average.end_epoch()
@@ -105,12 +104,11 @@ class Training:
         return self
 
     def halfway(self):
-        """A checkpoint that was saved while the average was applied: both sets of weights."""
+        """Return a checkpoint saved while the average was applied, with both sets of weights."""
         with self.average.applied():
             return self.average.state_dict()
 
     def result(self):
-        """All that is compared."""
         return {
             "entered": self.entered,
             "outputs": self.outputs,
@@ -120,14 +118,14 @@ class Training:
 
 
 def whole_training(name, wrapper=None, rank=None):
-    """A training with a checkpoint in the middle."""
+    """Train with a checkpoint in the middle."""
     training = Training(name, wrapper, rank).go_on(EVENTS[:HALFWAY])
     halfway = training.halfway()
     return {"halfway": halfway, **training.go_on(EVENTS[HALFWAY:]).result()}
 
 
 def second_half(name, checkpoint, wrapper=None, rank=None):
-    """A training that goes on from a checkpoint, with other weights before."""
+    """Resume from a checkpoint, with other initial weights."""
     training = Training(name, wrapper, rank, Scaled(seed=9))
     training.average.load_state_dict(checkpoint)
     loaded = training.halfway()
@@ -135,7 +133,7 @@ def second_half(name, checkpoint, wrapper=None, rank=None):
 
 
 def with_batch_norm(rank):
-    """Weights and decisions under DDP where statistics are large, and another on each rank."""
+    """Return weights and decisions under DDP with large statistics that differ between ranks."""
     training = Training("naswa", "ddp", rank, Normed())
     for kind, index in EVENTS:
         if kind == "end":
@@ -149,7 +147,7 @@ def with_batch_norm(rank):
 
 
 def be_a_rank(rank, folder):
-    """What each of the two processes does."""
+    """Run the program of a rank."""
     dist.init_process_group(
         "gloo",
         init_method=f"file://{folder / 'meeting'}",
@@ -157,29 +155,29 @@ def be_a_rank(rank, folder):
         world_size=N_RANKS,
         timeout=timedelta(seconds=LIMIT_SECONDS / 2),
     )
-    found = {}
+    results = {}
     with one_thread():
         for name in NAMES:
             checkpoint = torch.load(folder / f"{name}.pt", weights_only=True)
             for wrapper in WRAPPERS:
-                found[name, wrapper] = whole_training(name, wrapper, rank)
-                found[name, wrapper, "resumed"] = second_half(name, checkpoint, wrapper, rank)
-        found["batch norm"] = with_batch_norm(rank)
-    torch.save(found, folder / f"rank-{rank}.pt")
+                results[name, wrapper] = whole_training(name, wrapper, rank)
+                results[name, wrapper, "resumed"] = second_half(name, checkpoint, wrapper, rank)
+        results["batch norm"] = with_batch_norm(rank)
+    torch.save(results, folder / f"rank-{rank}.pt")
     dist.barrier()
     dist.destroy_process_group()
 
 
 @pytest.fixture(scope="module")
 def alone():
-    """The same trainings in one process, by name."""
+    """Return the same trainings in one process, by name."""
     with one_thread():
         return {name: whole_training(name) for name in NAMES}
 
 
 @pytest.fixture(scope="module")
 def ranks(alone, tmp_path_factory):
-    """What each of two ranks found."""
+    """Return the results of two ranks."""
     folder = tmp_path_factory.mktemp("ranks")
     for name, training in alone.items():
         torch.save(training["halfway"], folder / f"{name}.pt")
@@ -196,20 +194,20 @@ def ranks(alone, tmp_path_factory):
         for rank in range(N_RANKS)
     ]
     try:
-        said = [program.communicate(timeout=LIMIT_SECONDS)[0] for program in programs]
+        outputs = [program.communicate(timeout=LIMIT_SECONDS)[0] for program in programs]
     finally:
         for program in programs:
             program.kill()
             program.wait()
-    assert [program.returncode for program in programs] == [0] * N_RANKS, "\n".join(said)
+    assert [program.returncode for program in programs] == [0] * N_RANKS, "\n".join(outputs)
     return [torch.load(folder / f"rank-{rank}.pt", weights_only=True) for rank in range(N_RANKS)]
 
 
-def assert_close(found, expected):
-    """Two sets of weights are as near as 32 bits allow."""
-    assert found.keys() == expected.keys()
-    for name in found:
-        torch.testing.assert_close(found[name], expected[name], rtol=TOLERANCE, atol=TOLERANCE)
+def assert_close(result, expected):
+    """Check that two sets of weights are equal to 32 bits."""
+    assert result.keys() == expected.keys()
+    for name in result:
+        torch.testing.assert_close(result[name], expected[name], rtol=TOLERANCE, atol=TOLERANCE)
 
 
 each = pytest.mark.parametrize(
@@ -218,63 +216,60 @@ each = pytest.mark.parametrize(
 
 
 @each
-def test_averages_are_those_of_one_process(ranks, alone, name, wrapper):
-    """Decisions, counters, averages and what an evaluation sees, on every rank."""
+def test_averages_of_ranks_equal_those_of_one_process(ranks, alone, name, wrapper):
+    """Decisions, counters, averages and the weights during evaluation, on every rank."""
     expected = alone[name]
     for rank in ranks:
-        found = rank[name, wrapper]
+        result = rank[name, wrapper]
 
-        assert found["entered"] == expected["entered"]
-        assert_close(found["state"]["average"], expected["state"]["average"])
-        assert_close(found["chosen"], expected["chosen"])
-        for one, other in zip(found["outputs"], expected["outputs"], strict=True):
+        assert result["entered"] == expected["entered"]
+        assert_close(result["state"]["average"], expected["state"]["average"])
+        assert_close(result["chosen"], expected["chosen"])
+        for one, other in zip(result["outputs"], expected["outputs"], strict=True):
             torch.testing.assert_close(one, other, rtol=TOLERANCE, atol=TOLERANCE)
-        counters, others = found["state"]["counters"], expected["state"]["counters"]
+        counters, others = result["state"]["counters"], expected["state"]["counters"]
         assert counters == pytest.approx(others, rel=TOLERANCE)
 
 
 @each
 def test_ranks_agree_to_the_last_bit(ranks, name, wrapper):
-    """Otherwise their models would part."""
     first, second = (rank[name, wrapper] for rank in ranks)
 
     assert is_same_data(first, second)
 
 
 @each
-def test_a_checkpoint_of_ranks_can_be_resumed_alone(ranks, alone, name, wrapper):
-    """Its state holds whole tensors, under the names of the bare model."""
+def test_checkpoint_of_ranks_can_be_resumed_in_one_process(ranks, alone, name, wrapper):
     saved = ranks[0][name, wrapper]["halfway"]
 
     with one_thread():
-        found = second_half(name, saved)
+        result = second_half(name, saved)
 
-    assert is_same_data(found["halfway"], saved)
-    assert found["entered"] == alone[name]["entered"][HALFWAY:]
-    assert_close(found["chosen"], alone[name]["chosen"])
+    assert is_same_data(result["halfway"], saved)
+    assert result["entered"] == alone[name]["entered"][HALFWAY:]
+    assert_close(result["chosen"], alone[name]["chosen"])
 
 
 @each
-def test_a_checkpoint_of_one_process_can_be_resumed_by_ranks(ranks, alone, name, wrapper):
-    """Each takes its part of it."""
+def test_checkpoint_of_one_process_can_be_resumed_by_ranks(ranks, alone, name, wrapper):
     for rank in ranks:
-        found = rank[name, wrapper, "resumed"]
+        result = rank[name, wrapper, "resumed"]
 
-        assert is_same_data(found["halfway"], alone[name]["halfway"])
-        assert found["entered"] == alone[name]["entered"][HALFWAY:]
-        assert_close(found["chosen"], alone[name]["chosen"])
+        assert is_same_data(result["halfway"], alone[name]["halfway"])
+        assert result["entered"] == alone[name]["entered"][HALFWAY:]
+        assert_close(result["chosen"], alone[name]["chosen"])
 
 
-def test_ranks_decide_alike_where_statistics_differ(ranks):
-    """NASWA looks at weights, which all ranks share, and not at what each has seen."""
+def test_ranks_decide_alike_although_statistics_differ(ranks):
+    """NASWA compares weights, which all ranks share."""
     first, second = (rank["batch norm"] for rank in ranks)
 
     assert first["entered"] == second["entered"]
     assert are_equal(first["weights"], second["weights"])
 
 
-def test_models_differ_from_their_first_weights(alone):
-    """The comparisons above are between trainings that went somewhere."""
+def test_training_changes_the_weights(alone):
+    """Otherwise the comparisons above would be empty."""
     for training in alone.values():
         first = copies(Scaled())
 

@@ -1,4 +1,5 @@
-"""Studies in which something goes wrong, as a user meets them: on the command line."""
+"""Studies with failing runs, on the command line."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import os
@@ -15,7 +16,7 @@ from seedproof.cli.run import STOPPED
 from seedproof.testing.engines import becomes_true, processes_with
 
 START = "from seedproof.cli.main import main; main()"
-COMPLAINT = "the loss is no number"
+REASON = "the loss is not a number"
 # What goes wrong is in files next to the module: a change of its code would be refused.
 MODULE = """
 import os, signal, time
@@ -31,8 +32,8 @@ def train(run):
     trouble = HERE / f"trouble-{run.name}"
     match trouble.read_text() if trouble.exists() else "none":
         case "raise":
-            raise ValueError("{COMPLAINT}")
-        case "die":
+            raise ValueError("{REASON}")
+        case "crash":
             os.kill(os.getpid(), signal.SIGKILL)
         case "sleep":
             time.sleep(600)
@@ -45,8 +46,8 @@ def train(run):
 
 @pytest.fixture
 def start(tmp_path, mark, without_torch):  # noqa: ARG001 - both are in the environment
-    """Starts the command line in a folder with the module `work`."""
-    (tmp_path / "work.py").write_text(MODULE.replace("{COMPLAINT}", COMPLAINT), encoding="utf-8")
+    """Return a function that starts the command line in a folder with the module `work`."""
+    (tmp_path / "work.py").write_text(MODULE.replace("{REASON}", REASON), encoding="utf-8")
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: object) -> subprocess.Popen[str]:
@@ -68,7 +69,7 @@ def start(tmp_path, mark, without_torch):  # noqa: ARG001 - both are in the envi
 
 @pytest.fixture
 def call(start):
-    """Exit code, stdout and stderr of the command line."""
+    """Return a function that returns exit code, stdout and stderr of a command."""
 
     def call(*arguments: object) -> tuple[int, str, str]:
         process = start(*arguments)
@@ -79,7 +80,7 @@ def call(start):
 
 
 def trouble(folder: Path, **kinds: str) -> None:
-    """From now on, these runs go wrong, and no others."""
+    """From now on, let these runs fail, and no others."""
     for path in folder.glob("trouble-*"):
         path.unlink()
     for name, kind in kinds.items():
@@ -87,24 +88,23 @@ def trouble(folder: Path, **kinds: str) -> None:
 
 
 def begun(folder: Path) -> Counter[str]:
-    """How often each run was begun."""
+    """Count the starts of each run."""
     path = folder / "began"
     return Counter(path.read_text(encoding="utf-8").split() if path.exists() else [])
 
 
 def words_of(text: str) -> set[str]:
-    """The words and numbers of a message."""
     return set(re.findall(r"\w+", text))
 
 
 def statuses(out: str) -> dict[str, str]:
-    """Status of each run, as `seedproof status --json` says it."""
+    """Return the status of each run from `seedproof status --json`."""
     return {run["run"]: run["status"] for run in json.loads(out)["runs"]}
 
 
-def test_three_ways_to_fail_are_told_apart(call, seedproof, tmp_path, mark):
-    """A run that raises, one that dies at every try, one that takes too long; the others finish."""
-    trouble(tmp_path, run1="raise", run2="die", run3="sleep")
+def test_exception_crash_and_timeout_are_distinguished(call, seedproof, tmp_path, mark):
+    """The other runs finish."""
+    trouble(tmp_path, run1="raise", run2="crash", run3="sleep")
     command = ("run", "work:train", "--seeds", 5, "--workers", 2, "--retries", 1, "--timeout", 8)
 
     code, out, err = call(*command)
@@ -115,8 +115,8 @@ def test_three_ways_to_fail_are_told_apart(call, seedproof, tmp_path, mark):
         "0": "finished", "1": "failed", "2": "killed", "3": "timeout", "4": "finished",
     }  # fmt: skip
     runs = {run["run"]: run for run in json.loads(status)["runs"]}
-    assert runs["1"]["message"] == f"ValueError: {COMPLAINT}"
-    assert COMPLAINT in runs["1"]["traceback"]
+    assert runs["1"]["message"] == f"ValueError: {REASON}"
+    assert REASON in runs["1"]["traceback"]
     assert {"SIGKILL", "2"} <= words_of(runs["2"]["message"])
     assert {"8", "s"} <= words_of(runs["3"]["message"])
     for name in ("1", "2", "3"):
@@ -135,8 +135,8 @@ def test_three_ways_to_fail_are_told_apart(call, seedproof, tmp_path, mark):
     assert becomes_true(lambda: not processes_with(mark))
 
 
-def test_one_run_alone_can_be_made(call, seedproof, refused, tmp_path):
-    """For job arrays: by its index, and nothing else is touched."""
+def test_single_run_can_be_made_by_its_index(call, seedproof, refused, tmp_path):
+    """For job arrays."""
     code, _, err = call("run", "work:train", "--seeds", 3, "--only", 1)
     _, status, _ = seedproof("status", "runs", "--json")
 
@@ -150,8 +150,7 @@ def test_one_run_alone_can_be_made(call, seedproof, refused, tmp_path):
     assert (error.fields["only"], error.fields["highest"]) == (3, 2)
 
 
-def test_the_exit_code_of_one_run_alone_is_its_own(call, tmp_path):
-    """A job of an array has not failed because another one has."""
+def test_exit_code_of_a_single_run_is_its_own(call, tmp_path):
     trouble(tmp_path, run0="raise")
 
     codes = [call("run", "work:train", "--seeds", 2, "--only", index)[0] for index in (0, 1)]
@@ -159,10 +158,8 @@ def test_the_exit_code_of_one_run_alone_is_its_own(call, tmp_path):
     assert codes == [4, 0]
 
 
-def test_an_interrupt_stops_everything_and_keeps_what_is_finished(
-    start, call, seedproof, tmp_path, mark
-):
-    """Exit code 130; what is finished is kept, and nothing is left running."""
+def test_interrupt_stops_everything_and_keeps_finished_runs(start, call, seedproof, tmp_path, mark):
+    """Exit code 130."""
     trouble(tmp_path, run1="sleep", run2="sleep")
     command = ("run", "work:train", "--seeds", 3, "--workers", 2)
 
@@ -185,15 +182,15 @@ def test_an_interrupt_stops_everything_and_keeps_what_is_finished(
 
 
 def test_two_coordinators_share_the_work(start, seedproof, tmp_path, mark):
-    """Each run is trained once, by one of them; both wait for the end, and the store is whole."""
+    """Each run is trained once; both wait for the end, and the store is complete."""
     names = [str(seed) for seed in range(5)]
     trouble(tmp_path, **{f"run{name}": "pause" for name in names})
     command = ("run", "work:train", "--seeds", 5, "--workers", 1)
 
     first, second = start(*command), start(*command)
-    said = [process.communicate(timeout=120)[1] for process in (first, second)]
+    messages = [process.communicate(timeout=120)[1] for process in (first, second)]
 
-    assert [first.returncode, second.returncode] == [0, 0], said
+    assert [first.returncode, second.returncode] == [0, 0], messages
     assert begun(tmp_path) == dict.fromkeys(names, 1)
     assert statuses(seedproof("status", "runs", "--json")[1]) == dict.fromkeys(names, "finished")
     assert len(list(tmp_path.glob("runs/runs/*/run.json"))) == 5
@@ -203,8 +200,8 @@ def test_two_coordinators_share_the_work(start, seedproof, tmp_path, mark):
     assert becomes_true(lambda: not processes_with(mark))
 
 
-def test_a_coordinator_that_is_killed_leaves_nobody_running(start, tmp_path, mark):
-    """Not even what its runs wait for: SIGKILL gives it no chance to clean up."""
+def test_no_process_outlives_a_coordinator_killed_by_sigkill(start, tmp_path, mark):
+    """Not even processes that its runs wait for."""
     trouble(tmp_path, run0="sleep", run1="sleep")
     process = start("run", "work:train", "--seeds", 2, "--workers", 2)
     assert becomes_true(lambda: begun(tmp_path).keys() == {"0", "1"}, within=60)

@@ -1,4 +1,4 @@
-"""A coordinator that is killed, however often: nothing is lost, doubled or left running."""
+"""A coordinator that is killed repeatedly: nothing is lost, duplicated or left running."""
 
 import os
 import signal
@@ -29,30 +29,30 @@ list(ProcessEngine(workers=2).map(sleep, range(4)))
 
 
 def start(*words: object) -> "subprocess.Popen[bytes]":
-    """A program of its own."""
+    """Start a program."""
     return subprocess.Popen([sys.executable, *map(str, words)], stderr=subprocess.DEVNULL)
 
 
 def kill(process: "subprocess.Popen[bytes]") -> None:
-    """End one process, and no other, without a chance to clean up."""
+    """Kill one process."""
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def commits(store: Path) -> dict[str, tuple[int, int]]:
-    """Every committed run: which file says so, and since when."""
-    found = {path.parent.name: path.stat() for path in store.glob("runs/*/run.json")}
-    return {run_id: (status.st_ino, status.st_mtime_ns) for run_id, status in found.items()}
+    """Return inode and time of the commit of each run."""
+    stats = {path.parent.name: path.stat() for path in store.glob("runs/*/run.json")}
+    return {run_id: (status.st_ino, status.st_mtime_ns) for run_id, status in stats.items()}
 
 
 def summary(store: Path) -> bytes:
-    """The bytes of `summary.json`."""
+    """Return the bytes of `summary.json`."""
     sp.measure(store).save(store.with_suffix(".out"))
     return (store.with_suffix(".out") / "summary.json").read_bytes()
 
 
-def test_nobody_outlives_a_killed_coordinator(tmp_path, mark):
-    """Neither workers nor guardians, nor what workers have started."""
+def test_no_process_outlives_a_killed_coordinator(tmp_path, mark):
+    """Neither workers nor guardians, nor children of workers."""
     script, marks = tmp_path / "sleepers.py", tmp_path / "marks"
     script.write_text(SLEEPERS, encoding="utf-8")
     marks.mkdir()
@@ -67,8 +67,8 @@ def test_nobody_outlives_a_killed_coordinator(tmp_path, mark):
     assert {path.name for path in marks.iterdir()} == {"0", "1"}
 
 
-def test_a_study_whose_coordinator_is_killed_ends_as_if_it_had_not_been(tmp_path, mark):
-    """Twelve runs, two kills at any moment: the same summary, byte by byte."""
+def test_study_whose_coordinator_is_killed_gives_the_same_summary(tmp_path, mark):
+    """Twelve runs, two kills at random."""
     rng = np.random.default_rng(12)
     store, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
     with start(PROGRAM, undisturbed, N_RUNS, "serial") as process:

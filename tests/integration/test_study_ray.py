@@ -20,7 +20,7 @@ from seedproof.training.study import Study
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A cluster of two nodes on this machine, each of one CPU, that this process is connected to."""
+    """Start a cluster of two nodes of one CPU each on this machine, and connect to it."""
     import ray
     from ray.cluster_utils import Cluster
 
@@ -35,7 +35,7 @@ def cluster():
 
 
 def training(log: Path):
-    """A small torch training that tells when it begins, and in which process."""
+    """Return a small torch training that logs its start and its process."""
 
     def train(run):
         import time
@@ -65,28 +65,28 @@ def training(log: Path):
 
 
 def probs_of(store: Path) -> dict[str, np.ndarray]:
-    """What each run predicts."""
+    """Return the predictions of each run."""
     shards = Store(Location.of(store)).shards()
     parts = [shards.shard(index).probs for index in range(shards.n_shards)]
     return dict(zip(shards.runs, np.concatenate(parts, axis=1), strict=True))
 
 
 def assert_same_bits(first: Path, second: Path) -> None:
-    """The same runs, with the same predictions."""
-    one, other = probs_of(first), probs_of(second)
-    assert one.keys() == other.keys()
-    for run, probs in one.items():
+    """Check for the same runs with the same predictions."""
+    first_probs, other = probs_of(first), probs_of(second)
+    assert first_probs.keys() == other.keys()
+    for run, probs in first_probs.items():
         assert probs.tobytes() == other[run].tobytes()
 
 
 def begun(log: Path) -> list[tuple[str, int, int]]:
-    """Name, process and parent process of every training that began."""
+    """Return name, process and parent process of every training that began."""
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     return [(name, int(pid), int(parent)) for name, pid, parent in map(str.split, lines)]
 
 
 def parent_of(pid: int) -> int:
-    """Who started a process; 0 if it is gone."""
+    """Return the parent of a process, or 0 if it has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except OSError:
@@ -94,8 +94,8 @@ def parent_of(pid: int) -> int:
     return int(stat.rpartition(")")[2].split()[1])
 
 
-def test_the_same_seed_gives_the_same_bits_on_every_engine(cluster, tmp_path):
-    """In this process, in fresh ones, on a cluster; the caller's generators stay as they are."""
+def test_same_seed_gives_the_same_bits_on_every_engine(cluster, tmp_path):
+    """The caller's generators do not change."""
     import torch  # noqa: F401 - so that its generator is there before, too
 
     before = capture()
@@ -115,8 +115,8 @@ def test_the_same_seed_gives_the_same_bits_on_every_engine(cluster, tmp_path):
     assert first.tobytes() != second.tobytes()
 
 
-def test_a_study_survives_the_loss_of_a_node_and_of_a_process(cluster, tmp_path):
-    """Every run finishes, once, with the predictions that it has without a cluster."""
+def test_study_survives_the_loss_of_a_node_and_of_a_process(cluster, tmp_path):
+    """Every run finishes once, with the same predictions as without a cluster."""
     log, n_runs = tmp_path / "log", 6
     doomed = cluster.add_node(num_cpus=1)
     raylet = doomed.all_processes["raylet"][0].process.pid
@@ -135,7 +135,7 @@ def test_a_study_survives_the_loss_of_a_node_and_of_a_process(cluster, tmp_path)
         return lost, name
 
     def study_of(log: Path, store: str) -> Study:
-        # To tell torch to be repeatable takes a second a run, and this is one thread of a CPU.
+        # One CPU thread is deterministic anyway, and the setting of torch takes a second per run.
         return Study(
             "lossy", training(log), seeds=n_runs, store=tmp_path / store, deterministic=False
         )

@@ -1,4 +1,4 @@
-"""A study whose store is on an object store: run, resumed, watched and measured as on a disk."""
+"""A study whose store is on an object store: run, resumed, watched and measured as on disk."""
 
 import json
 import os
@@ -15,7 +15,7 @@ TROUBLE = "not yet"
 
 
 def training(folder: Path):
-    """A training that needs no time; one run raises and one dies, the first time."""
+    """Return an instant training; one run raises and one crashes, the first time."""
 
     def train(run):
         with (folder / "began").open("a", encoding="utf-8") as file:
@@ -36,17 +36,17 @@ def training(folder: Path):
 
 
 def said(out: str) -> dict:
-    """What `status --json` says, without what no two studies share."""
-    found = json.loads(out)
-    for run in found["runs"]:
+    """Return the output of `status --json`, without what differs between studies."""
+    result = json.loads(out)
+    for run in result["runs"]:
         del run["seconds"]
         run["traceback"] = run["traceback"].splitlines()[-1:]
-    return found
+    return result
 
 
 @pytest.mark.usefixtures("without_torch")
-def test_a_store_on_s3_serves_a_study_like_one_on_a_disk(url, seedproof, tmp_path):
-    """The same statuses, the same summary, and nothing is trained twice."""
+def test_study_on_s3_works_like_one_on_disk(url, seedproof, tmp_path):
+    """The same statuses and summary, and nothing is trained twice."""
     places = {"disk": tmp_path / "store", "s3": url("study")}
     statuses, summaries = {}, {}
     for kind, store in places.items():

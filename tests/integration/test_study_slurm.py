@@ -1,4 +1,5 @@
-"""Studies as arrays of jobs: for real on this machine, and as SLURM would get them."""
+"""Studies as job arrays: executed on this machine, and as submitted to SLURM."""
+# ruff: noqa: D103 - names state the facts
 
 from pathlib import Path
 
@@ -40,7 +41,7 @@ COMMANDS = {
 
 @pytest.fixture
 def commands(tmp_path, monkeypatch):
-    """A folder on the PATH with SLURM's commands, which keep there what they are told."""
+    """Put fake SLURM commands on the PATH, which record their arguments."""
     folder = tmp_path / "commands"
     folder.mkdir()
     for name, script in COMMANDS.items():
@@ -53,7 +54,7 @@ def commands(tmp_path, monkeypatch):
 
 
 def training(log: Path):
-    """A training that needs no time; its beginning is told."""
+    """Return an instant training that logs its start."""
 
     def train(run):
         with log.open("a", encoding="utf-8") as file:
@@ -67,8 +68,8 @@ def training(log: Path):
 
 
 @pytest.mark.usefixtures("without_torch")
-def test_a_study_of_jobs_is_a_study_like_any_other(tmp_path):
-    """A failure is recorded and tried again; the predictions are those of `serial`."""
+def test_study_of_slurm_jobs_gives_the_predictions_of_serial(tmp_path):
+    """A failure is recorded and retried."""
     log = tmp_path / "log"
     settings = {"cluster": "local", "folder": str(tmp_path / "jobs")}
     study = Study("jobs", training(log), seeds=3, store=tmp_path / "jobs-store")
@@ -86,8 +87,8 @@ def test_a_study_of_jobs_is_a_study_like_any_other(tmp_path):
     assert study.measure().to_json() == serial.measure().to_json()
 
 
-def test_slurm_is_asked_for_what_was_asked_of_us(commands, tmp_path):
-    """One array with its resources; jobs that nobody waits for any more are cancelled."""
+def test_requested_resources_are_passed_to_slurm(commands, tmp_path):
+    """One array with its resources; jobs that are no longer needed are cancelled."""
     engine = SlurmEngine(
         str(tmp_path / "jobs"),
         partition="long",
@@ -104,7 +105,7 @@ def test_slurm_is_asked_for_what_was_asked_of_us(commands, tmp_path):
     outcomes.close()
 
     assert (outcome.index, outcome.value()) == (0, 49), (commands / "output").read_text()
-    asked = (commands / "submission").read_text(encoding="utf-8").splitlines()
+    submission = (commands / "submission").read_text(encoding="utf-8").splitlines()
     assert {
         "#SBATCH --job-name=seedproof",
         "#SBATCH --array=0-2%2",
@@ -114,13 +115,12 @@ def test_slurm_is_asked_for_what_was_asked_of_us(commands, tmp_path):
         "#SBATCH --gpus-per-node=1",
         "#SBATCH --mem=4GB",
         "#SBATCH --account=mine",
-    } <= set(asked)
+    } <= set(submission)
     assert (commands / "cancelled").read_text(encoding="utf-8").split() == ["123_1", "123_2"]
 
 
 @pytest.mark.usefixtures("commands")
-def test_slurm_decides_what_was_not_asked_for(tmp_path):
-    """No partition, no memory and no GPUs are named unless somebody gave them."""
+def test_omitted_resources_are_left_to_slurm(tmp_path):
     executor = SlurmEngine(str(tmp_path / "jobs")).executor()
 
     text = executor._executor._make_submission_file_text("command", "uid")
@@ -131,20 +131,18 @@ def test_slurm_decides_what_was_not_asked_for(tmp_path):
         assert f"--{name}" not in text
 
 
-def test_without_slurm_the_engine_says_so(tmp_path, monkeypatch):
-    """There is no `srun` on most machines."""
+def test_missing_slurm_is_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(sp.SeedproofError, check=WithFields(command="srun")):
         next(SlurmEngine(str(tmp_path / "jobs")).map(abs, [1]))
 
 
-def test_what_slurm_refuses_is_passed_on(commands, tmp_path):
-    """Such as a partition that does not exist."""
-    complaint = "invalid partition"
-    (commands / "sbatch").write_text(f"#!/bin/sh\necho '{complaint}' >&2; exit 1\n")
+def test_refusal_of_slurm_is_passed_on(commands, tmp_path):
+    reason = "invalid partition"
+    (commands / "sbatch").write_text(f"#!/bin/sh\necho '{reason}' >&2; exit 1\n")
 
     with pytest.raises(sp.SeedproofError) as caught:
         next(SlurmEngine(str(tmp_path / "jobs"), partition="nowhere").map(abs, [1, 2]))
 
-    assert complaint in str(caught.value.fields["reason"])
+    assert reason in str(caught.value.fields["reason"])

@@ -1,4 +1,4 @@
-"""What each verb prints, as people read it: one snapshot per verb, and words in no other test."""
+"""The output of each verb: one snapshot per verb, and no wording in any other test."""
 
 import re
 import shutil
@@ -35,7 +35,7 @@ TIMES = re.compile(r"\b\d+(\.\d+)? (s|min|h)\b")
 
 @pytest.fixture
 def folder(tmp_path):
-    """The stores of the golden outputs under short names, and the example in two halves."""
+    """Return the stores of the golden outputs under short names, and the example in two halves."""
     for name in ("study", "blame-study"):
         (tmp_path / name).symlink_to(KEPT / name)
     shutil.copy(OUTPUTS / "train.py", tmp_path)
@@ -50,8 +50,8 @@ def folder(tmp_path):
 @pytest.mark.skipif(not EXAMPLE.is_file(), reason="the examples are not part of this installation")
 @pytest.mark.usefixtures("without_torch")
 @pytest.mark.parametrize("verb", COMMANDS)
-def test_terminal_shows_what_was_looked_at_last(verb, seedproof, folder, snapshot, monkeypatch):
-    """Command, standard output, messages, exit code, and the files that are new."""
+def test_terminal_output_matches_its_snapshot(verb, seedproof, folder, snapshot, monkeypatch):
+    """Command, standard output, messages, exit code, and the new files."""
     monkeypatch.setenv("COLUMNS", "80")
     before = set(folder.iterdir())
 

@@ -1,4 +1,5 @@
 """Every public name has an example in its docstring, and the example works."""
+# ruff: noqa: D103 - names state the facts
 
 import doctest
 import re
@@ -14,7 +15,7 @@ NAMES = [name for name in seedproof.__all__ if name != "__version__"]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_example_of_a_public_name_works(name, tmp_path, monkeypatch):
-    """In a folder of its own; methods of classes are looked at, too."""
+    """Including those of methods."""
     monkeypatch.chdir(tmp_path)
     public = getattr(seedproof, name)
     tests = doctest.DocTestFinder(recurse=True).find(public, name, globs={})
@@ -28,8 +29,7 @@ def test_example_of_a_public_name_works(name, tmp_path, monkeypatch):
     assert runner.summarize(verbose=False).failed == 0
 
 
-def test_program_of_a_user_calls_every_public_name():
-    """The one that mypy must accept."""
+def test_program_checked_by_mypy_calls_every_public_name():
     program = PROGRAM.read_text(encoding="utf-8")
 
     assert not [name for name in seedproof.__all__ if not re.search(rf"sp\.{name}\b", program)]

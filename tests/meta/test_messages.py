@@ -1,7 +1,8 @@
-"""Every template has a value for each of its fields, and no value is lost in its text.
+"""Every template has a value for each of its fields, and every value in a text is a field.
 
-An error or a note is rendered only when it is read, so that a missing field would surface late.
+Errors and notes are rendered only when read, so a missing field would surface late.
 """
+# ruff: noqa: D103 - names state the facts
 
 import ast
 from pathlib import Path
@@ -47,7 +48,7 @@ def listed(tree):
 
 
 def codes(node):
-    """Return the codes that are written out: one, or two of which one is said."""
+    """Return the literal codes: one, or the two of a conditional."""
     match node:
         case ast.Constant(value=code):
             return [code]
@@ -57,7 +58,7 @@ def codes(node):
 
 
 def written(node):
-    """Return what is written out of a text that is put together; "" for all else."""
+    """Return the literal parts of a text; "" for everything else."""
     match node:
         case ast.Constant(value=str(text)):
             return text
@@ -71,7 +72,7 @@ def written(node):
 
 
 def without_field(template, fields):
-    """Yield placeholders that are no plain name, or have no field of that name."""
+    """Yield placeholders that are not a plain name, or have no field of that name."""
     for _, name, spec, _ in Formatter().parse(template):
         if name is not None and (not name.isidentifier() or name not in fields or "{" in spec):
             yield name
@@ -91,9 +92,9 @@ def problems(source):
 
 
 def f_strings(source):
-    """Yield line and text of each message whose values are in its text and in no field.
+    """Yield line and text of each message whose values are in its text but in no field.
 
-    Phrases may be put into a template that has fields: they are written in the code, too.
+    Phrases may be inserted into a template that has fields: they are literal, too.
     """
     for call, template in calls(source):
         if isinstance(template, ast.JoinedStr) and not call.keywords:
@@ -104,9 +105,9 @@ def f_strings(source):
     "source",
     [
         'raise OptionError("No arm {arm!r}. Known: {known}.", arm=arm)',
-        'raise errors.OptionError("{arm.name} is no arm.", arm=arm)',
-        'raise OptionError("{arms[0]} is no arm.", arms=arms)',
-        'raise OptionError("{} is no arm.", arm=arm)',
+        'raise errors.OptionError("{arm.name} is not an arm.", arm=arm)',
+        'raise OptionError("{arms[0]} is not an arm.", arms=arms)',
+        'raise OptionError("{} is not an arm.", arm=arm)',
         'raise OptionError("{n:{width}} runs.", n=n)',
         'raise OptionError("No arm {arm!r}.", arm)',
         'raise OptionError("No arm {arm!r}." + advice, name=arm)',
@@ -116,8 +117,7 @@ def f_strings(source):
         'SENTENCES = {"one": "One.", "arm": "No {arm!r}."}\n_say("one" if x else "arm", name=arm)',
     ],
 )
-def test_placeholder_without_field_is_found(source):
-    """A field without value or without a plain name, and a value that has no name."""
+def test_placeholder_without_field_is_detected(source):
     assert len(list(problems(source))) == 1
 
 
@@ -134,8 +134,8 @@ def test_placeholder_without_field_is_found(source):
         'Message("no-arm", "No arm {arm!r}.", arm=arm)',
     ],
 )
-def test_complete_template_is_no_problem(source):
-    """Further fields are allowed, and what only shows when it runs is left to tests that run it."""
+def test_complete_template_is_accepted(source):
+    """Further fields are allowed."""
     assert list(problems(source)) == []
     assert list(f_strings(source)) == []
 
@@ -147,24 +147,20 @@ def test_complete_template_is_no_problem(source):
         'Message("no-arm", f"No arm {arm!r}.")',
     ],
 )
-def test_f_string_is_found(source):
-    """Its values are in the text and in no field."""
+def test_f_string_is_detected(source):
     assert len(list(f_strings(source))) == 1
 
 
-def test_all_calls_are_looked_at():
-    """The search knows the errors and the messages of the package: there are hundreds."""
+def test_search_covers_hundreds_of_calls():
     assert len(PLACES) > 25
     assert sum(len(list(calls(path.read_text("utf-8")))) for path in FILES) > 300
 
 
 @each_file
-def test_placeholders_have_their_fields(path):
-    """Each line is where rendering would raise."""
+def test_all_placeholders_have_fields(path):
     assert [f"{line}: {text}" for line, text in problems(path.read_text("utf-8"))] == []
 
 
 @each_file
-def test_no_value_is_lost_in_the_text(path):
-    """Each line is where a value is lost in the text."""
+def test_no_value_is_in_the_text_only(path):
     assert [f"{line}: {text}" for line, text in f_strings(path.read_text("utf-8"))] == []

@@ -1,8 +1,9 @@
-"""No test depends on how a message is worded: codes and fields are asserted, and data.
+"""No test depends on the wording of a message: tests check codes, fields and data.
 
-Words may then be improved without breaking tests. One snapshot per verb or page (`tests/snapshots`)
-shows what people read; `SEEDPROOF_UPDATE_SNAPSHOTS=1` rewrites them.
+So wording can be improved without breaking tests. One snapshot per verb or page
+(`tests/snapshots`) shows the text; `SEEDPROOF_UPDATE_SNAPSHOTS=1` rewrites them.
 """
+# ruff: noqa: D103 - names state the facts
 
 import ast
 import re
@@ -30,7 +31,7 @@ TERMS = {
 
 
 def dependencies(source):
-    """Yield line and text of everything in a test that hangs on words of a message."""
+    """Yield line and text of everything in a test that depends on wording."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.keyword) and node.arg == "match":
             yield node.value.lineno, f"match={ast.unparse(node.value)}"
@@ -54,8 +55,7 @@ def dependencies(source):
         'assert f"{n} runs of the arm" == text',
     ],
 )
-def test_dependency_on_words_is_found(source):
-    """A pattern for a message, and parts of sentences wherever they are asserted."""
+def test_dependency_on_wording_is_detected(source):
     assert len(list(dependencies(source))) == 1
 
 
@@ -63,14 +63,12 @@ def test_dependency_on_words_is_found(source):
     "source",
     ['assert verdict == "no difference shown"', 'assert code == "too-few-runs"', 'x = "a b c"'],
 )
-def test_data_is_no_dependency_on_words(source):
-    """Fixed terms, codes, and whatever is not asserted."""
+def test_data_are_not_a_dependency_on_wording(source):
     assert list(dependencies(source)) == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_test_depends_on_words(path):
-    """Each line is where a test would break if a sentence were worded better."""
-    found = [f"{line}: {text[:80]}" for line, text in dependencies(path.read_text("utf-8"))]
+def test_no_test_depends_on_wording(path):
+    problems = [f"{line}: {text[:80]}" for line, text in dependencies(path.read_text("utf-8"))]
 
-    assert found == []
+    assert problems == []

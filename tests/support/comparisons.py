@@ -1,4 +1,4 @@
-"""Pairs of arms whose truth is known, to see how often a comparison is wrong."""
+"""Pairs of arms with a known truth, to count how often a comparison is wrong."""
 
 from dataclasses import replace
 
@@ -14,32 +14,31 @@ from support.simulation import FIGURES, Simulation
 
 
 def effects(base: Batch, arm: Batch, *, is_paired: bool) -> dict[str, Effect]:
-    """What comparing two labeled batches gives, as the product does it."""
+    """Compare two labeled batches like the product."""
     has = frozenset({"labels"})
-    tallies, sides = [], []
+    accumulators, sides = [], []
     for batch in (base, arm):
-        tally = MetricAccumulators(batch.n_runs, batch.n_classes, has)  # type: ignore[arg-type] # a literal
-        sides.append((batch, tally.add(batch)))
-        tallies.append(tally)
-    beside = ArmContrast(base.n_runs, arm.n_runs, is_paired)
-    beside.update(*sides)
-    return beside.effects(tallies[0].result(), tallies[1].result(), tail=TAIL)
+        accumulator = MetricAccumulators(batch.n_runs, batch.n_classes, has)  # type: ignore[arg-type] # a literal
+        sides.append((batch, accumulator.add(batch)))
+        accumulators.append(accumulator)
+    contrast = ArmContrast(base.n_runs, arm.n_runs, is_paired)
+    contrast.update(*sides)
+    return contrast.effects(accumulators[0].result(), accumulators[1].result(), tail=TAIL)
 
 
 def false_alarms(
     simulation: Simulation, *, n_studies: int, rng: np.random.Generator, is_paired: bool
 ) -> dict[str, float]:
-    """Share of comparisons of identical arms that are called different, for each figure.
+    """Return the share of comparisons of identical arms that report a difference, by figure.
 
-    Runs are independent between arms, whether they are treated as paired or not: seeds that two
-    trainings share need not make them alike.
+    Runs are independent between arms, whether they are treated as paired or not.
     """
     shown = dict.fromkeys(FIGURES, 0)
     for _ in range(n_studies):
-        base, arm = simulation.draw_beside(simulation, rng)
-        found = effects(base, arm, is_paired=is_paired)
+        base, arm = simulation.draw_pair(simulation, rng)
+        measured = effects(base, arm, is_paired=is_paired)
         for name in FIGURES:
-            shown[name] += found[name].is_shown
+            shown[name] += measured[name].is_shown
     return {name: count / n_studies for name, count in shown.items()}
 
 
@@ -52,27 +51,31 @@ def effect_coverage(
     is_paired: bool,
     figures: tuple[str, ...] = FIGURES,
 ) -> dict[str, float]:
-    """Share of comparisons whose interval holds the true ratio or difference, for each figure.
+    """Return the share of comparisons whose interval covers the true effect, by figure.
 
     Accuracies have a known truth only if both arms have the same `logit_sd`: labels are drawn from
     the baseline's logits.
     """
-    truths = [one.truth(np.random.default_rng(1)) for one in (base, arm)]
+    truths = [effect.truth(np.random.default_rng(1)) for effect in (base, arm)]
     hits = dict.fromkeys(figures, 0)
     for _ in range(n_studies):
-        found = effects(*base.draw_beside(arm, rng), is_paired=is_paired)
+        measured = effects(*base.draw_pair(arm, rng), is_paired=is_paired)
         for name in figures:
-            one = found[name]
+            effect = measured[name]
             difference = truths[1][name] - truths[0][name]
-            truth = difference if one.scale == "difference" else truths[1][name] / truths[0][name]
+            truth = (
+                difference if effect.scale == "difference" else truths[1][name] / truths[0][name]
+            )
             hits[name] += (
-                one.low is not None and one.high is not None and one.low <= truth <= one.high
+                effect.low is not None
+                and effect.high is not None
+                and effect.low <= truth <= effect.high
             )
     return {name: count / n_studies for name, count in hits.items()}
 
 
 def by_another_mechanism(simulation: Simulation) -> Simulation:
-    """An arm with the same flip rate whose runs hardly differ as wholes: examples flip alone."""
+    """Return an arm with the same flip rate in which examples, and not whole runs, differ."""
     quiet = replace(simulation, run_sd=0.05)
 
     def flips(one: Simulation) -> float:

@@ -1,4 +1,4 @@
-"""Small stores of explained runs, for tests of whoever reads them."""
+"""Small stores of explained runs."""
 
 from collections.abc import Sequence
 
@@ -28,22 +28,11 @@ def write_explained(
     classes: tuple[str, ...] = ("no", "yes"),
     rows: int = 4,
 ) -> Store:
-    """Add the runs of one arm to a store, which is made if need be.
+    """Add the runs of one arm to a store, which is created if needed.
 
-    Args:
-        place: The store's folder.
-        ids: Ids of the examples that are explained.
-        scores: For each of them, axes (runs, draws, tokens).
-        arm: The arm; run r has seed r in all of them.
-        method: By which method they are explained.
-        probs: Probabilities, axes (runs, examples, classes), or classes, axes (runs, examples);
-            None if nothing is predicted.
-        predicted: Ids of the examples that are predicted; those that are explained without it.
-        classes: Names of the classes.
-        rows: Rows in a group of predictions.
-
-    Returns:
-        The store.
+    Scores have the axes (runs, draws, tokens) for each of the `ids`; run r has seed r in all arms.
+    `probs` are probabilities (runs, examples, classes), classes (runs, examples), or None for no
+    predictions. `predicted` are the ids of predicted examples; if omitted, the explained ones.
     """
     if not Store.is_at(place):
         StudyManifest("small", rows).write(place)

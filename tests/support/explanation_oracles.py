@@ -1,8 +1,8 @@
-"""Slow, obvious loops over pairs of runs: what the figures of explanations are checked against.
+"""Slow, obvious loops over pairs of runs, to check the figures of explanations.
 
-They are written from the definitions, one pair and one example at a time, with scipy where it has
-the quantity, and share no code with `seedproof.metrics`. An example is a list of runs, each a list
-of scores.
+They follow the definitions, one pair and one example at a time, with scipy where it has the
+quantity, and share no code with `seedproof.metrics`. An example is a list of runs, each a list of
+scores.
 """
 
 import math
@@ -21,7 +21,7 @@ Example: TypeAlias = Sequence[Scores] | FloatArray
 
 
 def slow_weights(scores: Scores) -> list[float]:
-    """Share of each token: its magnitude over their sum; all alike where there is nothing."""
+    """Share of each token: its magnitude over their sum; equal if all are 0."""
     magnitudes = [abs(float(score)) for score in scores]
     total = math.fsum(magnitudes)
     if total == 0.0:
@@ -50,7 +50,7 @@ def slow_explanation_js(runs: Example) -> float:
 
 
 def slow_order(scores: Scores) -> list[int]:
-    """Tokens from the largest magnitude to the smallest; among equals the earlier first."""
+    """Tokens from the largest magnitude to the smallest; ties by position."""
     return sorted(range(len(scores)), key=lambda place: (-abs(float(scores[place])), place))
 
 
@@ -67,7 +67,7 @@ def slow_jaccard(runs: Example, percent: int) -> float:
 
 
 def slow_overlap(runs: Example, percent: int) -> float:
-    """Mean share of the top tokens that two runs have in common, over all pairs."""
+    """Mean share of the top tokens that two runs share, over all pairs."""
     tops = [slow_top(run, percent) for run in runs]
     return _mean([len(a & b) / len(a) for a, b in combinations(tops, 2)])
 
@@ -79,7 +79,7 @@ def slow_tau(runs: Example) -> float:
 
 def _tau(first: Scores, second: Scores) -> float:
     a, b = np.abs(np.asarray(first)), np.abs(np.asarray(second))
-    is_flat = [bool((one == one[0]).all()) for one in (a, b)]
+    is_flat = [bool((scores == scores[0]).all()) for scores in (a, b)]
     if any(is_flat):
         return float(all(is_flat))
     return float(kendalltau(a, b, variant="b").statistic)

@@ -1,8 +1,8 @@
-"""Slow, obvious loops: what the fast kernels and the closed-form intervals are checked against.
+"""Slow, obvious loops, to check the fast kernels and the closed-form intervals.
 
-They are written from the definitions, one pair of runs and one example at a time, and share no code
-with `seedproof.metrics` or `seedproof.measurement`. A run is left out by deleting its row and
-starting over. Axes are (runs, examples, classes).
+They follow the definitions, one pair of runs and one example at a time, and share no code with
+`seedproof.metrics` or `seedproof.measurement`. A run is left out by deleting its row and starting
+over. Axes are (runs, examples, classes).
 """
 
 import math
@@ -21,8 +21,6 @@ Data: TypeAlias = npt.NDArray[Any]
 PerExample: TypeAlias = Callable[[Data], FloatArray]
 PerStudy: TypeAlias = Callable[[Data], float]
 Interval: TypeAlias = tuple[float, float]
-
-# --------------------------------------------------------------------------------- predictions
 
 
 def slow_flip_rate(predictions: IntArray) -> FloatArray:
@@ -93,7 +91,7 @@ def slow_high_entropy_share(predictions: IntArray, *, limit: float = 0.56) -> fl
 
 
 def slow_novelty(predictions: IntArray, n_others: int) -> float:
-    """Share of (example, run, so many other runs) in which no other run gives the run's answer."""
+    """Share of (example, run, `n` other runs) in which no other run gives the run's answer."""
     novel: list[bool] = []
     for answers in predictions.T.tolist():
         for run_idx, answer in enumerate(answers):
@@ -102,11 +100,8 @@ def slow_novelty(predictions: IntArray, n_others: int) -> float:
     return sum(novel) / len(novel)
 
 
-# -------------------------------------------------------------------------------------- labels
-
-
 def slow_accuracy(predictions: IntArray, labels: IntArray) -> FloatArray:
-    """Share of the runs that are right, for each example."""
+    """Share of the runs that are correct, for each example."""
     shares = []
     for answers, label in zip(predictions.T, labels, strict=True):
         shares.append(sum(bool(answer == label) for answer in answers) / len(answers))
@@ -114,7 +109,7 @@ def slow_accuracy(predictions: IntArray, labels: IntArray) -> FloatArray:
 
 
 def slow_accuracy_by_run(predictions: IntArray, labels: IntArray) -> FloatArray:
-    """Share of the examples on which each run is right."""
+    """Share of the examples on which each run is correct."""
     shares = []
     for answers in predictions:
         right = [bool(x == y) for x, y in zip(answers, labels, strict=True)]
@@ -123,7 +118,7 @@ def slow_accuracy_by_run(predictions: IntArray, labels: IntArray) -> FloatArray:
 
 
 def slow_accuracy_sd_independent(predictions: IntArray, labels: IntArray) -> float:
-    """What accuracy's sd over runs would be if examples flipped independently of each other."""
+    """Standard deviation of accuracy over runs if examples flipped independently."""
     n_runs, n_examples = predictions.shape
     shares = slow_accuracy(predictions, labels)
     variance = sum(p * (1 - p) * n_runs / (n_runs - 1) for p in shares)
@@ -131,7 +126,7 @@ def slow_accuracy_sd_independent(predictions: IntArray, labels: IntArray) -> flo
 
 
 def slow_half_right(predictions: IntArray, labels: IntArray) -> float:
-    """Share of the examples on which exactly one of two runs is right, averaged over all pairs."""
+    """Share of the examples on which exactly one of two runs is correct, over all pairs."""
     shares = []
     for first, second in combinations(predictions, 2):
         right = zip(first == labels, second == labels, strict=True)
@@ -139,17 +134,14 @@ def slow_half_right(predictions: IntArray, labels: IntArray) -> float:
     return sum(shares) / len(shares)
 
 
-# ------------------------------------------------------------------------------- probabilities
-
-
 def slow_sd(values: FloatArray) -> float:
-    """Sample standard deviation, with one less than the number of values in the denominator."""
+    """Sample standard deviation, with n - 1 in the denominator."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def slow_probability_sd(followed: FloatArray) -> FloatArray:
-    """Standard deviation over runs of one probability an example; axes in: (runs, examples)."""
+    """Standard deviation over runs of one probability per example; axes (runs, examples)."""
     return np.array([slow_sd(values) for values in followed.T.astype(np.float64)])
 
 
@@ -203,15 +195,9 @@ def slow_brier(probs: FloatArray, labels: IntArray) -> FloatArray:
 def slow_calibration_errors(
     confidence: FloatArray, right: BoolArray, *, n_bins: int = 15
 ) -> tuple[float, float]:
-    """Expected and maximum calibration error of one run.
+    """Expected and maximum calibration error of one run, with bins of equal width.
 
-    Args:
-        confidence: Confidence in the predicted class, axes (examples).
-        right: Whether the prediction is right, axes (examples).
-        n_bins: Bins of equal width. A bin holds its lower edge, the last one also 1.0.
-
-    Returns:
-        ECE and MCE.
+    A bin contains its lower edge, the last one also 1.0.
     """
     expected, largest = 0.0, 0.0
     for bin_idx in range(n_bins):
@@ -228,9 +214,6 @@ def slow_calibration_errors(
             expected += gap * len(inside) / len(confidence)
             largest = max(largest, gap)
     return expected, largest
-
-
-# ----------------------------------------------------------------------------------- intervals
 
 
 def slow_deletions(data: Data) -> Iterator[Data]:
@@ -252,14 +235,8 @@ def slow_two_way_interval(
     the mean, V_ex its variance over examples, and V_int the part that both count: the jackknife
     variances over runs of the single examples. All three on the scale of the interval.
 
-    Args:
-        quantity: Gives each example's value from the data of several runs.
-        data: What `quantity` takes, runs on the first axis.
-        scale: Where the interval is symmetric.
-        smallest: Least distance to an end of the scale that a mean without one run may have.
-
-    Returns:
-        Lower and upper end. With two runs, where no pair is left, over examples only.
+    A mean without one run is at least `smallest` from the ends of the scale. With two runs, where
+    no pair is left, the interval is over examples only.
     """
     values = quantity(data)
     n_runs, n_examples = len(data), len(values)
@@ -280,14 +257,7 @@ def slow_two_way_interval(
 
 
 def slow_flip_rate_interval(predictions: IntArray) -> Interval:
-    """95 % interval of the flip rate, from the disagreement matrix and the label counts.
-
-    Args:
-        predictions: Predicted classes of at least three runs, axes (runs, examples).
-
-    Returns:
-        Lower and upper end, over runs × examples.
-    """
+    """95 % interval of the flip rate of three or more runs, from disagreements and label counts."""
     n_runs, n = predictions.shape
     matrix = slow_disagreement(predictions)
     g = [math.fsum(matrix[r]) / (n_runs - 1) for r in range(n_runs)]
@@ -316,15 +286,9 @@ def slow_flip_rate_interval(predictions: IntArray) -> Interval:
 def slow_log_interval_over_runs(
     quantity: PerStudy, data: Data, *, smallest: float = 0.0
 ) -> Interval:
-    """95 % interval over runs of one number a study: jackknife of its logarithm, Student's t.
+    """95 % interval over runs of one number per study: jackknife of its logarithm, Student's t.
 
-    Args:
-        quantity: Gives the number from the data of several runs.
-        data: What `quantity` takes, runs on the first axis.
-        smallest: Least value that the number without one run may have.
-
-    Returns:
-        Lower and upper end.
+    The number without one run is at least `smallest`.
     """
     left_out = [_scaled(quantity(rest), "log", smallest) for rest in slow_deletions(data)]
     half_width = float(stdtrit(len(data) - 1, 0.975)) * math.sqrt(_jackknife(left_out))
@@ -347,9 +311,6 @@ def slow_bonett_interval(values: FloatArray) -> Interval:
     return math.sqrt(low), math.sqrt(high)
 
 
-# -------------------------------------------------------------------------------------- pieces
-
-
 def _mean(arrays: list[FloatArray]) -> FloatArray:
     return np.asarray(sum(arrays, np.zeros_like(arrays[0])) / len(arrays))
 
@@ -359,7 +320,7 @@ def _entropy(shares: list[float]) -> float:
 
 
 def _smoothed(probs: FloatArray, epsilon: float) -> Iterator[list[list[float]]]:
-    """The rows of all runs, one example at a time, with epsilon added and then renormalized."""
+    """Yield the rows of all runs for each example, with epsilon added and renormalized."""
     for rows in probs.astype(np.float64).transpose(1, 0, 2).tolist():
         raised = [[p + epsilon for p in row] for row in rows]
         yield [[p / math.fsum(row) for p in row] for row in raised]

@@ -1,4 +1,4 @@
-"""Studies whose truth is known, to see whether intervals cover it.
+"""Simulated studies with a known truth, to check whether intervals cover it.
 
 Every example has logits, every run shifts some of them by its own effect, and the prediction is
 drawn from the softmax: a better run raises the gold class everywhere (`quality`), or a run raises
@@ -24,18 +24,10 @@ FIGURES = ("flip_rate", "label_entropy_corrected", "accuracy", "accuracy_sd")
 
 @dataclass(frozen=True)
 class Simulation:
-    """How simulated studies are made.
+    """Settings of simulated studies; effects and shifts are in logits.
 
-    Args:
-        n_runs: Runs a study.
-        n_examples: Examples a study.
-        n_classes: Classes.
-        effect: What a run's effect moves. Accuracies are about normal with `quality`, and skewed
-            with `threshold`, because a threshold that moves either way loses.
-        run_sd: Standard deviation of the normal run effect, in logits.
-        bad_share: Share of the runs that are bad.
-        bad_shift: What a bad run adds to its effect, in logits.
-        logit_sd: Standard deviation of an example's logits: larger means surer models.
+    Accuracies are about normal with the effect `quality`, and skewed with `threshold`, because a
+    threshold that moves either way loses accuracy.
     """
 
     n_runs: int
@@ -43,25 +35,19 @@ class Simulation:
     n_classes: int = 2
     effect: Literal["quality", "threshold"] = "quality"
     run_sd: float = 0.5
-    bad_share: float = 0.0
-    bad_shift: float = -2.0
-    logit_sd: float = 3.0
+    bad_share: float = 0.0  # of the runs
+    bad_shift: float = -2.0  # added to the effect of a bad run
+    logit_sd: float = 3.0  # larger means more confident models
 
     def draw(self, rng: np.random.Generator) -> Batch:
-        """One study: new examples, new runs."""
+        """Return a study with new examples and new runs."""
         logits = self._logits(self.n_examples, rng)
         return self.make_runs(logits, _choose(logits, rng), rng)
 
-    def draw_beside(self, arm: "Simulation", rng: np.random.Generator) -> tuple[Batch, Batch]:
-        """Two arms on the same examples, with runs of their own.
+    def draw_pair(self, arm: "Simulation", rng: np.random.Generator) -> tuple[Batch, Batch]:
+        """Return two arms on the same examples, with their own runs.
 
-        Args:
-            arm: The other arm: its logits are those of this one, as many times larger as its
-                `logit_sd` is.
-            rng: Where chance comes from.
-
-        Returns:
-            This one's study and the other's.
+        The logits of the other arm are scaled by the ratio of the `logit_sd`.
         """
         logits = self._logits(self.n_examples, rng)
         labels = _choose(logits, rng)
@@ -69,14 +55,14 @@ class Simulation:
         return self.make_runs(logits, labels, rng), arm.make_runs(scaled, labels, rng)
 
     def make_runs(self, logits: FloatArray, labels: IntArray, rng: np.random.Generator) -> Batch:
-        """New runs on given examples."""
+        """Return new runs on given examples."""
         effects = rng.normal(0.0, self.run_sd, self.n_runs)
         effects += self.bad_shift * (rng.random(self.n_runs) < self.bad_share)
         predictions = np.stack([_choose(self._shift(logits, labels, e), rng) for e in effects])
         return Batch(predictions, n_classes=self.n_classes, labels=labels)
 
     def truth(self, rng: np.random.Generator, n_population: int = 200_000) -> dict[str, float]:
-        """The values that the intervals should cover, by quadrature over the run effect."""
+        """Return the true values, by quadrature over the run effect."""
         logits = self._logits(n_population, rng)
         labels = _choose(logits, rng)
         nodes, weights = self._quadrature()
@@ -127,13 +113,13 @@ def _choose(logits: FloatArray, rng: np.random.Generator) -> IntArray:
 
 
 def estimates(batch: Batch) -> dict[str, Estimate]:
-    """The figures of `FIGURES`, measured from one study."""
-    found: dict[str, Estimate] = {}
+    """Return the estimates of `FIGURES` for one study."""
+    result: dict[str, Estimate] = {}
     for family in (Flips, Entropy, Accuracy):
         accumulator = family(batch.n_runs, batch.n_classes)
         accumulator.update(batch)
-        found |= {name: estimate(value) for name, value in accumulator.result().items()}
-    return found
+        result |= {name: estimate(value) for name, value in accumulator.result().items()}
+    return result
 
 
 def coverage(
@@ -143,12 +129,12 @@ def coverage(
     rng: np.random.Generator,
     measure: Callable[[Batch], dict[str, Estimate]] = estimates,
 ) -> dict[str, float]:
-    """Share of simulated studies whose interval holds the true value, for each figure."""
+    """Return the share of simulated studies whose interval covers the true value, by figure."""
     truth = simulation.truth(rng)
     hits = dict.fromkeys(FIGURES, 0)
     for _ in range(n_studies):
-        found = measure(simulation.draw(rng))
+        measured = measure(simulation.draw(rng))
         for name in FIGURES:
-            low, high = found[name].low, found[name].high
+            low, high = measured[name].low, measured[name].high
             hits[name] += low is not None and high is not None and low <= truth[name] <= high
     return {name: count / n_studies for name, count in hits.items()}

@@ -1,4 +1,4 @@
-"""A user's program that calls every public name: mypy must accept it as it stands."""
+"""A user's program that calls every public name: mypy must accept it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -71,7 +71,7 @@ jsons: list[str] = [result.to_json() for result in results]
 
 # Train.
 def train(run: sp.Run) -> None:
-    """Draw answers from the run's own generator."""
+    """Draw predictions from the run's own generator."""
     drawn = run.rng("init").integers(0, 2, 10)
     run.log_predictions("test", predictions=drawn, labels=[0] * 10)
     dynamics = sp.Dynamics(2, labels=[0] * 10)

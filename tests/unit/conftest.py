@@ -1,4 +1,4 @@
-"""Runs of a small study, for tests of trainings and of the doctor."""
+"""Runs of a small study, for tests of training and the doctor."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from seedproof.training.spec import StudySpec
 
 @pytest.fixture
 def make_run(tmp_path) -> Callable[..., Run]:
-    """A run of a small study, in a store or in none."""
+    """Return a function that makes a run of a small study, with or without a store."""
 
     def make(
         index: int = 0, *, kept: bool = True, plan: SeedPlan | None = None, **settings: Any

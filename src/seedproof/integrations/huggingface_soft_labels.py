@@ -1,5 +1,5 @@
-"""Hugging Face's Trainer on soft labels, and soft labels from its steps."""
-# ruff: noqa: ANN401, ARG002 - callbacks have the signatures that they have, and get whatever comes
+"""Hugging Face's Trainer: training on soft labels, and soft labels from its steps."""
+# ruff: noqa: ANN401, ARG002 - the framework defines the signatures of callbacks
 
 import json
 from collections.abc import Iterable, Mapping, Sized
@@ -14,22 +14,22 @@ from torch.utils.data import Dataset
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from seedproof.errors import ColumnError, OptionError, RunError, ShapeError
-from seedproof.integrations.huggingface import checkpoint_folders, either
+from seedproof.integrations.huggingface import load_saved
 from seedproof.stabilize import Tgtss, soft_cross_entropy
 from seedproof.stabilize.evaluation_mode import evaluating
 from seedproof.training.rng import untouched
 
-# Beside the Trainer's own files in the folder of a checkpoint.
+# Saved along with the Trainer's files in the folder of a checkpoint.
 STATE_FILE = "seedproof_tgtss.pt"
 LABEL_NAMES = ("labels", "label", "label_ids")
 WRAP = "Wrap the training set: IndexedDataset(dataset)."
 
 
 class IndexedDataset(Dataset[dict[str, Any]]):
-    """A training set whose `labels` are pairs: the gold label, and the row of the example.
+    """A training set whose `labels` are pairs: the gold label and the row of the example.
 
-    The Trainer gives the loss nothing but labels, so the row travels with them. Wrap the training
-    set only: labels without rows are those of an evaluation.
+    The Trainer passes only labels to the loss, so the row is passed with them. Wrap the training
+    set only: labels without rows are taken for evaluation data.
 
     Args:
         dataset: Examples as mappings, with a gold label under `labels`, `label` or `label_ids`.
@@ -38,23 +38,22 @@ class IndexedDataset(Dataset[dict[str, Any]]):
     def __init__(self, dataset: Any) -> None:
         if not isinstance(dataset, Sized):
             raise OptionError(
-                "The rows of a dataset without a length are unknown. Give a list.",
+                "A dataset without a length has no rows to number. Give a list.",
                 type_name=type(dataset).__name__,
             )
         self.dataset: Any = dataset
 
     def __len__(self) -> int:
-        """How many examples."""
+        """Return the number of examples."""
         return len(self.dataset)
 
     def __getitem__(self, row: int) -> dict[str, Any]:
-        """An example; its label is a pair."""
+        """Return an example with a pair as its label."""
         example = dict(self.dataset[row])
         given = [example.pop(name) for name in LABEL_NAMES if name in example]
         if not given:
             raise ColumnError(
-                "Example {row} has no label, only {columns}. "
-                f"Name its column {either('known', LABEL_NAMES)}.",
+                "Example {row} has no label, only {columns}. Name its column as one of: {known}.",
                 row=row,
                 columns=tuple(map(str, example)),
                 known=LABEL_NAMES,
@@ -63,32 +62,32 @@ class IndexedDataset(Dataset[dict[str, Any]]):
 
 
 class SoftLabelLoss:
-    """The loss of a training on soft labels; give it to the Trainer as `compute_loss_func`.
+    """Loss for training on soft labels; pass it to the Trainer as `compute_loss_func`.
 
-    The training set must be an `IndexedDataset`. Batches of an evaluation, whose labels have no
-    rows, get the cross-entropy against their gold labels, as without this.
+    The training set must be an `IndexedDataset`. Evaluation batches, whose labels have no rows,
+    get the usual cross-entropy against their gold labels.
 
     Args:
-        targets: Soft labels of the training set, axes (examples, classes). Without them training
-            goes by the gold labels: the loss of a teacher that a `TgtssCallback` looks at.
+        targets: Soft labels of the training set, axes (examples, classes). If omitted, training
+            uses the gold labels: the loss of a teacher that a `TgtssCallback` observes.
     """
 
     def __init__(self, targets: Tensor | None = None) -> None:
         self.targets = None if targets is None else torch.as_tensor(targets)
-        # Set by a callback that wants them: batches since the last step, with their rows.
+        # Set by a callback: whether to keep the batches since the last step, with their rows.
         self.is_keeping = False
         self.kept: list[tuple[Tensor, Tensor]] = []
 
     def __call__(
         self, outputs: Any, labels: Tensor | None, num_items_in_batch: Tensor | int | None = None
     ) -> Tensor:
-        """Loss of a batch, as the Trainer wants it."""
+        """Return the loss of a batch, with the Trainer's signature."""
         logits = outputs["logits"] if isinstance(outputs, Mapping) else outputs[0]
         if labels is None or labels.shape not in (logits.shape[:1], (len(logits), 2)):
             shape = None if labels is None else tuple(labels.shape)
             raise ShapeError(
                 "Labels have the shape {shape!s} for logits of {logits_shape!s}. "
-                "Train on an IndexedDataset, and evaluate on one label an example.",
+                "Train on an IndexedDataset, and evaluate with one label per example.",
                 shape=shape,
                 logits_shape=tuple(logits.shape),
             )
@@ -101,7 +100,7 @@ class SoftLabelLoss:
             return functional.cross_entropy(logits, labels, reduction="sum") / n_items
         gold, rows = labels.unbind(dim=1)
         if num_items_in_batch is not None:
-            # The Trainer counts labels, and here are two an example.
+            # The Trainer counts labels, and there are two per example.
             n_items = num_items_in_batch // 2
         if self.is_keeping:
             self.kept.append((logits.detach().float().softmax(dim=-1).cpu(), rows.cpu()))
@@ -110,29 +109,28 @@ class SoftLabelLoss:
         rows = rows.to(self.targets.device)
         if int(rows.max()) >= len(self.targets):
             raise ShapeError(
-                "There are soft labels for {n_targets} examples, and none for row "
-                "{row} of the training set. Make them for all of it, in its order.",
+                "There are soft labels for {n_targets} examples, but none for row {row} of the "
+                "training set. Give one row per training example, in order.",
                 n_targets=len(self.targets),
                 row=int(rows.max()),
             )
-        soft = self.targets[rows]
-        return soft_cross_entropy(logits, soft, reduction="sum") / n_items
+        return soft_cross_entropy(logits, self.targets[rows], reduction="sum") / n_items
 
 
 class TgtssCallback(TrainerCallback):
-    """Lets a `Tgtss` observe a teacher while a Trainer trains it.
+    """Let a `Tgtss` observe a teacher while a Trainer trains it.
 
-    Either it predicts `batches` after each step that is due, or, for free, it takes what the
-    `loss` has seen anyway. Training goes on bit by bit as without it. Each checkpoint holds its
-    state, so that `resume_from_checkpoint` gives the same soft labels as an uninterrupted training.
-    Give it before an `AveragingCallback`, so that it sees the weights that are trained.
+    It either predicts `batches` after each step that is due, or, for free, uses the predictions
+    that the `loss` has seen anyway. Training gives the same bits as without it. Each checkpoint
+    holds its state, so `resume_from_checkpoint` gives the same soft labels as uninterrupted
+    training. Place it before an `AveragingCallback`, so that it sees the weights being trained.
 
     Args:
-        tgtss: What observes; `tgtss.targets()` after training are the student's soft labels.
+        tgtss: The observer; after training, `tgtss.targets()` are the student's soft labels.
         batches: The training set, in any order, such as a DataLoader of an `IndexedDataset`.
         loss: The teacher's loss, whose training set is an `IndexedDataset`.
-        resume_from: The checkpoint's folder, if a training is resumed from one that lies
-            elsewhere than in the Trainer's own output folder.
+        resume_from: The checkpoint's folder, if training is resumed from outside the Trainer's
+            output folder.
 
     Raises:
         OptionError: Not exactly one of batches and loss is given.
@@ -148,8 +146,8 @@ class TgtssCallback(TrainerCallback):
     ) -> None:
         if (batches is None) == (loss is None):
             raise OptionError(
-                "Give either batches, which are predicted after each step that is due, or the "
-                "loss, whose training batches are observed for free.",
+                "Give either batches, to predict them after each step that is due, or the loss, "
+                "to observe its training batches for free.",
                 given=() if batches is None else ("batches", "loss"),
             )
         self.tgtss = tgtss
@@ -160,49 +158,33 @@ class TgtssCallback(TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Begin, or go on where a checkpoint was saved."""
+        """Check the training; if it is resumed, restore the state."""
         if args.world_size > 1:
             raise RunError(
-                "The training has {n_processes} processes, and each would observe its own "
-                "share of the steps. Train the teacher in one process.",
+                "Training has {n_processes} processes, and each would observe only its own "
+                "batches. Train the teacher in one process.",
                 n_processes=args.world_size,
             )
         if state.global_step > 0:
-            saved = self._saved(args, state)
+            saved = load_saved(STATE_FILE, "tgtss", args, state, self.resume_from)
             if saved["history"] != _digest(state):
-                # The Trainer tells nobody where it resumes from, and others may lie around.
+                # Checkpoints of another training may be in the same folder.
                 raise RunError(
-                    "The {file} that was found for step {step} is of another "
-                    "training: its losses differ. Give the checkpoint's folder as resume_from.",
+                    "The {file} for step {step} belongs to another training: its losses differ. "
+                    "Pass the checkpoint's folder as resume_from.",
                     file=STATE_FILE,
                     step=state.global_step,
                 )
             self.tgtss.load_state_dict(saved["tgtss"])
         elif self.tgtss.has_observed:
             raise RunError(
-                "This Tgtss has observed a training already, and another one begins. "
-                "Make a new one for each teacher."
+                "This Tgtss has already observed another training. Create one per teacher."
             )
-
-    def _saved(self, args: TrainingArguments, state: TrainerState) -> Mapping[str, Any]:
-        folders = checkpoint_folders(args, state, resume_from=self.resume_from)
-        for folder in folders:
-            if (folder / STATE_FILE).is_file():
-                found: Mapping[str, Any] = torch.load(folder / STATE_FILE, weights_only=True)
-                return found
-        raise RunError(
-            "The training goes on at step {step}, but no {file} was saved in "
-            f"{either('folders', folders)}. Resume from a checkpoint that was saved with this "
-            "callback (give its folder as resume_from if it lies elsewhere), or begin anew.",
-            step=state.global_step,
-            file=STATE_FILE,
-            folders=folders,
-        )
 
     def on_step_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Let the loss keep what it sees, if the step that begins is due."""
+        """Let the loss keep its batches if the step that begins is due."""
         if self.loss is not None:
             self.loss.kept.clear()
             self.loss.is_keeping = self.tgtss.is_due(state.global_step + 1)
@@ -215,7 +197,7 @@ class TgtssCallback(TrainerCallback):
         model: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Observe the step, if it is due."""
+        """Observe the step if it is due."""
         if not self.tgtss.is_due(state.global_step):
             return
         if self.loss is None:
@@ -230,7 +212,7 @@ class TgtssCallback(TrainerCallback):
     def _predict(self, step: int, model: Any, *, device: torch.device) -> None:
         with evaluating(model), untouched():  # a DataLoader draws from the global generator
             for batch in self.batches or ():
-                moved = {name: one.to(device) for name, one in batch.items()}
+                moved = {name: values.to(device) for name, values in batch.items()}
                 labels = moved.pop("labels").cpu()
                 if labels.ndim != 2:
                     raise ShapeError(f"Labels of `batches` have no rows. {WRAP}", labels="batches")
@@ -240,19 +222,19 @@ class TgtssCallback(TrainerCallback):
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Put the state into the checkpoint, whose folder the Trainer has just written."""
+        """Save the state in the checkpoint's folder, which the Trainer has just written."""
         folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
         if not folder.is_dir():
             return
         saved = {"tgtss": self.tgtss.state_dict(), "history": _digest(state)}
-        # Under another name first, so that a file of this name is whole.
+        # Under another name first, so that a file of this name is complete.
         torch.save(saved, folder / f"{STATE_FILE}.unfinished")
         (folder / f"{STATE_FILE}.unfinished").replace(folder / STATE_FILE)
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Let go of the loss, and bring the mean to disk if it lives there."""
+        """Stop observing, and flush the mean if it is on disk."""
         if self.loss is not None:
             self.loss.is_keeping = False
             self.loss.kept.clear()
@@ -260,5 +242,5 @@ class TgtssCallback(TrainerCallback):
 
 
 def _digest(state: TrainerState) -> str:
-    """What was logged, in short: the same for a training and for its checkpoint alone."""
+    """Return a hash of the logged losses, which identifies a training."""
     return sha256(json.dumps(state.log_history, sort_keys=True).encode()).hexdigest()

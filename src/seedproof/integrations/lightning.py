@@ -22,13 +22,13 @@ from seedproof.training.run import Run
 
 
 class EpochSampler(Sampler[int]):
-    """Shuffles by the run's `order` and the number of the epoch, which Lightning tells it.
+    """Shuffle by the run's `order` seed and the epoch, which Lightning sets.
 
-    The order of an epoch does not depend on what was drawn before, so that a training that is
-    resumed at the end of an epoch sees what an uninterrupted one sees.
+    The order of an epoch does not depend on earlier draws, so training that is resumed at the end
+    of an epoch sees the same order as uninterrupted training.
 
     Args:
-        data: What is shuffled.
+        data: The data to shuffle.
         run: The run.
     """
 
@@ -38,7 +38,7 @@ class EpochSampler(Sampler[int]):
         self._epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Lightning calls this at the beginning of each epoch."""
+        """Set the epoch; Lightning calls this when an epoch begins."""
         self._epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
@@ -51,17 +51,17 @@ class EpochSampler(Sampler[int]):
 
 
 class AveragingCallback(Callback):
-    """Averages weights while Lightning trains.
+    """Average the weights while Lightning trains.
 
     Validation, the choice of the best model and saved checkpoints use the averaged weights; the
-    raw ones travel with the optimizer's state, so that a training can be resumed. Its checkpoint
-    also holds the state of global generators. After `fit` the module has the averaged weights.
+    raw ones are saved with the optimizer's state, so that training can be resumed. Checkpoints
+    also hold the state of global generators. After `fit` the module has the averaged weights.
 
     Args:
         name: `none`, `aswa`, `naswa`, `ema`, `switch-ema`, `swa`, `lawa`, …: see
             `seedproof.stabilize.build`.
-        policy: Other settings than the name's own.
-        optimizer: Which of the module's optimizers is followed.
+        policy: Settings that replace the preset's.
+        optimizer: Index of the optimizer to follow.
     """
 
     def __init__(self, name: str, *, policy: Policy | None = None, optimizer: int = 0) -> None:
@@ -83,23 +83,23 @@ class AveragingCallback(Callback):
         if savers and self.average.policy is not None:
             message = Message(
                 "raw-weights-saved",
-                "Checkpoints with save_weights_only=True hold the raw weights, not the averaged "
-                "ones: Lightning asks no callback about them. Save whole checkpoints.",
+                "Checkpoints with save_weights_only=True contain the raw weights, not the averaged "
+                "ones, because Lightning calls no callback for them. Save full checkpoints.",
             )
             warnings.warn(AverageWarning(message), stacklevel=2)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Generators go on where the checkpoint left them."""
+        """Restore the generators of the checkpoint."""
         self._applied.close()
         if self._generators is not None:
             from_portable(self._generators)
             self._generators = None
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Remember where generators are: making a loader's iterator draws from them.
+        """Save the state of the generators, from which creating a loader's iterator draws.
 
-        Lightning makes one more or less of these when a training is resumed. Where nothing else
-        draws, every epoch would begin at the same place, and have the same order.
+        Lightning creates one more or one less of these when training is resumed. Advance first:
+        if nothing else draws, every epoch would otherwise have the same order.
         """
         advance()
         self._at_epoch_start = capture()
@@ -107,39 +107,34 @@ class AveragingCallback(Callback):
     def on_train_batch_start(
         self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        """The first batch begins where the epoch did."""
+        """Restore the generators of the beginning of the epoch at its first batch."""
         if self._at_epoch_start is not None:
             restore(self._at_epoch_start)
             self._at_epoch_start = None
 
     def on_train_batch_end(
-        self,
-        trainer: Trainer,
-        pl_module: LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """The average learns that an epoch is over, before anything is validated or saved."""
+        """End the epoch of the average before anything is validated or saved."""
         if trainer.is_last_batch and self.average is not None:
             self.average.end_epoch()
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """What is validated has the averaged weights."""
+        """Validate with the averaged weights."""
         if self.average is not None and self.average.is_attached and self.average.n_entered > 0:
             self._applied.enter_context(self.average.applied())
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Training needs the module's own weights."""
+        """Give the module its own weights for training."""
         self._applied.close()
 
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
     ) -> None:
-        """Leave nothing behind."""
+        """Detach from the optimizer."""
         self._applied.close()
         if self.average is not None:
-            # Somebody may save a checkpoint after this, to go on from.
+            # A checkpoint may still be saved after this, to resume from.
             self._was_interrupted = self.average.is_attached
             self.average.remove()
 
@@ -152,11 +147,11 @@ class AveragingCallback(Callback):
     def on_save_checkpoint(
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """A checkpoint has the averaged weights, and the raw ones beside the optimizer's state."""
+        """Put averaged weights into a checkpoint, and raw ones into the optimizer's state."""
         if self.average is None or not (self.average.is_attached or self._was_interrupted):
             return
         weights = checkpoint["state_dict"]
-        # The average's names do not tell which parts of the module are compiled.
+        # The average's names omit the prefix of compiled modules.
         names = {name.replace("_orig_mod.", ""): name for name in weights}
         state = checkpoint["optimizer_states"][self.optimizer]
         if STATE_KEY not in state:
@@ -170,34 +165,29 @@ class AveragingCallback(Callback):
             weights[names[name]] = value.to(weights[names[name]].dtype)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of global generators, which Lightning does not save."""
+        """Return the state of global generators, which Lightning does not save."""
         return {"generators": to_portable()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """They are put back when training starts."""
+        """Keep the state of global generators until training starts."""
         self._generators = state_dict["generators"]
 
 
 class RunCallback(Callback):
-    """Logs the predictions of a run when `fit` ends.
+    """Log the predictions of a run when `fit` ends.
 
-    Give it after an `AveragingCallback`, so that it sees the averaged weights.
+    Place it after an `AveragingCallback`, so that it sees the averaged weights.
 
     Args:
         run: The run.
-        batches: What is predicted, such as a DataLoader that does not shuffle: pairs of inputs
+        batches: Data to predict, such as a DataLoader that does not shuffle: pairs of inputs
             and labels. The module's `forward` must return logits.
         split: Name of the data.
-        ids: Id of each example; positions without them.
+        ids: Id of each example. If omitted, its position.
     """
 
     def __init__(
-        self,
-        run: Run,
-        batches: Iterable[Any],
-        *,
-        split: str = "test",
-        ids: Any = None,
+        self, run: Run, batches: Iterable[Any], *, split: str = "test", ids: Any = None
     ) -> None:
         self.run = run
         self.batches = batches
@@ -206,16 +196,15 @@ class RunCallback(Callback):
 
     @torch.no_grad()
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Predict, and log."""
+        """Predict and log."""
         probs, labels = [], []
         with evaluating(pl_module):
             for inputs, gold in self.batches:
                 logits = pl_module(inputs.to(pl_module.device))
                 if logits.ndim != 2:
                     raise RunError(
-                        "The module gives an output of shape {shape!s}, and logits "
-                        "have two axes, (examples, classes). Log predictions with "
-                        "run.log_predictions.",
+                        "The module returns an output of shape {shape!s}, but logits have two "
+                        "axes, (examples, classes). Log predictions with run.log_predictions.",
                         shape=tuple(logits.shape),
                     )
                 probs.append(logits.float().softmax(dim=-1).cpu())

@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn across seeds, through their `random_state`."""
+"""Studies of scikit-learn estimators across seeds, through their `random_state`."""
 
 import os
 import shutil
@@ -21,22 +21,15 @@ from seedproof.training.study import Study
 
 @dataclass(frozen=True, eq=False)
 class FitEstimator:
-    """Fits a clone of an estimator under the seeds of a run; frozen, so that it can travel.
-
-    Args:
-        estimator: Never fitted itself.
-        fit: Examples to fit on, and their classes.
-        held_out: Examples to predict, and their classes.
-        ids: Ids of the examples to predict.
-    """
+    """Fit a clone of an estimator with the seed of a run; frozen and picklable."""
 
     estimator: Any
-    fit: tuple[Any, npt.NDArray[np.generic]] = field(repr=False)
+    fit: tuple[Any, npt.NDArray[np.generic]] = field(repr=False)  # examples and classes
     held_out: tuple[Any, npt.NDArray[np.generic]] = field(repr=False)
-    ids: npt.NDArray[np.int64] = field(repr=False)
+    ids: npt.NDArray[np.int64] = field(repr=False)  # of the held-out examples
 
     def __call__(self, run: Run) -> None:
-        """Fit, predict, and log what was predicted."""
+        """Fit, predict, and log the predictions."""
         from sklearn.base import clone
 
         model = clone(self.estimator)
@@ -70,22 +63,22 @@ def study_estimator(
     name: str | None = None,
     seed: int = 0,
 ) -> Study:
-    """A study of an estimator: the same data, the same split, another `random_state` each time.
+    """Create a study of an estimator: the same data and split, another `random_state` per run.
 
     Call `.run(engine="serial")` on it, or another engine, and then `.measure()`.
 
     Args:
-        estimator: A classifier; one inside a pipeline is found.
-        X: Examples, as `fit` takes them.
+        estimator: A classifier, or a pipeline that contains one.
+        X: Examples, in any form that `fit` accepts.
         y: Their classes.
-        seeds: How many seeds, or a plan.
-        test_size: Share of the examples to predict, drawn once, with the classes in proportion.
-        store: Where records go; a temporary folder that goes with the study without one.
-        name: Name of the study; the estimator's class without one.
-        seed: The number that every seed, and the split, comes from.
+        seeds: Number of seeds, or a plan.
+        test_size: Share of the examples to predict, drawn once and stratified by class.
+        store: Folder for the records. If omitted, a temporary one that is deleted with the study.
+        name: Name of the study. If omitted, the estimator's class.
+        seed: The root of all seeds and of the split.
 
     Returns:
-        A study, not run yet.
+        A study that has not run yet.
 
     Raises:
         OptionError: Nothing in the estimator takes a `random_state`.
@@ -103,17 +96,18 @@ def study_estimator(
     require("sklearn", extra="sklearn", feature="study_estimator")
     from sklearn.base import is_classifier
     from sklearn.model_selection import train_test_split
+    from sklearn.utils import _safe_indexing
 
     kind = type(estimator).__name__
     if not hasattr(estimator, "get_params") or not _random_states(estimator):
         raise OptionError(
-            "Nothing in {estimator} takes a random_state, so no seed can change it. "
-            "Give an estimator that draws, such as RandomForestClassifier().",
+            "{estimator} has no random_state, so seeds cannot change it. "
+            "Give a randomized estimator, such as RandomForestClassifier().",
             estimator=kind,
         )
     if not is_classifier(estimator):
         raise OptionError(
-            "{estimator} is no classifier, and seedproof compares predicted classes. "
+            "{estimator} is not a classifier, and seedproof compares predicted classes. "
             "Give a classifier.",
             estimator=kind,
         )
@@ -131,31 +125,24 @@ def study_estimator(
     fit_ids, test_ids = np.sort(fit_ids), np.sort(test_ids)
     train = FitEstimator(
         estimator,
-        (_rows(X, fit_ids), labels[fit_ids]),
-        (_rows(X, test_ids), labels[test_ids]),
+        (_safe_indexing(X, fit_ids), labels[fit_ids]),
+        (_safe_indexing(X, test_ids), labels[test_ids]),
         test_ids,
     )
-    # Another setting or other data is another study: it must not join these runs.
+    # Other settings or other data are another study, whose runs must not be mixed with these.
     arguments = [_fingerprint(estimator, X, labels, test_size)]
     scratch = None
     if store is None:
         scratch = Path(mkdtemp(prefix="seedproof-"))
         store = scratch / "runs"
-    study = Study(
-        name or kind,
-        train,
-        seeds=seeds,
-        store=store,
-        arguments=arguments,
-        seed=seed,
-    )
+    study = Study(name or kind, train, seeds=seeds, store=store, arguments=arguments, seed=seed)
     if scratch is not None:
         weakref.finalize(study, shutil.rmtree, scratch, ignore_errors=True)
     return study
 
 
 def _random_states(estimator: Any) -> list[str]:  # noqa: ANN401 - scikit-learn has no types
-    """Parameters that take a seed, also those of estimators inside."""
+    """Return the parameters that take a seed, including those of nested estimators."""
     names = estimator.get_params(deep=True)
     return [name for name in names if name.rsplit("__", 1)[-1] == "random_state"]
 
@@ -166,11 +153,5 @@ def _fingerprint(estimator: Any, *data: Any) -> str:  # noqa: ANN401 - scikit-le
     try:
         return str(joblib.hash((estimator, *data)))
     except (AttributeError, TypeError, PicklingError):
-        # A lambda among its parameters, for example.
+        # For example, a lambda among its parameters.
         return str(joblib.hash((repr(estimator), *data)))
-
-
-def _rows(examples: Any, chosen: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - as `fit` takes them
-    from sklearn.utils import _safe_indexing
-
-    return _safe_indexing(examples, chosen)

@@ -1,4 +1,4 @@
-"""Make a training depend less on its seed: average its weights, or soften its labels."""
+"""Make training depend less on its seed: average the weights, or soften the labels."""
 
 from seedproof.stabilize.average import AverageWarning, WeightAverage
 from seedproof.stabilize.policy import Decay, Mean, NormRule, Policy, Window

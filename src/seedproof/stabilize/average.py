@@ -1,4 +1,4 @@
-"""An average of weights that follows an optimizer, and leaves nothing behind."""
+"""An average of weights that follows an optimizer."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,28 +13,29 @@ from torch.optim import Optimizer
 from seedproof.errors import OptionError, RunError
 from seedproof.messages import Message
 from seedproof.stabilize import batch_norm
-from seedproof.stabilize.averaged_copy import Shadow
+from seedproof.stabilize.averaged_copy import AveragedCopy
 from seedproof.stabilize.policy import Policy, Window
 from seedproof.stabilize.weighting import Counters, weigh
 
-# Under this key an average travels in the optimizer's state.
+# The key of the average in the optimizer's state.
 STATE_KEY = "seedproof_average"
 
 
 class AverageWarning(UserWarning):
-    """An average is not what its user may think it is; its only argument is a `Message`."""
+    """A warning that an average may not be what the user expects; its argument is a `Message`."""
 
 
 class WeightAverage:
-    """Averages a model's weights as its optimizer moves them.
+    """Average of a model's weights over the steps of its optimizer.
 
-    Two lines suffice: make it, and call `end_epoch()`. It holds one more set of weights in 32 bits;
-    the model is neither copied nor wrapped. Its state travels in `optimizer.state_dict()`.
+    Two lines suffice: create it, and call `end_epoch()`. It holds one more set of weights in 32
+    bits; the model is neither copied nor wrapped. Its state is saved with
+    `optimizer.state_dict()`.
 
     Args:
-        model: Whose weights are averaged; frozen ones are skipped, shared ones counted once.
-        optimizer: Whose steps are followed.
-        policy: What the average is; the class's own without one.
+        model: The model to average. Frozen weights are skipped, shared ones counted once.
+        optimizer: The optimizer whose steps are followed.
+        policy: Settings of the average. If omitted, the class's own.
     """
 
     preset: ClassVar[Policy | None] = None
@@ -48,21 +49,18 @@ class WeightAverage:
         self._count = Counters()
         self._snapshots: list[dict[str, Tensor]] = []
         self._is_applied = False
-        self._kept: list[tuple[Tensor, Tensor]] = []
+        self._saved_statistics: list[tuple[Tensor, Tensor]] = []
         self._handles: list[Any] = []
         if self.policy is None:
-            self._shadow = Shadow({})
+            self._averaged_copy = AveragedCopy({})
             return
-        self._shadow = Shadow(_tracked(_bare(model), self.policy))
-        if not self._shadow.names:
+        self._averaged_copy = AveragedCopy(_tracked(_unwrapped(model), self.policy))
+        if not self._averaged_copy.names:
             raise OptionError(
-                "The model has no parameter that is trained: nothing to average.", n_parameters=0
+                "The model has no trainable parameter: nothing to average.", n_parameters=0
             )
-        self._far = self._distance_to_model(self.policy)
-        if self.policy.begins_with == "weights":
-            self._count.n_members = 1
-        if self._shadow.device.type != "cpu":
-            self._count = self._count.on(self._shadow.device)
+        self._measure_distance = self._distance_to_model(self.policy)
+        self._set_counters(Counters(n_members=int(self.policy.begins_with == "weights")))
         self._handles = [
             optimizer.register_step_pre_hook(self._before_step),
             optimizer.register_step_post_hook(self._after_step),
@@ -71,28 +69,40 @@ class WeightAverage:
         ]
 
     def _distance_to_model(self, policy: Policy) -> Callable[[], Tensor] | None:
-        """What the policy's test looks at, if it has one."""
+        """Return the distance that the policy tests, if it has a test."""
         if policy.accept is None:
             return None
-        # Statistics are no weights, and under DDP each rank has its own: ranks that compared them
-        # would decide differently, and their weights would part.
-        weights = _trained(_bare(self._model))
+        # Without batch-norm statistics: under DDP each rank has its own, so ranks would decide
+        # differently, and their weights would diverge.
+        weights = _trained(_unwrapped(self._model))
         names = tuple(weights) if policy.accept.parameters is None else policy.accept.parameters
         unknown = [name for name in names if name not in weights]
         if unknown:
             raise OptionError(
-                "The model has no parameter {parameter!r} that is trained. It has: {known}.",
+                "The model has no trainable parameter {parameter!r}. It has: {known}.",
                 parameter=unknown[0],
                 known=tuple([*weights][:10]),
             )
-        return self._shadow.distance(policy.accept.order, names)
+        return self._averaged_copy.distance(policy.accept.order, names)
 
-    # ------------------------------------------------------------------ what goes on in training
+    def _set_counters(self, counters: Counters) -> None:
+        device = self._averaged_copy.device
+        self._count = counters if device.type == "cpu" else counters.on(device)
+
+    # ------------------------------------------------------------------------- during training
 
     def _before_step(self, *_: object) -> None:
         self._refuse_while_applied("step")
         if self.policy is not None and self.policy.enters == "before-step":
-            self._offer(self.policy)
+            self._offer(self.policy, is_real=self._is_real_step())
+
+    def _after_step(self, *_: object) -> None:
+        if self.policy is None:
+            return
+        is_real = self._is_real_step()
+        self._count.n_steps = self._count.n_steps + is_real
+        if self.policy.enters == "after-step":
+            self._offer(self.policy, is_real=is_real)
 
     def _refuse_while_applied(self, event: Literal["step", "epoch-end"]) -> None:
         if self._is_applied:
@@ -101,50 +111,43 @@ class WeightAverage:
                 f"{subject} while the average is applied. Train outside `applied()`.", event=event
             )
 
-    def _after_step(self, *_: object) -> None:
-        if self.policy is None:
-            return
-        is_real = self._is_real_step()
-        self._count.n_steps = self._count.n_steps + is_real
-        if self.policy.enters == "after-step":
-            self._offer(self.policy)
-
     def _is_real_step(self) -> Any:  # noqa: ANN401 - a truth value, maybe on a device
-        """Whether AMP lets this step happen; fused optimizers are called also if not."""
+        """Return whether AMP performs this step; fused optimizers are called in any case."""
         found_inf = getattr(self._optimizer, "found_inf", None)
-        if isinstance(self._count.n_steps, Tensor):
-            device = self._shadow.device
-            if found_inf is None:
-                return torch.ones((), dtype=torch.bool, device=device)
-            return (found_inf == 0).reshape(()).to(device)
-        return found_inf is None or not bool(found_inf)
+        return self._truth(True if found_inf is None else found_inf == 0)
 
-    def _offer(self, policy: Policy, *, is_real: Any = None) -> None:  # noqa: ANN401 - as above
+    def _truth(self, value: bool | Tensor) -> Any:  # noqa: ANN401, FBT001 - a truth value
+        """Return a truth value in the form of the counters: a bool, or a tensor on their device."""
+        if not isinstance(self._count.n_steps, Tensor):
+            return bool(value)
+        device = self._averaged_copy.device
+        if isinstance(value, Tensor):
+            return value.reshape(()).to(device)
+        return torch.full((), value, dtype=torch.bool, device=device)
+
+    def _offer(self, policy: Policy, *, is_real: Any) -> None:  # noqa: ANN401 - as above
         if self._count.n_epochs < policy.after_epochs:
             return
-        weight = weigh(
-            policy,
-            self._count,
-            is_real=self._is_real_step() if is_real is None else is_real,
-            distance=self._distance,
-        )
+        weight = weigh(policy, self._count, is_real=is_real, distance=self._distance)
         if isinstance(weight, Tensor) or weight != 0:
-            self._shadow.move(weight)
+            self._averaged_copy.move(weight)
 
     def _distance(self) -> Any:  # noqa: ANN401 - a number, maybe on a device
-        if self._far is None:
+        if self._measure_distance is None:
             return 0.0
-        distance = self._far()
+        distance = self._measure_distance()
         return distance if isinstance(self._count.n_steps, Tensor) else distance.item()
 
     def end_epoch(self) -> None:
-        """Tell that an epoch is over: the model may return to the average, as the policy says."""
+        """Mark the end of an epoch; the model may return to the average, as the policy says."""
         self._refuse_while_applied("epoch-end")
         policy = self.policy
         if policy is None:
             return
-        if policy.enters == "epoch-end":
-            self._enter_at_epoch_end(policy)
+        if policy.enters == "epoch-end" and isinstance(policy.weighing, Window):
+            self._enter_window(policy, policy.weighing)
+        elif policy.enters == "epoch-end":
+            self._offer(policy, is_real=self._truth(True))  # noqa: FBT003 - a value
         if policy.restart != "none" and self.n_entered > 0:
             self._restart(policy)
         if policy.accept is not None and policy.accept.clear_each_epoch:
@@ -152,59 +155,53 @@ class WeightAverage:
             self._count.norm_count = self._count.norm_count * 0
         self._count.n_epochs += 1
 
-    def _enter_at_epoch_end(self, policy: Policy) -> None:
-        if not isinstance(policy.weighing, Window):
-            device = self._shadow.device
-            on_device = isinstance(self._count.n_steps, Tensor)
-            real = torch.ones((), dtype=torch.bool, device=device) if on_device else True
-            self._offer(policy, is_real=real)
-            return
+    def _enter_window(self, policy: Policy, window: Window) -> None:
         if self._count.n_epochs < policy.after_epochs or self.n_steps < policy.after_steps:
             return
         self._count.n_offered = self._count.n_offered + 1
         if (int(self._count.n_offered) - 1) % policy.every:
             return
-        self._shadow.move(1.0)
-        self._snapshots.append(self._shadow.copies())
-        del self._snapshots[: -policy.weighing.length]
+        self._averaged_copy.move(1.0)
+        self._snapshots.append(self._averaged_copy.copies())
+        del self._snapshots[: -window.length]
         self._count.n_entered = self._count.n_entered + 1
-        self._shadow.take_mean(self._snapshots)
+        self._averaged_copy.take_mean(self._snapshots)
 
     def _restart(self, policy: Policy) -> None:
         self._reshard()
         if policy.restart == "assign":
-            self._shadow.assign()
+            self._averaged_copy.assign()
         else:
-            self._shadow.trade()
-            self._shadow.keep_traded()
+            self._averaged_copy.swap()
+            self._averaged_copy.keep_swapped()
         if policy.optimizer_state == "reset":
             self._optimizer.state.clear()
         self._count.last_restart = int(self._count.n_steps)
 
-    # --------------------------------------------------------------------- what people ask of it
+    # ------------------------------------------------------------------------ state and results
 
     @property
     def is_attached(self) -> bool:
-        """Whether it follows an optimizer: not after `finish` or `remove`."""
+        """True until `finish` or `remove`, while it follows an optimizer."""
         return bool(self._handles)
 
     @property
     def n_entered(self) -> int:
-        """How often weights entered the average."""
+        """Number of times that weights entered the average."""
         return int(self._count.n_entered)
 
     @property
     def n_steps(self) -> int:
-        """Optimizer steps that were made; those that AMP skipped do not count."""
+        """Number of optimizer steps, without those that AMP skipped."""
         return int(self._count.n_steps)
 
     @property
     def n_epochs(self) -> int:
-        """Epochs whose end was told."""
+        """Number of calls of `end_epoch`."""
         return self._count.n_epochs
 
     def _is_in_model(self) -> bool:
-        """Whether the model holds the chosen weights already: it has just traded for them."""
+        """Return whether the model holds the chosen weights because it has just swapped."""
         swaps = self.policy is not None and self.policy.restart == "swap"
         return swaps and self._count.last_restart == int(self._count.n_steps)
 
@@ -215,11 +212,12 @@ class WeightAverage:
         *,
         forward: Callable[[Any], object] | None = None,
     ) -> Iterator[None]:
-        """Inside, the model has the averaged weights; afterwards its own, bit by bit.
+        """Give the model the averaged weights for a while, then its own, bit for bit.
 
         Args:
-            batches: For batch-norm statistics, with the policy `batch_norm="refresh"`.
-            forward: How such a batch goes through the model, where that is not obvious.
+            batches: Data for batch-norm statistics, with the policy `batch_norm="refresh"`.
+            forward: A function that passes such a batch through the model. If omitted, the
+                model is called with the batch, its first element, or its items as keywords.
 
         Yields:
             Nothing.
@@ -228,7 +226,7 @@ class WeightAverage:
             yield
             return
         if self.n_entered == 0:
-            text = "The average has seen no update yet: the model keeps its own weights."
+            text = "No weights have entered the average yet: the model keeps its own weights."
             _warn(Message("no-update", text), depth=2)
             yield
             return
@@ -241,30 +239,30 @@ class WeightAverage:
 
     def _swap_in(self) -> None:
         if self.policy is not None and self.policy.batch_norm == "refresh":
-            layers = [layer for _, layer in batch_norm.tracked(self._model)]
-            self._kept = [(b, b.clone()) for layer in layers for b in layer.buffers()]
+            layers = batch_norm.tracked(self._model).values()
+            self._saved_statistics = [(b, b.clone()) for layer in layers for b in layer.buffers()]
         if not self._is_in_model():
             self._reshard()
-            self._shadow.trade()
+            self._averaged_copy.swap()
         self._is_applied = True
 
     def _swap_out(self) -> None:
         if not self._is_applied:
             return
-        if self._shadow.is_traded:
+        if self._averaged_copy.is_swapped:
             self._reshard()
-            self._shadow.trade()
-        for statistic, before in self._kept:
+            self._averaged_copy.swap()
+        for statistic, before in self._saved_statistics:
             statistic.copy_(before)
-        self._kept = []
+        self._saved_statistics = []
         self._is_applied = False
 
     def _reshard(self) -> None:
-        """Let FSDP2 gather weights anew: it may still hold those of the last forward pass."""
-        if not self._shadow.is_cut:
+        """Make FSDP2 gather weights again: it may still hold those of the last forward pass."""
+        if not self._averaged_copy.is_sharded:
             return
         for module in self._model.modules():
-            # Asking for the class would load FSDP, for seconds, also where nothing is cut.
+            # An isinstance check would import FSDP, which takes seconds.
             reshard = getattr(module, "reshard", None)
             if reshard is not None:
                 reshard()
@@ -276,20 +274,18 @@ class WeightAverage:
         *,
         depth: int = 2,
     ) -> None:
-        wants = self.policy is not None and self.policy.batch_norm == "refresh"
-        if not wants:
+        if self.policy is None or self.policy.batch_norm != "refresh":
             if batches is not None:
                 raise OptionError(
-                    'Batches go with the policy batch_norm="refresh".', option="batch_norm"
+                    'Batches only apply to the policy batch_norm="refresh".', option="batch_norm"
                 )
-            return
-        if batches is not None:
+        elif batches is not None:
             batch_norm.refresh(self._model, batches, forward=forward)
         elif batch_norm.tracked(self._model):
             message = Message(
                 "stale-batch-norm",
-                "Batch-norm statistics are those of other weights: give batches to refresh them "
-                'with, or set batch_norm="average" or "copy".',
+                "Batch-norm statistics belong to other weights. Pass batches to refresh them, or "
+                'set batch_norm="average" or "copy".',
             )
             _warn(message, depth=depth)
 
@@ -299,19 +295,19 @@ class WeightAverage:
         *,
         forward: Callable[[Any], object] | None = None,
     ) -> None:
-        """Leave the averaged weights in the model for good, and let go of the optimizer.
+        """Leave the averaged weights in the model for good, and detach from the optimizer.
 
         Args:
-            batches: For batch-norm statistics, with the policy `batch_norm="refresh"`.
-            forward: How such a batch goes through the model, where that is not obvious.
+            batches: Data for batch-norm statistics, with the policy `batch_norm="refresh"`.
+            forward: A function that passes such a batch through the model, as in `applied`.
         """
         if self.policy is not None and not self.is_attached:
-            # It was finished or removed before: its average is of weights of long ago.
+            # Already finished or removed: the average is out of date.
             return
         self._swap_out()
         try:
             if self.policy is not None and self.n_entered == 0:
-                text = "The average has seen no update: the model keeps its own weights."
+                text = "No weights have entered the average: the model keeps its own weights."
                 _warn(Message("no-update", text))
             elif self.policy is not None:
                 if not self._is_in_model():
@@ -321,26 +317,26 @@ class WeightAverage:
             self.remove()
 
     def _take_average(self, policy: Policy) -> None:
-        if policy.restart != "assign" and self._shadow.equals_model():
+        if policy.restart != "assign" and self._averaged_copy.equals_model():
             text = "The average equals the last weights: it has changed nothing."
             _warn(Message("same-weights", text), depth=2)
         self._reshard()
-        self._shadow.assign()
+        self._averaged_copy.assign()
 
     def chosen_weights(self) -> dict[str, Tensor]:
-        """A copy of the weights that `finish` would leave in the model, by name."""
+        """Return a copy of the weights that `finish` would leave in the model, by name."""
         if self._is_in_model():
-            return self._shadow.weights_of_model()
-        return self._shadow.averages()
+            return self._averaged_copy.weights_of_model()
+        return self._averaged_copy.averages()
 
     def leave_model_as_it_is(self) -> None:
-        """Let go of the optimizer and keep what the model has now, also if that is the average."""
+        """Detach from the optimizer; the model keeps its current weights, even the average."""
         self._is_applied = False
-        self._kept = []
+        self._saved_statistics = []
         self.remove()
 
     def remove(self) -> None:
-        """Let go of the optimizer; the model has its own weights, and nothing is left behind."""
+        """Detach from the optimizer, and leave the model with its own weights."""
         self._swap_out()
         for handle in self._handles:
             handle.remove()
@@ -349,53 +345,51 @@ class WeightAverage:
     # ------------------------------------------------------------------------------- checkpoints
 
     def state_dict(self) -> dict[str, Any]:
-        """Every counter and both sets of weights; under FSDP2, all ranks must call it."""
+        """Return all counters and both sets of weights; under FSDP2, all ranks must call it."""
         if self.policy is None:
             return {}
         return {
             "policy": repr(self.policy),
             "counters": self._count.plain(),
-            "average": self._shadow.averages(),
-            "raw": self._shadow.raw(),
-            "snapshots": [self._shadow.gathered(one) for one in self._snapshots],
+            "average": self._averaged_copy.averages(),
+            "raw": self._averaged_copy.raw(),
+            "snapshots": [self._averaged_copy.gathered(copies) for copies in self._snapshots],
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a checkpoint was saved.
+        """Restore the state of a checkpoint.
 
-        A checkpoint that was saved while the average was applied holds the model's own weights as
-        well; they are put back into the model.
+        A checkpoint that was saved while the average was applied also holds the model's own
+        weights; they are put back into the model.
 
         Args:
-            state: What `state_dict` gave.
+            state: A result of `state_dict`.
 
         Raises:
-            OptionError: It is of another average, or of another model.
+            OptionError: The state belongs to another average, or to another model.
         """
         if self.policy is None:
             return
         if state.get("policy") != repr(self.policy):
             raise OptionError(
-                "The checkpoint is of the average {stored_policy}, and this one is "
-                "{policy!r}. Load it into the same average.",
+                "The checkpoint was saved with {stored_policy}, but this average has "
+                "{policy!r}. Load it into an average with the same policy.",
                 stored_policy=state.get("policy"),
                 policy=self.policy,
             )
-        if set(state["average"]) != set(self._shadow.names):
-            differ = set(state["average"]) ^ set(self._shadow.names)
+        differ = set(state["average"]) ^ set(self._averaged_copy.names)
+        if differ:
             raise OptionError(
-                "The checkpoint is of a model with other parameters.",
+                "The checkpoint belongs to a model with other parameters.",
                 parameters=tuple(sorted(differ)),
             )
         self._swap_out()
-        self._count = Counters.from_plain(state["counters"])
-        if self._shadow.device.type != "cpu":
-            self._count = self._count.on(self._shadow.device)
-        self._shadow.load(state["average"])
-        self._snapshots = [self._shadow.parts(one) for one in state["snapshots"]]
+        self._set_counters(Counters.from_plain(state["counters"]))
+        self._averaged_copy.load(state["average"])
+        self._snapshots = [self._averaged_copy.parts(copies) for copies in state["snapshots"]]
         if state["raw"] is not None:
             self._reshard()
-            self._shadow.load_model(state["raw"])
+            self._averaged_copy.load_model(state["raw"])
 
     def _save_with_optimizer(self, _: Optimizer, state: dict[str, Any]) -> None:
         state[STATE_KEY] = self.state_dict()
@@ -404,12 +398,12 @@ class WeightAverage:
         if STATE_KEY in state:
             self.load_state_dict(state[STATE_KEY])
         else:
-            text = "The optimizer's checkpoint holds no average: it begins anew."
+            text = "The optimizer's checkpoint has no average: averaging starts again."
             _warn(Message("no-saved-average", text))
 
 
-def _bare(model: nn.Module) -> nn.Module:
-    """The model without DDP and compile around it, so that a checkpoint fits with and without."""
+def _unwrapped(model: nn.Module) -> nn.Module:
+    """Return the model without DDP and compile, so that a checkpoint fits with and without."""
     while True:
         if isinstance(model, DataParallel | DistributedDataParallel):
             model = model.module
@@ -419,28 +413,27 @@ def _bare(model: nn.Module) -> nn.Module:
             return model
 
 
-def _plain(name: str) -> str:
-    """A name as if no part of the model were compiled."""
-    return name.replace("_orig_mod.", "")
-
-
 def _trained(model: nn.Module) -> dict[str, Tensor]:
-    return {
-        _plain(name): parameter
+    return _by_name(
+        (name, parameter)
         for name, parameter in model.named_parameters()
         if parameter.requires_grad and parameter.is_floating_point()
-    }
+    )
 
 
 def _tracked(model: nn.Module, policy: Policy) -> dict[str, Tensor]:
-    """What is averaged: parameters that are trained, and statistics if the policy says so."""
-    found = _trained(model)
-    if found and policy.batch_norm == "average":
-        statistics = batch_norm.statistics(model)
-        found |= {_plain(name): statistic for name, statistic in statistics.items()}
-    return found
+    """Return trained parameters, and batch-norm statistics if the policy averages them."""
+    tensors = _trained(model)
+    if tensors and policy.batch_norm == "average":
+        tensors |= _by_name(batch_norm.statistics(model).items())
+    return tensors
+
+
+def _by_name(tensors: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
+    """Return tensors under the names that they have if no part of the model is compiled."""
+    return {name.replace("_orig_mod.", ""): tensor for name, tensor in tensors}
 
 
 def _warn(message: Message, *, depth: int = 1) -> None:
-    """Warn at the line of the user, who is this deep above the caller."""
+    """Warn at the user's line, `depth` frames above the caller."""
     warnings.warn(AverageWarning(message), stacklevel=depth + 2)

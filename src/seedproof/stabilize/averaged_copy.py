@@ -1,4 +1,4 @@
-"""A second set of tensors beside a model's own: moved towards them, compared, traded with them."""
+"""A second set of a model's tensors: moved towards them, compared and swapped with them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -7,42 +7,40 @@ import torch
 from torch import Tensor
 
 from seedproof.stabilize.distance import MeanNorm, SumOfDifferences, chunks_of
-from seedproof.stabilize.fsdp import local, part, whole
+from seedproof.stabilize.fsdp import is_sharded, local, part, whole
 
 
-class Shadow:
-    """An average in the making: one tensor for each of the model's, in at least 32 bits.
+class AveragedCopy:
+    """The average: one tensor for each of the model's, in at least 32 bits.
 
-    Under FSDP2 it holds this rank's shard of each.
-
-    Args:
-        tensors: The model's own, by name; they are never copied as modules, nor replaced.
+    The model's own tensors are never replaced. Under FSDP2 the copy holds this rank's shards.
     """
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self.names = list(tensors)
         self._originals = list(tensors.values())
         self.values = [
-            local(one)
+            local(tensor)
             .detach()
-            .to(_wide(one.dtype), copy=True, memory_format=torch.contiguous_format)
-            for one in self._originals
+            .to(_wide(tensor.dtype), copy=True, memory_format=torch.contiguous_format)
+            for tensor in self._originals
         ]
-        self._raw: list[Tensor] | None = None
+        # While the model holds the average: its own weights that `values` cannot hold, by index.
+        self._raw: dict[int, Tensor] | None = None
 
     @property
     def device(self) -> torch.device:
-        """Where the first of them lives; they may live in several places."""
+        """The device of the first tensor; the others may be elsewhere."""
         return self.values[0].device if self.values else torch.device("cpu")
 
     @property
-    def is_cut(self) -> bool:
-        """Whether the model's tensors are cut over ranks, and only parts are here."""
-        return any(hasattr(original, "_local_tensor") for original in self._originals)
+    def is_sharded(self) -> bool:
+        """True if FSDP2 shards the model's tensors."""
+        return any(map(is_sharded, self._originals))
 
     @property
-    def is_traded(self) -> bool:
-        """Whether the model holds the average now, and its own weights are kept here."""
+    def is_swapped(self) -> bool:
+        """True while the model holds the average, and its own weights are kept here."""
         return self._raw is not None
 
     def _pairs(self) -> Iterator[tuple[Tensor, Tensor]]:
@@ -52,52 +50,45 @@ class Shadow:
     def move(self, weight: float | Tensor) -> None:
         """Move towards the model's weights: `average += weight · (weights − average)`.
 
-        Args:
-            weight: A number, or one on the device, which nobody has to wait for.
+        A weight on the device needs no synchronization.
         """
-        alike: tuple[list[Tensor], list[Tensor]] = ([], [])
+        values, originals = [], []
         for value, original in self._pairs():
             if value.dtype == original.dtype:
-                alike[0].append(value)
-                alike[1].append(original)
+                values.append(value)
+                originals.append(original)
             else:
-                for mine, theirs in chunks_of(value, original):
-                    mine.lerp_(theirs.to(mine.dtype), _as(weight, mine))
-        if not alike[0]:
+                for chunk, other in chunks_of(value, original):
+                    chunk.lerp_(other.to(chunk.dtype), _as(weight, chunk))
+        if not values:
             return
         if isinstance(weight, Tensor):
-            weights = [_as(weight, value) for value in alike[0]]
-            torch._foreach_lerp_(alike[0], alike[1], weights)
+            torch._foreach_lerp_(values, originals, [_as(weight, value) for value in values])
         else:
-            torch._foreach_lerp_(alike[0], alike[1], weight)
+            torch._foreach_lerp_(values, originals, weight)
 
     def distance(
         self, order: int, names: Sequence[str] | None = None
     ) -> SumOfDifferences | MeanNorm:
-        """What tells how far the model is from the average, whenever it is called.
+        """Return a function that measures how far the model is from the average now.
 
-        Args:
-            order: 1 for the sum of absolute differences; 2 for the Euclidean norm of each tensor,
-                averaged over tensors.
-            names: Which tensors; all without them.
-
-        Returns:
-            It gives a tensor without axes, in 64 bits, the same on all ranks.
+        The order is 1 for the sum of absolute differences, 2 for the mean Euclidean norm. The
+        result has 64 bits and is the same on all ranks.
         """
         chosen = [i for i, name in enumerate(self.names) if names is None or name in names]
         measure = SumOfDifferences if order == 1 else MeanNorm
         return measure([self.values[i] for i in chosen], [self._originals[i] for i in chosen])
 
     def copies(self) -> dict[str, Tensor]:
-        """A copy of what is here, by name: of this rank's part of it."""
-        return {name: one.clone() for name, one in zip(self.names, self.values, strict=True)}
+        """Return a copy of this rank's part of the average, by name."""
+        return {name: value.clone() for name, value in zip(self.names, self.values, strict=True)}
 
     def gathered(self, copies: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Whole tensors of such copies, from all ranks."""
+        """Return the whole tensors of such copies, from all ranks."""
         return self._gathered(copies[name] for name in self.names)
 
     def parts(self, wholes: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """This rank's parts of whole tensors, as `copies` gives them."""
+        """Return this rank's parts of whole tensors: the inverse of `gathered`."""
         return {
             name: part(wholes[name], original).to(value, copy=True)
             for name, value, original in zip(self.names, self.values, self._originals, strict=True)
@@ -105,7 +96,7 @@ class Shadow:
 
     @torch.no_grad()
     def take_mean(self, snapshots: Sequence[Mapping[str, Tensor]]) -> None:
-        """Become the mean of copies that were taken before."""
+        """Become the mean of earlier copies."""
         for name, value in zip(self.names, self.values, strict=True):
             value.zero_()
             for snapshot in snapshots:
@@ -113,70 +104,58 @@ class Shadow:
 
     @torch.no_grad()
     def assign(self) -> None:
-        """Give the model the average; it is kept here as well."""
+        """Copy the average into the model."""
         for value, original in self._pairs():
             original.copy_(value)
 
     @torch.no_grad()
-    def trade(self) -> None:
-        """Trade places with the model, and back again: the same bits as before."""
-        if self._raw is None:
-            self._raw = []
-            for value, original in self._pairs():
-                if value.dtype == original.dtype:
-                    _swap(value, original)
-                else:
-                    self._raw.append(original.clone())
-                    original.copy_(value)
-            return
-        kept = iter(self._raw)
-        for value, original in self._pairs():
-            if value.dtype == original.dtype:
-                _swap(value, original)
+    def swap(self) -> None:
+        """Swap with the model; a second call swaps back, to the same bits."""
+        is_back, raw = self._raw is not None, self._raw
+        if raw is None:
+            raw = {
+                index: original.clone()
+                for index, (value, original) in enumerate(self._pairs())
+                if value.dtype != original.dtype
+            }
+        for index, (value, original) in enumerate(self._pairs()):
+            if index in raw:
+                original.copy_(raw[index] if is_back else value)
             else:
-                original.copy_(next(kept))
-        self._raw = None
+                _swap(value, original)
+        self._raw = None if is_back else raw
 
-    def keep_traded(self) -> None:
-        """Let the model have what it traded for: from now on, its former weights are here."""
-        if self._raw is not None:
-            kept = iter(self._raw)
-            for value, original in self._pairs():
-                if value.dtype != original.dtype:
-                    value.copy_(next(kept))
-            self._raw = None
+    def keep_swapped(self) -> None:
+        """Let the model keep the average: from now on, its former weights are here."""
+        for index, weights in (self._raw or {}).items():
+            self.values[index].copy_(weights)
+        self._raw = None
 
     @torch.no_grad()
     def equals_model(self) -> bool:
-        """Whether the average is what the model has, bit by bit."""
+        """Return whether the average has the same bits as the model."""
         return all(torch.equal(value.to(o.dtype), o) for value, o in self._pairs())
 
     def averages(self) -> dict[str, Tensor]:
-        """The whole average by name, gathered from all ranks."""
-        if self._raw is None:
+        """Return the whole average by name, gathered from all ranks."""
+        raw = self._raw
+        if raw is None:
             return self._gathered(self.values)
         return self._gathered(
-            [
-                original if value.dtype == original.dtype else value
-                for value, original in self._pairs()
-            ]
+            value if index in raw else original
+            for index, (value, original) in enumerate(self._pairs())
         )
 
     def weights_of_model(self) -> dict[str, Tensor]:
-        """A copy of what the model has now, by name, gathered from all ranks."""
+        """Return a copy of the model's current weights by name, gathered from all ranks."""
         return self._gathered(map(local, self._originals))
 
     def raw(self) -> dict[str, Tensor] | None:
-        """The model's own weights, if it does not hold them now."""
-        if self._raw is None:
+        """Return the model's own weights, or None if the model holds them."""
+        raw = self._raw
+        if raw is None:
             return None
-        kept = iter(self._raw)
-        return self._gathered(
-            [
-                value if value.dtype == original.dtype else next(kept)
-                for value, original in self._pairs()
-            ]
-        )
+        return self._gathered(raw.get(index, value) for index, value in enumerate(self.values))
 
     def _gathered(self, tensors: Iterable[Tensor]) -> dict[str, Tensor]:
         return {
@@ -186,13 +165,13 @@ class Shadow:
 
     @torch.no_grad()
     def load(self, averages: Mapping[str, Tensor]) -> None:
-        """Take over an average that was saved, on any number of ranks."""
+        """Load a saved average, on any number of ranks."""
         for name, value, original in zip(self.names, self.values, self._originals, strict=True):
             value.copy_(part(averages[name], original))
 
     @torch.no_grad()
     def load_model(self, weights: Mapping[str, Tensor]) -> None:
-        """Give the model weights that were saved, on any number of ranks."""
+        """Load saved weights into the model, on any number of ranks."""
         self._raw = None
         for name, original in zip(self.names, self._originals, strict=True):
             local(original).copy_(part(weights[name], original))
@@ -202,12 +181,12 @@ def _wide(dtype: torch.dtype) -> torch.dtype:
     return dtype if dtype == torch.float64 else torch.float32
 
 
-def _as(weight: float | Tensor, like: Tensor) -> Any:  # noqa: ANN401 - a number, or one on a device
+def _as(weight: float | Tensor, like: Tensor) -> Any:  # noqa: ANN401 - a number, maybe on a device
     return weight.to(like.device, like.dtype) if isinstance(weight, Tensor) else weight
 
 
-def _swap(one: Tensor, two: Tensor) -> None:
-    for mine, theirs in chunks_of(one, two):
-        kept = mine.clone()
-        mine.copy_(theirs)
-        theirs.copy_(kept)
+def _swap(first: Tensor, second: Tensor) -> None:
+    for chunk, other in chunks_of(first, second):
+        kept = chunk.clone()
+        chunk.copy_(other)
+        other.copy_(kept)

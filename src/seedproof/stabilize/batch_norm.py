@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,61 +12,63 @@ from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
 from seedproof.errors import OptionError
 from seedproof.stabilize.evaluation_mode import evaluating
 
-Forward = Callable[[Any], object]
 
-
-def tracked(model: nn.Module) -> list[tuple[str, _NormBase]]:
-    """Layers that keep running statistics, by name."""
-    return [
-        (name, layer)
+def tracked(model: nn.Module) -> dict[str, _NormBase]:
+    """Return the layers that keep running statistics, by name."""
+    return {
+        name: layer
         for name, layer in model.named_modules()
         if isinstance(layer, _NormBase) and layer.running_mean is not None
-    ]
+    }
 
 
 def statistics(model: nn.Module) -> dict[str, Tensor]:
-    """Running means and variances by name: what can be averaged like weights."""
-    found = {}
-    for name, layer in tracked(model):
-        for kind in ("running_mean", "running_var"):
-            found[f"{name}.{kind}" if name else kind] = getattr(layer, kind)
-    return found
+    """Return running means and variances by name; they can be averaged like weights."""
+    return {
+        f"{name}.{kind}" if name else kind: getattr(layer, kind)
+        for name, layer in tracked(model).items()
+        for kind in ("running_mean", "running_var")
+    }
 
 
 @torch.no_grad()
-def refresh(model: nn.Module, batches: Iterable[Any], *, forward: Forward | None = None) -> None:
-    """Compute running statistics anew, as the mean over batches, for the weights of now.
+def refresh(
+    model: nn.Module,
+    batches: Iterable[Any],
+    *,
+    forward: Callable[[Any], object] | None = None,
+) -> None:
+    """Recompute running statistics for the current weights, as the mean over batches.
 
-    Nothing is drawn and no flag is changed for good: other layers work as in evaluation.
-
-    Args:
-        model: The model.
-        batches: What it is called with: tensors, tuples whose first part is the input, or
-            mappings of arguments. They must be where the model is.
-        forward: How a batch goes through the model, where that is not how.
-
-    Raises:
-        OptionError: There were no batches. As after every error, statistics are as before.
+    Batches are inputs, tuples that begin with the input, or mappings of arguments; `forward`
+    handles others. All other layers are in evaluation mode. On errors, among them an OptionError
+    if there are no batches, the statistics stay as they were.
     """
-    layers = [layer for _, layer in tracked(model)]
+    layers = list(tracked(model).values())
     if not layers:
         return
-    go = _forward(model) if forward is None else forward
-    with _only_these_train(model, layers), _as_before_if_it_fails(layers):
+    forward = partial(_forward, model) if forward is None else forward
+    with _training_only(model, layers), _restored_on_error(layers):
         n_batches = 0
         for batch in batches:
             n_batches += 1
             for layer in layers:
-                # A mean over all batches, instead of one that forgets. Batch norm counts by itself;
-                # instance norm takes None for "learn nothing".
+                # A mean over all batches instead of a moving one. Batch norm counts by itself;
+                # instance norm does not update at all if the momentum is None.
                 layer.momentum = None if isinstance(layer, _BatchNorm) else 1 / n_batches
-            go(batch)
+            forward(batch)
         if n_batches == 0:
             raise OptionError("Batch-norm statistics need at least one batch; none was given.")
 
 
+def _forward(model: nn.Module, batch: Any) -> object:  # noqa: ANN401 - any output of a loader
+    if isinstance(batch, Mapping):
+        return model(**batch)
+    return model(batch[0] if isinstance(batch, list | tuple) else batch)
+
+
 @contextmanager
-def _only_these_train(model: nn.Module, layers: list[_NormBase]) -> Iterator[None]:
+def _training_only(model: nn.Module, layers: list[_NormBase]) -> Iterator[None]:
     momenta = {layer: layer.momentum for layer in layers}
     with evaluating(model):
         for layer in layers:
@@ -78,24 +81,13 @@ def _only_these_train(model: nn.Module, layers: list[_NormBase]) -> Iterator[Non
 
 
 @contextmanager
-def _as_before_if_it_fails(layers: list[_NormBase]) -> Iterator[None]:
-    kept = [(buffer, buffer.clone()) for layer in layers for buffer in layer.buffers()]
+def _restored_on_error(layers: list[_NormBase]) -> Iterator[None]:
+    saved = [(buffer, buffer.clone()) for layer in layers for buffer in layer.buffers()]
     for layer in layers:
         layer.reset_running_stats()
     try:
         yield
     except BaseException:
-        for buffer, before in kept:
+        for buffer, before in saved:
             buffer.copy_(before)
         raise
-
-
-def _forward(model: nn.Module) -> Forward:
-    def go(batch: Any) -> object:  # noqa: ANN401 - whatever a loader gives
-        if isinstance(batch, Mapping):
-            return model(**batch)
-        if isinstance(batch, list | tuple):
-            return model(batch[0])
-        return model(batch)
-
-    return go

@@ -1,4 +1,4 @@
-"""Models that evaluate for a while."""
+"""Put a model into evaluation mode for a while."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,14 +8,7 @@ from torch import nn
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Inside, no part of a model trains; afterwards each part does what it did before.
-
-    Args:
-        model: Parts of it may be frozen, and evaluate all the time.
-
-    Yields:
-        Nothing.
-    """
+    """Put every module of a model into evaluation mode, then restore the mode of each."""
     modes = {module: module.training for module in model.modules()}
     for module in modes:
         module.training = False

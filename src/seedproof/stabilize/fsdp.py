@@ -1,4 +1,4 @@
-"""Tensors that FSDP2 has cut over ranks, and those that it has not, through the same functions."""
+"""The same functions for tensors that FSDP2 shards over ranks and for whole ones."""
 
 from typing import Any
 
@@ -6,39 +6,49 @@ import torch
 from torch import Tensor
 
 
+def is_sharded(tensor: Tensor) -> bool:
+    """Return whether FSDP2 shards a tensor over ranks."""
+    return hasattr(tensor, "_local_tensor")
+
+
 def local(tensor: Tensor) -> Tensor:
-    """This rank's part of a tensor: all of it, unless FSDP2 has cut it."""
+    """Return this rank's shard of a tensor, or all of it if it is not sharded."""
     # `to_local()` would put the tensor on the graph.
-    return tensor._local_tensor if hasattr(tensor, "_local_tensor") else tensor  # noqa: SLF001 - see above
+    shard: Tensor = getattr(tensor, "_local_tensor", tensor)
+    return shard
 
 
 def whole(tensor: Tensor, original: Tensor) -> Tensor:
-    """A tensor gathered from the ranks that hold parts of it, as its original is cut."""
-    if not hasattr(original, "_local_tensor"):
+    """Gather a tensor from the ranks, if its original is sharded."""
+    if not is_sharded(original):
         return tensor.detach()
     from torch.distributed.tensor import DTensor
 
-    cut: Any = original
+    layout: Any = original
     return DTensor.from_local(
-        tensor.detach(), cut.device_mesh, cut.placements, shape=cut.shape, stride=cut.stride()
+        tensor.detach(),
+        layout.device_mesh,
+        layout.placements,
+        shape=layout.shape,
+        stride=layout.stride(),
     ).full_tensor()
 
 
 def part(tensor: Tensor, original: Tensor) -> Tensor:
-    """This rank's part of a whole tensor, cut as its original is."""
-    if not hasattr(original, "_local_tensor"):
+    """Return this rank's shard of a whole tensor, sharded like its original."""
+    if not is_sharded(original):
         return tensor
     from torch.distributed.tensor import distribute_tensor
 
-    cut: Any = original
+    layout: Any = original
     moved = tensor.to(local(original).device)
-    return local(distribute_tensor(moved, cut.device_mesh, cut.placements))
+    return local(distribute_tensor(moved, layout.device_mesh, layout.placements))
 
 
 def add_over_ranks(total: Tensor, original: Tensor) -> None:
-    """Add up what the ranks hold of a tensor that is cut."""
-    if hasattr(original, "_local_tensor"):
-        cut: Any = original
-        for dim, placement in enumerate(cut.placements):
+    """Add up, in place, the totals of the ranks that hold shards of a tensor."""
+    if is_sharded(original):
+        layout: Any = original
+        for dim, placement in enumerate(layout.placements):
             if placement.is_shard():
-                torch.distributed.all_reduce(total, group=cut.device_mesh.get_group(dim))
+                torch.distributed.all_reduce(total, group=layout.device_mesh.get_group(dim))

@@ -1,43 +1,49 @@
-"""Which weights enter an average, how they weigh, and what becomes of it: frozen, picklable."""
+"""Policies of averages: which weights enter, how they are weighted, and how the model restarts."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args, get_type_hints
 
 from seedproof.errors import OptionError
-from seedproof.typing import is_count
+from seedproof.typing import check_count, is_count
 
 
-def _check(value: object, known: tuple[object, ...], name: str) -> None:
-    if value not in known:
-        # One by one: some are names, and others are numbers.
-        listed = ", ".join(f"{{known[{index}]!r}}" for index in range(len(known)))
-        raise OptionError(
-            f"{{option}} is {{choice!r}}. Known: {listed}.", option=name, choice=value, known=known
-        )
+def _check_choices(policy: object) -> None:
+    """Refuse values that the `Literal` types of a dataclass do not list."""
+    for name, hint in get_type_hints(type(policy)).items():
+        value, known = getattr(policy, name), get_args(hint)
+        if getattr(hint, "__origin__", None) is Literal and value not in known:
+            # Separately, because some are names and others are numbers.
+            listed = ", ".join(f"{{known[{index}]!r}}" for index in range(len(known)))
+            raise OptionError(
+                f"{{option}} is {{choice!r}}. Known: {listed}.",
+                option=name,
+                choice=value,
+                known=known,
+            )
 
 
 @dataclass(frozen=True)
 class Mean:
-    """All that entered weigh alike.
+    """The same weight for everything that entered.
 
     Args:
-        over: What the denominator counts: every `iterations` that could have entered, as
+        over: What the denominator counts: all `iterations` that could have entered, as
             published, or only those `accepted`, as in the papers' code.
     """
 
     over: Literal["iterations", "accepted"] = "iterations"
 
     def __post_init__(self) -> None:
-        _check(self.over, ("iterations", "accepted"), "over")
+        _check_choices(self)
 
 
 @dataclass(frozen=True)
 class Decay:
-    """The past fades: the average keeps `decay` of itself at each step.
+    """Exponential decay: the average keeps the share `decay` of itself at each step.
 
     Args:
         decay: Between 0 and 1; the memory is about 1 / (1 − decay) steps.
-        warm_up: Whether it begins with less, (1 + t) / (10 + t), so that the first weights fade.
+        warm_up: Start with the smaller decay (1 + t) / (10 + t), so that the first weights fade.
     """
 
     decay: float = 0.998
@@ -52,10 +58,10 @@ class Decay:
 
 @dataclass(frozen=True)
 class Window:
-    """The last few that entered weigh alike, and the others are forgotten.
+    """The same weight for the last few that entered, and 0 for earlier ones.
 
     Args:
-        length: How many; each takes as much memory as the weights.
+        length: Number of sets of weights; each takes as much memory as the model's.
     """
 
     length: int = 5
@@ -74,14 +80,14 @@ Weighing: TypeAlias = Mean | Decay | Window
 class NormRule:
     """NASWA's test: weights enter only if they are further from the average than usual.
 
-    "Usual" is the mean distance of those that did not enter since the last that did.
+    "Usual" is the mean distance of the weights that were rejected since the last accepted ones.
 
     Args:
         order: 1 for the sum of absolute differences over all weights, as published; 2 for the
             Euclidean norm of each tensor, averaged over tensors, as in the papers' code.
-        parameters: Names of the parameters that are compared; all without them.
-        clear_each_epoch: Whether the memory of distances begins anew with each epoch.
-        keep_zeros: Whether distances of zero count among the usual.
+        parameters: Names of the parameters to compare. If omitted, all of them.
+        clear_each_epoch: Forget earlier distances at the end of each epoch.
+        keep_zeros: Include distances of zero in the mean.
     """
 
     order: Literal[1, 2] = 1
@@ -90,29 +96,29 @@ class NormRule:
     keep_zeros: bool = True
 
     def __post_init__(self) -> None:
-        _check(self.order, (1, 2), "order")
+        _check_choices(self)
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Everything that decides what an average is.
+    """All settings of an average; frozen and picklable.
 
     Args:
         enters: When weights may enter: before each optimizer step, after it, or at the end of
             each epoch.
-        weighing: How those that entered weigh.
-        begins_with: Whether the average begins as the model's `weights`, which count as one
-            member, or as the `first` weights that enter.
+        weighing: How the weights that entered are weighted.
+        begins_with: Start from the model's current `weights`, which count as one member, or
+            from the `first` weights that enter.
         first_counts: How often the first weights that enter count, if it begins with them.
         after_steps: Optimizer steps to wait before weights may enter.
         after_epochs: Epochs to wait before weights may enter.
-        every: Only each so-manieth that could enter is looked at.
-        accept: A test that weights must pass to enter; None lets all in.
-        restart: At the end of an epoch the model goes on from the average (`assign`), trades
-            places with it (`swap`), or goes on as it is (`none`).
-        optimizer_state: Whether momenta are kept or reset at a restart.
-        batch_norm: Running statistics are averaged like weights (`average`), computed anew by a
-            pass over data (`refresh`), or left as the model has them (`copy`).
+        every: Consider every n-th candidate only.
+        accept: A test that weights must pass to enter. If omitted, all enter.
+        restart: At the end of an epoch the model continues from the average (`assign`), swaps
+            with it (`swap`), or continues unchanged (`none`).
+        optimizer_state: Keep or reset the optimizer's momenta at a restart.
+        batch_norm: Average running statistics like weights (`average`), recompute them by a
+            pass over data (`refresh`), or keep the model's own (`copy`).
     """
 
     enters: Literal["before-step", "after-step", "epoch-end"] = "before-step"
@@ -128,25 +134,11 @@ class Policy:
     batch_norm: Literal["average", "refresh", "copy"] = "average"
 
     def __post_init__(self) -> None:
-        _check(self.enters, ("before-step", "after-step", "epoch-end"), "enters")
-        _check(self.begins_with, ("weights", "first"), "begins_with")
-        _check(self.restart, ("assign", "swap", "none"), "restart")
-        _check(self.optimizer_state, ("keep", "reset"), "optimizer_state")
-        _check(self.batch_norm, ("average", "refresh", "copy"), "batch_norm")
-        for name, least in (
-            ("first_counts", 1),
-            ("after_steps", 0),
-            ("after_epochs", 0),
-            ("every", 1),
-        ):
-            value = getattr(self, name)
-            if not is_count(value, least):
-                raise OptionError(
-                    "{option} is {number!r}. Give a whole number, {least} or more.",
-                    option=name,
-                    number=value,
-                    least=least,
-                )
+        _check_choices(self)
+        for name in ("first_counts", "every"):
+            check_count(name, getattr(self, name), 1)
+        for name in ("after_steps", "after_epochs"):
+            check_count(name, getattr(self, name), 0)
         if isinstance(self.weighing, Window) and (
             self.enters != "epoch-end" or self.accept is not None or self.restart == "swap"
         ):

@@ -1,4 +1,4 @@
-"""Averages by name: the papers' as published and as coded, and those that they compete with."""
+"""Averages by name: the papers' as published and as coded, and their competitors."""
 
 from torch import nn
 from torch.optim import Optimizer
@@ -7,22 +7,18 @@ from seedproof.errors import OptionError, UnknownNameError
 from seedproof.stabilize.average import WeightAverage
 from seedproof.stabilize.policy import Decay, Mean, NormRule, Policy, Window
 
-_ASWA = Policy(enters="before-step", weighing=Mean("iterations"), restart="assign")
-# What the authors' public code does, with its library as it stands: see the explanation page.
-_ASWA_CODE = Policy(
-    enters="before-step",
-    weighing=Mean("accepted"),
-    begins_with="first",
-    first_counts=2,
-    after_steps=2,
-    restart="swap",
-)
-_EMA = Policy(enters="after-step", weighing=Decay(0.998))
-
 PRESETS: dict[str, Policy | None] = {
     "none": None,
-    "aswa": _ASWA,
-    "aswa-code": _ASWA_CODE,
+    "aswa": Policy(enters="before-step", weighing=Mean("iterations"), restart="assign"),
+    # The `-code` variants do what the authors' public code does: see the explanation page.
+    "aswa-code": Policy(
+        enters="before-step",
+        weighing=Mean("accepted"),
+        begins_with="first",
+        first_counts=2,
+        after_steps=2,
+        restart="swap",
+    ),
     "naswa": Policy(
         enters="before-step", weighing=Mean("iterations"), accept=NormRule(1), restart="assign"
     ),
@@ -37,7 +33,7 @@ PRESETS: dict[str, Policy | None] = {
     "swa": Policy(
         enters="epoch-end", weighing=Mean("accepted"), begins_with="first", after_epochs=1
     ),
-    "ema": _EMA,
+    "ema": Policy(enters="after-step", weighing=Decay(0.998)),
     "switch-ema": Policy(enters="after-step", weighing=Decay(0.998), restart="assign"),
     "lawa": Policy(enters="epoch-end", weighing=Window(5), begins_with="first"),
 }
@@ -46,17 +42,17 @@ PRESETS: dict[str, Policy | None] = {
 def build(
     name: str, model: nn.Module, optimizer: Optimizer, *, policy: Policy | None = None
 ) -> WeightAverage:
-    """The average of a name, attached to an optimizer.
+    """Return the average of a given name, attached to an optimizer.
 
     Args:
         name: `none`, `aswa`, `aswa-code`, `naswa`, `naswa-code`, `swa`, `ema`, `switch-ema` or
             `lawa`: the arm of a run, for example.
-        model: Whose weights are averaged; it is neither copied nor wrapped.
-        optimizer: Whose steps are followed.
-        policy: Other settings than the name's own.
+        model: The model to average; it is neither copied nor wrapped.
+        optimizer: The optimizer whose steps are followed.
+        policy: Settings that replace the preset's.
 
     Returns:
-        An average; for `none` one that does nothing, so that the loop need not ask.
+        An average. The one for `none` does nothing, so that the loop needs no special case.
 
     Raises:
         UnknownNameError: There is no such average.
@@ -72,72 +68,39 @@ def build(
 
 
 class ASWA(WeightAverage):
-    """A running mean of all weights, to which the model returns at the end of each epoch.
+    """Running mean of all weights; the model returns to it at the end of each epoch.
 
-    Args:
-        model: Whose weights are averaged; it is neither copied nor wrapped.
-        optimizer: Whose steps are followed.
-        policy: Other settings than the published ones.
+    Its arguments are those of `WeightAverage`, as for the classes below.
     """
 
     preset = PRESETS["aswa"]
 
 
 class NASWA(WeightAverage):
-    """ASWA that takes in weights only if they are further from the mean than usual.
-
-    Args:
-        model: Whose weights are averaged; it is neither copied nor wrapped.
-        optimizer: Whose steps are followed.
-        policy: Other settings than the published ones.
-    """
+    """ASWA that accepts weights only if they are further from the mean than usual."""
 
     preset = PRESETS["naswa"]
 
 
 class SWA(WeightAverage):
-    """The mean of the weights at the ends of epochs.
-
-    Args:
-        model: Whose weights are averaged; it is neither copied nor wrapped.
-        optimizer: Whose steps are followed.
-        policy: Other settings, such as a later start.
-    """
+    """Mean of the weights at the ends of epochs."""
 
     preset = PRESETS["swa"]
 
 
 class EMA(WeightAverage):
-    """An exponential moving average of the weights.
-
-    Args:
-        model: Whose weights are averaged; it is neither copied nor wrapped.
-        optimizer: Whose steps are followed.
-        policy: Other settings, such as another decay.
-    """
+    """Exponential moving average of the weights."""
 
     preset = PRESETS["ema"]
 
 
 class SwitchEMA(WeightAverage):
-    """An exponential moving average, to which the model returns at the end of each epoch.
-
-    Args:
-        model: Whose weights are averaged; it is neither copied nor wrapped.
-        optimizer: Whose steps are followed.
-        policy: Other settings, such as another decay.
-    """
+    """Exponential moving average; the model returns to it at the end of each epoch."""
 
     preset = PRESETS["switch-ema"]
 
 
 class LAWA(WeightAverage):
-    """The mean of the weights at the ends of the last few epochs.
-
-    Args:
-        model: Whose weights are averaged; it is neither copied nor wrapped.
-        optimizer: Whose steps are followed.
-        policy: Other settings, such as another window.
-    """
+    """Mean of the weights at the ends of the last few epochs."""
 
     preset = PRESETS["lawa"]

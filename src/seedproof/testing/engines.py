@@ -1,4 +1,4 @@
-"""What every engine promises, as tests: subclass a contract, and give a fixture.
+"""Contract tests for engines: subclass a contract, and define its fixture.
 
     from seedproof.testing.engines import FreshProcessContract
 
@@ -7,10 +7,10 @@
         def build(self):
             return MyEngine
 
-Tasks leave traces in `tmp_path` and tell the ids of their processes, so the engine under test must
-work on this machine.
+Tasks write to `tmp_path` and return the ids of their processes, so the engine under test must run
+on this machine.
 """
-# ruff: noqa: S101 - these are tests, and pytest explains a plain assert best
+# ruff: noqa: D102, S101 - names of tests state the facts; pytest explains a plain assert best
 
 import os
 import signal
@@ -35,9 +35,9 @@ from seedproof.training.rng import capture, seed_everything
 
 Build = Callable[..., Engine]
 
-# How long the end of a process may take to be seen. A guardian looks twice a second.
+# Time in which the end of a process must be noticed. A guardian polls twice per second.
 SOON_SECONDS = 5.0
-# Longer than any test waits: what is still alive then was not ended.
+# Longer than any test waits.
 FOREVER_SECONDS = 600.0
 MEGABYTE = 2**20
 
@@ -61,7 +61,7 @@ for outcome in engine.map(shifted, [1]):
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process goes on; one that ended and was not waited for does not."""
+    """Return whether a process is running; a zombie is not."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -70,28 +70,28 @@ def is_alive(pid: int) -> bool:
     if not Path("/proc/self/stat").exists():
         return True
     try:
-        # The name, in parentheses, may hold anything.
+        # The name, in parentheses, may contain any character.
         return state.read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in {"Z", "X"}
     except (FileNotFoundError, ProcessLookupError):
         return False
 
 
 def processes_with(mark: str) -> set[int]:
-    """Ids of all processes that have a text in their environment; on Linux."""
-    found = set()
+    """Return the ids of all processes with a text in their environment; on Linux."""
+    pids = set()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if mark.encode() in (folder / "environ").read_bytes():
-                found.add(int(folder.name))
-        except OSError:  # it ended meanwhile, or is somebody else's
+                pids.add(int(folder.name))
+        except OSError:  # it ended meanwhile, or belongs to another user
             continue
-    return {pid for pid in found if is_alive(pid)}
+    return {pid for pid in pids if is_alive(pid)}
 
 
-def becomes_true(question: Callable[[], object], *, within: float = SOON_SECONDS) -> bool:
-    """Whether the answer is yes, now or within so many seconds."""
+def becomes_true(condition: Callable[[], object], *, within: float = SOON_SECONDS) -> bool:
+    """Return whether a condition holds now or within some seconds."""
     end = time.monotonic() + within
-    while not question():
+    while not condition():
         if time.monotonic() > end:
             return False
         time.sleep(0.02)
@@ -99,20 +99,20 @@ def becomes_true(question: Callable[[], object], *, within: float = SOON_SECONDS
 
 
 def by_index(outcomes: Iterator[Outcome[Any]]) -> list[Outcome[Any]]:
-    """All outcomes, in the order of their items; each item must have one."""
-    found = sorted(outcomes, key=lambda outcome: outcome.index)
-    assert [outcome.index for outcome in found] == list(range(len(found)))
-    return found
+    """Return the outcomes in the order of their items; each item must have exactly one."""
+    ordered = sorted(outcomes, key=lambda outcome: outcome.index)
+    assert [outcome.index for outcome in ordered] == list(range(len(ordered)))
+    return ordered
 
 
 def failure_of(outcome: Outcome[Any]) -> Failure:
-    """Why an item has no result."""
+    """Return the failure of an item, which must have one."""
     assert outcome.failure is not None
     return outcome.failure
 
 
 def is_same_state(first: Any, second: Any) -> bool:  # noqa: ANN401 - states of any generator
-    """Whether two states of generators are equal, in every number."""
+    """Return whether two states of generators are equal in every number."""
     if isinstance(first, dict):
         return first.keys() == second.keys() and all(
             is_same_state(first[key], second[key]) for key in first
@@ -123,32 +123,31 @@ def is_same_state(first: Any, second: Any) -> bool:  # noqa: ANN401 - states of 
 
 
 class EngineContract:
-    """For every engine; give a fixture `engine`.
+    """Contract of every engine; define a fixture `engine`.
 
-    An engine that cannot keep a promise sets the test to None, and says why.
+    An engine that cannot pass a test sets it to None, with a comment.
     """
 
-    # How many items may have been read, beside those that are done.
+    # Number of items that may have been read but are not done.
     most_under_way = 4
 
     @pytest.fixture
     def engine(self) -> Engine:
-        """The engine under test; a subclass gives it."""
+        """Return the engine under test; defined by a subclass."""
         raise NotImplementedError
 
     def test_every_item_has_one_outcome(self, engine: Engine) -> None:
-        """Its result, under its index, at the first attempt."""
         outcomes = by_index(engine.map(lambda x: x * x, [5, 6, 7]))
 
         assert [outcome.value() for outcome in outcomes] == [25, 36, 49]
         assert all(outcome.failure is None and outcome.attempts == 1 for outcome in outcomes)
 
-    def test_no_item_has_no_outcome(self, engine: Engine) -> None:
-        """Nothing to do is no error."""
+    def test_no_items_give_no_outcomes(self, engine: Engine) -> None:
         assert list(engine.map(lambda x: x, [])) == []
 
-    def test_what_a_task_raises_is_its_outcome(self, engine: Engine) -> None:
-        """With message and traceback, at the first attempt; the other items go on."""
+    def test_task_that_raises_is_reported_as_failed_and_other_items_continue(
+        self, engine: Engine
+    ) -> None:
         reason = "no such luck"
 
         def unlucky(item: str) -> str:
@@ -175,8 +174,7 @@ class EngineContract:
             assert caught.value.args == (reason,)
         assert fine.value() == "fine"
 
-    def test_functions_that_no_module_holds_can_travel(self, engine: Engine) -> None:
-        """Lambdas and closures, as tasks and as items."""
+    def test_lambdas_and_closures_can_be_tasks_and_items(self, engine: Engine) -> None:
         secret = 40
 
         def closure() -> int:
@@ -186,10 +184,9 @@ class EngineContract:
 
         assert outcome.value() == 82
 
-    def test_functions_of_a_module_can_travel(
+    def test_functions_of_a_module_on_the_path_can_be_tasks(
         self, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A module is looked for where this process looks for it."""
         (tmp_path / "seedproof_contract_task.py").write_text(
             "def double(x):\n    return 2 * x\n", encoding="utf-8"
         )
@@ -200,13 +197,15 @@ class EngineContract:
 
         assert outcome.value() == 42
 
-    def test_functions_of_a_main_program_can_travel(self, engine: Engine, tmp_path: Path) -> None:
-        """With the globals and classes that they need; the program needs no main guard."""
+    def test_functions_of_a_main_program_without_guard_can_be_tasks(
+        self, engine: Engine, tmp_path: Path
+    ) -> None:
+        """With the globals and classes that they need."""
         program, packed = tmp_path / "program.py", tmp_path / "engine"
         program.write_text(MAIN_PROGRAM, encoding="utf-8")
         packed.write_bytes(cloudpickle.dumps(engine))
 
-        said = subprocess.run(  # noqa: S603 - our own program
+        finished = subprocess.run(  # noqa: S603 - our own program
             [sys.executable, str(program), str(packed)],
             capture_output=True,
             text=True,
@@ -214,20 +213,19 @@ class EngineContract:
             timeout=120,
         )
 
-        assert said.stdout.splitlines() == ["0 Point 11"], said.stderr
+        assert finished.stdout.splitlines() == ["0 Point 11"], finished.stderr
 
-    def test_large_items_and_results_arrive_whole(self, engine: Engine) -> None:
-        """5 MB there and back: more than any pipe holds."""
+    def test_large_items_and_results_arrive_complete(self, engine: Engine) -> None:
+        """5 MB exceed the buffer of any pipe."""
         block = np.random.default_rng(0).bytes(5 * MEGABYTE)
 
         (outcome,) = engine.map(lambda sent: sent[::-1], [block])
 
         assert outcome.value() == block[::-1]
 
-    def test_what_a_task_prints_is_no_result(
+    def test_output_of_a_task_does_not_disturb_its_result(
         self, engine: Engine, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        """Neither what goes through `print`, nor what is written to the descriptor."""
 
         def chatter(item: int) -> int:
             sys.stdout.write("x" * 100_000)
@@ -240,8 +238,8 @@ class EngineContract:
         assert outcome.value() == 7
         capfd.readouterr()
 
-    def test_items_are_read_as_there_is_room_for_them(self, engine: Engine) -> None:
-        """So a generator of items may be endless."""
+    def test_items_are_read_lazily(self, engine: Engine) -> None:
+        """A generator of items may be endless."""
         read: list[int] = []
 
         def endless() -> Iterator[int]:
@@ -255,8 +253,9 @@ class EngineContract:
         assert first.index != second.index
         assert len(read) <= 2 + self.most_under_way
 
-    def test_closing_the_iterator_stops_the_work(self, engine: Engine, tmp_path: Path) -> None:
-        """Nothing goes on, and nothing more begins."""
+    def test_closing_the_iterator_stops_running_tasks_and_starts_no_others(
+        self, engine: Engine, tmp_path: Path
+    ) -> None:
 
         def work(item: int) -> int:
             (tmp_path / f"began-{item}").write_text(str(os.getpid()), encoding="utf-8")
@@ -276,8 +275,7 @@ class EngineContract:
         time.sleep(0.5)
         assert sorted(tmp_path.glob("began-*")) == begun
 
-    def test_the_start_of_each_item_is_told(self, engine: Engine) -> None:
-        """Once, and before its outcome."""
+    def test_start_of_each_item_is_reported_once_before_its_outcome(self, engine: Engine) -> None:
         started: list[int] = []
 
         for outcome in engine.map(lambda x: x, [1, 2], on_start=started.append):
@@ -285,8 +283,7 @@ class EngineContract:
 
         assert sorted(started) == [0, 1]
 
-    def test_the_generators_of_the_caller_are_untouched(self, engine: Engine) -> None:
-        """Python's, numpy's and torch's: an engine draws from none of them."""
+    def test_global_generators_of_the_caller_are_unchanged(self, engine: Engine) -> None:
         before = capture()
 
         by_index(engine.map(lambda x: x, [1]))
@@ -295,65 +292,66 @@ class EngineContract:
 
 
 class FreshProcessContract(EngineContract):
-    """For engines that give each item a fresh process.
+    """Contract of engines that start a fresh process per item.
 
-    Give a fixture `build`: what makes an engine with `retries`, `timeout`, `threads` and
-    `environment`, as `ProcessEngine` does.
+    Define a fixture `build` that returns a constructor with the options `retries`, `timeout`,
+    `threads` and `environment`, like that of `ProcessEngine`.
     """
 
     @pytest.fixture
     def build(self) -> Build:
-        """Makes the engine under test; a subclass gives it."""
+        """Return the constructor of the engine under test; defined by a subclass."""
         raise NotImplementedError
 
     @pytest.fixture
     def engine(self, build: Build) -> Engine:
-        """The engine with its own settings."""
+        """Return the engine with its default settings."""
         return build()
 
     def test_every_item_has_a_process_of_its_own(self, engine: Engine) -> None:
-        """So no run sees what another left behind."""
         pids = [outcome.value() for outcome in engine.map(lambda _: os.getpid(), range(3))]
 
         assert len({*pids, os.getpid()}) == 4
 
-    def test_a_death_at_every_attempt_is_told_at_last(self, build: Build, tmp_path: Path) -> None:
-        """Two retries are three attempts; the other items go on."""
+    def test_run_that_crashes_every_time_is_reported_as_killed(
+        self, build: Build, tmp_path: Path
+    ) -> None:
         log = tmp_path / "attempts"
 
-        def deadly(item: str) -> str:
-            if item == "die":
+        def crash(item: str) -> str:
+            if item == "crash":
                 with log.open("a", encoding="utf-8") as file:
                     file.write("x")
                 os.kill(os.getpid(), signal.SIGKILL)
             return item
 
-        died, fine = by_index(build(retries=2).map(deadly, ["die", "live"]))
+        crashed, fine = by_index(build(retries=2).map(crash, ["crash", "fine"]))
 
-        assert failure_of(died).status == "killed"
-        assert failure_of(died).message.code == "process-signal"
-        assert failure_of(died).message.fields == {"signal": "SIGKILL", "n_attempts": 3}
-        assert died.attempts == len(log.read_text(encoding="utf-8")) == 3
-        assert (fine.value(), fine.attempts) == ("live", 1)
+        assert failure_of(crashed).status == "killed"
+        assert failure_of(crashed).message.code == "process-signal"
+        assert failure_of(crashed).message.fields == {"signal": "SIGKILL", "n_attempts": 3}
+        assert crashed.attempts == len(log.read_text(encoding="utf-8")) == 3
+        assert (fine.value(), fine.attempts) == ("fine", 1)
 
-    def test_a_death_at_the_first_attempt_ends_well(self, build: Build, tmp_path: Path) -> None:
-        """The second attempt has the result."""
+    def test_run_that_crashes_once_succeeds_at_the_second_attempt(
+        self, build: Build, tmp_path: Path
+    ) -> None:
         log = tmp_path / "attempts"
 
-        def mortal(item: int) -> int:
+        def crash_once(item: int) -> int:
             with log.open("a", encoding="utf-8") as file:
                 file.write("x")
             if log.stat().st_size == 1:
                 os.kill(os.getpid(), signal.SIGKILL)
             return item
 
-        (outcome,) = build(retries=2).map(mortal, [7])
+        (outcome,) = build(retries=2).map(crash_once, [7])
 
         assert (outcome.value(), outcome.attempts) == (7, 2)
         assert log.read_text(encoding="utf-8") == "xx"
 
-    def test_without_retries_a_death_is_final(self, build: Build, tmp_path: Path) -> None:
-        """Also one that leaves with exit code 0, but without a result."""
+    def test_exit_without_result_is_reported_as_killed(self, build: Build, tmp_path: Path) -> None:
+        """Even with exit code 0; without retries there is one attempt."""
         log = tmp_path / "attempts"
 
         def quiet(_: int) -> None:
@@ -368,10 +366,7 @@ class FreshProcessContract(EngineContract):
         assert failure_of(outcome).message.fields["exit_code"] == 0
         assert log.read_text(encoding="utf-8") == "x"
 
-    def test_what_takes_too_long_is_ended_and_not_tried_again(
-        self, build: Build, tmp_path: Path
-    ) -> None:
-        """Whoever takes too long once takes too long again."""
+    def test_timeout_stops_a_task_without_retry(self, build: Build, tmp_path: Path) -> None:
         log = tmp_path / "attempts"
 
         def slow(item: float) -> float:
@@ -387,31 +382,25 @@ class FreshProcessContract(EngineContract):
         assert failure_of(outcome).message.fields == {"seconds": 1.5}
         assert len(log.read_text(encoding="utf-8")) <= 1
 
-    def test_threads_and_environment_are_set_before_anything_is_loaded(self, build: Build) -> None:
-        """Numerical libraries look at these variables once, when they are loaded."""
-        engine = build(threads=2, environment={"SEEDPROOF_CONTRACT": "told"})
+    def test_threads_and_environment_are_set_before_imports(self, build: Build) -> None:
+        """Numerical libraries read these variables once, on import."""
+        engine = build(threads=2, environment={"SEEDPROOF_CONTRACT": "set"})
 
         (outcome,) = engine.map(lambda _: dict(os.environ), [0])
 
         environment = outcome.value()
-        assert environment["SEEDPROOF_CONTRACT"] == "told"
+        assert environment["SEEDPROOF_CONTRACT"] == "set"
         assert [environment[name] for name in THREAD_VARIABLES] == ["2"] * len(THREAD_VARIABLES)
 
-    def test_what_a_task_starts_ends_with_it(self, engine: Engine) -> None:
-        """Loaders and servers that nobody waits for."""
+    def test_child_processes_of_a_task_end_with_it(self, engine: Engine) -> None:
+        def leave_child(seconds: float) -> int:
+            return subprocess.Popen(["sleep", str(seconds)]).pid  # noqa: S603, S607 - a child to stop
 
-        def careless(seconds: float) -> int:
-            return subprocess.Popen(["sleep", str(seconds)]).pid  # noqa: S603, S607 - a child to be ended
-
-        (outcome,) = engine.map(careless, [FOREVER_SECONDS])
+        (outcome,) = engine.map(leave_child, [FOREVER_SECONDS])
 
         assert becomes_true(lambda: not is_alive(outcome.value()))
 
-    def test_a_thread_that_a_task_leaves_behind_does_not_hang_the_engine(
-        self, engine: Engine
-    ) -> None:
-        """The result counts; the process is ended after a while."""
-
+    def test_thread_that_never_ends_does_not_block_the_engine(self, engine: Engine) -> None:
         def hanging(item: int) -> tuple[int, int]:
             threading.Thread(target=threading.Event().wait, daemon=False).start()
             return item, os.getpid()
@@ -422,16 +411,15 @@ class FreshProcessContract(EngineContract):
         assert item == 7
         assert becomes_true(lambda: not is_alive(pid))
 
-    def test_a_result_that_cannot_travel_is_a_failure(self, engine: Engine) -> None:
-        """And no death: it would be the same at every attempt."""
+    def test_result_that_cannot_be_pickled_is_a_failure_without_retry(self, engine: Engine) -> None:
         (outcome,) = engine.map(lambda _: threading.Lock(), [0])
 
         assert (failure_of(outcome).status, outcome.attempts) == ("failed", 1)
         # Raised by pickle, or by the class that cannot be pickled.
         assert failure_of(outcome).message.fields["error_type"] in {"PicklingError", "TypeError"}
 
-    def test_the_generators_of_the_caller_are_untouched(self, engine: Engine) -> None:
-        """Even if a task seeds all of them: those that it seeds are its own."""
+    def test_global_generators_of_the_caller_are_unchanged(self, engine: Engine) -> None:
+        """Even if a task seeds all of its own."""
         before = capture()
 
         (outcome,) = engine.map(lambda _: seed_everything(np.random.SeedSequence(1)), [0])

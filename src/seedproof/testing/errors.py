@@ -1,4 +1,4 @@
-"""Checks of errors and warnings for tests: by their data, never by their words."""
+"""Checks of errors and warnings for tests: by their data, never by their text."""
 
 import warnings
 from collections.abc import Iterable
@@ -33,19 +33,14 @@ class WithFields:
         if not isinstance(error, SeedproofError):
             return False
         pairs = [(error.fields.get(name, _ABSENT), value) for name, value in self.fields.items()]
-        # The same object is equal to itself, also if it is not a number.
+        # An object is equal to itself, even NaN.
         return all(carried is value or carried == value for carried, value in pairs)
 
 
 def warning_codes(recorded: Iterable[warnings.WarningMessage]) -> list[str]:
-    """Return the codes of warnings of seedproof, in the order in which they were recorded.
-
-    Args:
-        recorded: What `pytest.warns` or `warnings.catch_warnings(record=True)` gave.
-
-    Returns:
-        One code per warning; warnings of others are left out.
-    """
-    given = [warning.message for warning in recorded]
-    arguments = [said.args[0] for said in given if isinstance(said, Warning) and said.args]
-    return [message.code for message in arguments if isinstance(message, Message)]
+    """Return the codes of seedproof's warnings, from the result of `pytest.warns`, in order."""
+    raised = [warning.message for warning in recorded]
+    messages = [
+        warning.args[0] for warning in raised if isinstance(warning, Warning) and warning.args
+    ]
+    return [message.code for message in messages if isinstance(message, Message)]

@@ -1,4 +1,4 @@
-"""What every explainer promises, as tests: subclass the contract, and give a fixture.
+"""Contract tests for explainers: subclass the contract, and define its fixture.
 
     from seedproof.testing.explainers import ExplainerContract
 
@@ -8,9 +8,9 @@
             return MyExplainer()  # called with a model and texts
 
 The model is small, draws from no global generator, and has dropout in training mode. An explainer
-of other models overrides the fixture `model`, too.
+of other models also overrides the fixture `model`.
 """
-# ruff: noqa: S101 - these are tests, and pytest explains a plain assert best
+# ruff: noqa: D102, S101 - names of tests state the facts; pytest explains a plain assert best
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,24 +32,21 @@ RTOL, ATOL = 1e-3, 1e-5
 
 
 class Explained(NamedTuple):
-    """What the small model says: logits, and the attention beside them."""
+    """Output of the small model."""
 
     logits: Tensor
     attention: Tensor
 
 
 class SmallModel(nn.Module):
-    """A small text classifier with a window of three words, dropout and additive attention.
+    """Small text classifier with a window of three words, dropout and additive attention.
 
-    Args:
-        n_outputs: Columns of its logits.
-        seed: Weights are drawn from it.
-        sees_padding: Whether it takes padding for words, as it should not.
+    With `sees_padding` it wrongly treats padding as words.
     """
 
     def __init__(self, n_outputs: int = 3, seed: int = 0, *, sees_padding: bool = False) -> None:
         super().__init__()
-        with untouched():  # layers draw their first weights from the global generator
+        with untouched():  # layers draw initial weights from the global generator
             self.embedding = nn.Embedding(N_TOKENS, 6)
             self.windows = nn.Conv1d(6, 8, 3, padding=1)
             self.dropout = nn.Dropout(0.5)
@@ -59,7 +56,7 @@ class SmallModel(nn.Module):
         self.sees_padding = sees_padding
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Explained:
-        """Logits and attention of each text."""
+        """Return logits and attention of each text."""
         if self.sees_padding:
             mask = torch.ones_like(mask)
         vectors = self.embedding(tokens) * mask.unsqueeze(-1)
@@ -71,15 +68,7 @@ class SmallModel(nn.Module):
 
 
 def some_texts(n_texts: int = 6, *, seed: int = 0) -> TokenBatch:
-    """Texts of 3 to 9 tokens, the first and last of which are marks and no words.
-
-    Args:
-        n_texts: How many.
-        seed: What they are drawn from.
-
-    Returns:
-        The texts, padded on the right with zeros.
-    """
+    """Return texts of 3 to 9 tokens, right-padded with zeros; the first and last are not words."""
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.arange(n_texts) * 5 % 7 + 3
     places = torch.arange(int(lengths.max()))
@@ -90,7 +79,7 @@ def some_texts(n_texts: int = 6, *, seed: int = 0) -> TokenBatch:
 
 
 def take(texts: TokenBatch, rows: list[int]) -> TokenBatch:
-    """Some of the texts."""
+    """Return some of the texts."""
     return replace(
         texts,
         tokens=texts.tokens[rows],
@@ -102,7 +91,7 @@ def take(texts: TokenBatch, rows: list[int]) -> TokenBatch:
 
 
 def pad(texts: TokenBatch, left: int, right: int) -> TokenBatch:
-    """The same texts with more padding, in which tokens are that mean something elsewhere."""
+    """Return the same texts with more padding, filled with a token that has a meaning."""
     tokens = nn.functional.pad(texts.tokens, (left, right))
     mask = nn.functional.pad(texts.mask, (left, right))
     words = nn.functional.pad(texts.is_word, (left, right))
@@ -110,26 +99,27 @@ def pad(texts: TokenBatch, left: int, right: int) -> TokenBatch:
 
 
 def traces(model: nn.Module) -> dict[str, Any]:
-    """Everything about a model that an explainer must leave as it was."""
+    """Return everything in a model that an explainer must not change."""
+    parameters = list(model.parameters())
     return {
         "hooks": [
             sorted(
-                (name, tuple(kept))
-                for name, kept in vars(one).items()
-                if "_hooks" in name and isinstance(kept, dict)
+                (name, tuple(hooks))
+                for name, hooks in vars(module).items()
+                if "_hooks" in name and isinstance(hooks, dict)
             )
-            for one in model.modules()
+            for module in model.modules()
         ],
-        "attributes": [sorted(vars(one)) for one in model.modules()],
-        "modes": [one.training for one in model.modules()],
-        "trained": [one.requires_grad for one in model.parameters()],
-        "grads": [None if one.grad is None else one.grad.tolist() for one in model.parameters()],
-        "weights": [one.tolist() for one in model.state_dict().values()],
+        "attributes": [sorted(vars(module)) for module in model.modules()],
+        "modes": [module.training for module in model.modules()],
+        "trained": [parameter.requires_grad for parameter in parameters],
+        "grads": [None if p.grad is None else p.grad.tolist() for p in parameters],
+        "weights": [weights.tolist() for weights in model.state_dict().values()],
     }
 
 
-def ambience() -> dict[str, Any]:
-    """What belongs to nobody, and must not change either."""
+def global_state() -> dict[str, Any]:
+    """Return global state that must not change either."""
     return {
         "generators": capture(),
         "grad": torch.is_grad_enabled(),
@@ -139,32 +129,32 @@ def ambience() -> dict[str, Any]:
 
 
 def are_close(first: Scores, second: Scores) -> bool:
-    """Whether scores are equal but for rounding."""
+    """Return whether scores are equal up to rounding."""
     return len(first) == len(second) and all(
-        one.shape == two.shape and np.allclose(one, two, rtol=RTOL, atol=ATOL)
-        for one, two in zip(first, second, strict=True)
+        a.shape == b.shape and np.allclose(a, b, rtol=RTOL, atol=ATOL)
+        for a, b in zip(first, second, strict=True)
     )
 
 
 class ExplainerContract:
-    """For every explainer; give a fixture `explainer`.
+    """Contract of every explainer; define a fixture `explainer`.
 
-    An explainer that cannot keep a promise sets the test to None, and says why.
+    An explainer that cannot pass a test sets it to None, with a comment.
     """
 
     @pytest.fixture
     def explainer(self) -> Explainer:
-        """The explainer under test; a subclass gives it."""
+        """Return the explainer under test; defined by a subclass."""
         raise NotImplementedError
 
     @pytest.fixture
     def model(self) -> nn.Module:
-        """A model that it can explain, in the midst of a training."""
+        """Return a model that it can explain, in training mode."""
         return SmallModel()
 
     @pytest.fixture
     def texts(self) -> TokenBatch:
-        """What it explains."""
+        """Return the texts to explain."""
         return some_texts()
 
     @pytest.fixture(autouse=True)
@@ -172,12 +162,10 @@ class ExplainerContract:
         with one_thread():
             yield
 
-    # ---------------------------------------------------------------- it leaves nothing behind
-
-    def test_the_model_is_as_it_was(
+    def test_model_is_unchanged(
         self, explainer: Explainer, model: nn.Module, texts: TokenBatch
     ) -> None:
-        """Hooks, modes, flags, gradients and weights are unchanged."""
+        """Hooks, modes, flags, gradients and weights."""
         _disturb(model)
         before = traces(model)
 
@@ -185,21 +173,19 @@ class ExplainerContract:
 
         assert traces(model) == before
 
-    def test_generators_and_switches_are_untouched(
+    def test_global_generators_and_gradient_mode_are_unchanged(
         self, explainer: Explainer, model: nn.Module, texts: TokenBatch
     ) -> None:
-        """Nothing is drawn from any global generator, and gradients stay on or off."""
         for switch in (torch.enable_grad, torch.no_grad, torch.inference_mode):
             with switch():
-                before = ambience()
+                before = global_state()
                 explainer(model, texts)
-                assert is_same_state(before, ambience())
+                assert is_same_state(before, global_state())
 
     @pytest.mark.parametrize("n_calls", [1, 2, 3])
-    def test_an_exception_leaves_everything_as_it_was(
+    def test_exception_of_the_model_leaves_everything_unchanged(
         self, explainer: Explainer, model: nn.Module, texts: TokenBatch, n_calls: int
     ) -> None:
-        """Wherever in the middle the model fails, and the exception is the model's own."""
         _disturb(model)
         *_, last = model.modules()
         calls = iter(range(n_calls))
@@ -209,18 +195,17 @@ class ExplainerContract:
                 raise ZeroDivisionError
 
         last.register_forward_hook(fail)
-        before, around = traces(model), ambience()
+        before, around = traces(model), global_state()
 
         with pytest.raises(ZeroDivisionError):
             explainer(model, texts)
 
         assert traces(model) == before
-        assert is_same_state(around, ambience())
+        assert is_same_state(around, global_state())
 
-    def test_the_texts_are_as_they_were(
+    def test_texts_are_unchanged(
         self, explainer: Explainer, model: nn.Module, texts: TokenBatch
     ) -> None:
-        """What the caller gave is not written into."""
         tokens, mask = texts.tokens.clone(), texts.mask.clone()
 
         explainer(model, texts)
@@ -228,67 +213,58 @@ class ExplainerContract:
         assert torch.equal(texts.tokens, tokens)
         assert torch.equal(texts.mask, mask)
 
-    # ----------------------------------------------------------------- what the scores are
-
     def test_each_word_has_one_finite_score(
         self, explainer: Explainer, model: nn.Module, texts: TokenBatch
     ) -> None:
-        """Neither padding nor the marks at both ends are scored, and nothing is infinite."""
+        """Neither padding nor the marks at both ends are scored."""
         scores = explainer(model, texts)
 
-        assert [len(one) for one in scores] == texts.is_word.sum(dim=1).tolist()
-        assert all(np.isfinite(one).all() for one in scores)
+        assert list(map(len, scores)) == texts.is_word.sum(dim=1).tolist()
+        assert all(np.isfinite(of_text).all() for of_text in scores)
 
-    def test_scores_tell_words_and_texts_apart(
+    def test_scores_differ_between_words_and_texts(
         self, explainer: Explainer, model: nn.Module, texts: TokenBatch
     ) -> None:
-        """An explanation that is the same for all explains nothing."""
         scores = explainer(model, texts)
 
-        assert len({tuple(one) for one in scores}) == len(texts)
-        assert all(np.ptp(one) > 1e-6 for one in scores if len(one) > 1)
+        assert len(set(map(tuple, scores))) == len(texts)
+        assert all(np.ptp(of_text) > 1e-6 for of_text in scores if len(of_text) > 1)
 
-    def test_a_second_time_gives_the_same_bits(
+    def test_second_call_gives_the_same_bits(
         self, explainer: Explainer, model: nn.Module, texts: TokenBatch
     ) -> None:
-        """Nothing goes on from where it stopped."""
         first, second = explainer(model, texts), explainer(model, texts)
 
-        assert all(np.array_equal(one, two) for one, two in zip(first, second, strict=True))
+        assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
-    def test_no_texts_have_no_scores(
+    def test_empty_batch_has_no_scores(
         self, explainer: Explainer, model: nn.Module, texts: TokenBatch
     ) -> None:
-        """An empty batch is no error."""
         assert explainer(model, take(texts, [])) == []
 
-    # ------------------------------------------------------- it does not matter what is beside
-
-    def test_batch_mates_do_not_matter(
+    def test_scores_do_not_depend_on_the_rest_of_the_batch(
         self, explainer: Explainer, model: nn.Module, texts: TokenBatch
     ) -> None:
-        """Alone, or with others in another order, a text has the same scores."""
         together = explainer(model, texts)
         rows = list(reversed(range(len(texts))))
 
         alone = [explainer(model, take(texts, [row]))[0] for row in range(len(texts))]
-        turned = explainer(model, take(texts, rows))
+        reordered = explainer(model, take(texts, rows))
 
         assert are_close(together, alone)
-        assert are_close(together, turned[::-1])
+        assert are_close(together, reordered[::-1])
 
     @pytest.mark.parametrize(("left", "right"), [(0, 4), (3, 0), (2, 2)])
-    def test_padding_does_not_matter(
+    def test_scores_do_not_depend_on_padding(
         self, explainer: Explainer, model: nn.Module, texts: TokenBatch, left: int, right: int
     ) -> None:
-        """Neither how much of it there is, nor on which side, nor what is written in it."""
         assert are_close(explainer(model, texts), explainer(model, pad(texts, left, right)))
 
 
 def _disturb(model: nn.Module) -> None:
-    """Leave a model as it is in the midst of a training, with nothing at its default."""
+    """Give a model the state of ongoing training, with nothing at its default."""
     model.train()
-    first, *_, last = [one for one in model.modules() if not list(one.children())]
+    first, *_, last = [module for module in model.modules() if not list(module.children())]
     last.eval()
     first.register_forward_hook(lambda *_: None)
     parameters = list(model.parameters())

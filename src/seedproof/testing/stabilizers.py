@@ -1,4 +1,4 @@
-"""What every stabilizer promises, as tests: subclass the contract, and give a fixture.
+"""Contract tests for stabilizers: subclass the contract, and define its fixture.
 
     from seedproof.testing.stabilizers import StabilizerContract
 
@@ -9,10 +9,9 @@
 
 The trainings are small and draw from no global generator: three epochs of four steps.
 """
-# ruff: noqa: S101 - these are tests, and pytest explains a plain assert best
+# ruff: noqa: D102, S101 - names of tests state the facts; pytest explains a plain assert best
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -45,27 +44,20 @@ from seedproof.testing.trainings import (
     take_step,
     through_a_file,
     train,
+    train_net,
 )
 from seedproof.training.rng import capture
 
 
-@contextmanager
-def unchanged_generators() -> Iterator[None]:
-    """Fails if a global generator was drawn from inside."""
-    before = capture()
-    yield
-    assert is_same_state(before, capture())
-
-
 class StabilizerContract:
-    """For every stabilizer; give a fixture `attach`.
+    """Contract of every stabilizer; define a fixture `attach`.
 
-    A stabilizer that cannot keep a promise sets the test to None, and says why.
+    A stabilizer that cannot pass a test sets it to None, with a comment.
     """
 
     @pytest.fixture
     def attach(self) -> Attach:
-        """Attaches the stabilizer under test to a model and an optimizer; a subclass gives it."""
+        """Return a function that attaches the stabilizer; defined by a subclass."""
         raise NotImplementedError
 
     @pytest.fixture(autouse=True)
@@ -73,23 +65,18 @@ class StabilizerContract:
         with one_thread():
             yield
 
-    # -------------------------------------------------------------------- it leaves nothing behind
+    # ------------------------------------------------------------------------------- detaching
 
-    def test_no_hook_is_left_when_it_is_finished(self, attach: Attach) -> None:
-        """The optimizer is as if nobody had ever followed it."""
-        model = Net()
-        optimizer = adam(model)
+    def test_finishing_removes_all_hooks(self, attach: Attach) -> None:
+        _, optimizer, average = train_net(attach)
 
-        train(attach, model, optimizer).finish()
+        average.finish()
 
         assert n_hooks(optimizer) == 0
         assert STATE_KEY not in optimizer.state_dict()
 
-    def test_no_hook_is_left_when_it_is_removed(self, attach: Attach) -> None:
-        """And the model keeps its own weights."""
-        model = Net()
-        optimizer = adam(model)
-        average = train(attach, model, optimizer)
+    def test_removing_removes_all_hooks_and_keeps_the_weights(self, attach: Attach) -> None:
+        model, optimizer, average = train_net(attach)
         own = copies(model)
 
         average.remove()
@@ -97,54 +84,48 @@ class StabilizerContract:
         assert n_hooks(optimizer) == 0
         assert are_equal(copies(model), own)
 
-    def test_no_hook_is_left_after_an_exception(self, attach: Attach) -> None:
-        """Also if it is removed while the average is applied, which nobody then undoes."""
-        model = Net()
-        optimizer = adam(model)
-        average = train(attach, model, optimizer, EVENTS[:-2])
+    def test_removing_while_applied_restores_the_weights(self, attach: Attach) -> None:
+        """Even if an exception follows."""
+        model, optimizer, average = train_net(attach, EVENTS[:-2])
         own = copies(model)
 
-        def give_up() -> None:
+        def fail() -> None:
             average.remove()
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError), average.applied():
-            give_up()
+            fail()
 
         assert n_hooks(optimizer) == 0
         assert are_equal(copies(model), own)
 
-    def test_removing_twice_is_no_error(self, attach: Attach) -> None:
-        """Nor is removing what is finished."""
-        model = Net()
-        optimizer = adam(model)
-        average = train(attach, model, optimizer)
+    def test_removing_again_changes_nothing(self, attach: Attach) -> None:
+        model, _, average = train_net(attach)
 
         average.finish()
-        left = copies(model)
+        final = copies(model)
         average.remove()
         average.remove()
 
-        assert are_equal(copies(model), left)
+        assert are_equal(copies(model), final)
 
-    def test_generators_and_the_training_flag_are_untouched(self, attach: Attach) -> None:
-        """Nothing is drawn from any global generator, and nobody is put into another mode."""
+    def test_global_generators_and_training_modes_are_unchanged(self, attach: Attach) -> None:
         model = Net()
         model.norm.eval()
         modes = [module.training for module in model.modules()]
         optimizer = adam(model)
+        generators = capture()
 
-        with unchanged_generators():
-            average = train(attach, model, optimizer)
-            with average.applied():
-                inside = [module.training for module in model.modules()]
-            average.load_state_dict(average.state_dict())
-            average.finish()
+        average = train(attach, model, optimizer)
+        with average.applied():
+            inside = [module.training for module in model.modules()]
+        average.load_state_dict(average.state_dict())
+        average.finish()
 
+        assert is_same_state(generators, capture())
         assert [module.training for module in model.modules()] == inside == modes
 
     def test_other_hooks_of_the_optimizer_stay(self, attach: Attach) -> None:
-        """Only its own are removed."""
         model, calls = Net(), []
         optimizer = adam(model)
         optimizer.register_step_post_hook(lambda *_: calls.append("step"))
@@ -155,10 +136,10 @@ class StabilizerContract:
 
         assert len(calls) == N_EPOCHS * N_STEPS + 1
 
-    # ------------------------------------------------------------------------ it does not disturb
+    # ------------------------------------------------------------------- weights of the model
 
-    def test_within_an_epoch_the_training_is_as_without_it(self, attach: Attach) -> None:
-        """It only looks on: bit by bit the same weights, also if they are averaged in between."""
+    def test_training_within_an_epoch_is_unchanged(self, attach: Attach) -> None:
+        """The same bits, even if the average is applied in between."""
         model, bare = Net(), Net()
         optimizer, other = adam(model), adam(bare)
 
@@ -172,7 +153,7 @@ class StabilizerContract:
         assert are_equal(copies(model), copies(bare))
 
     def test_attaching_changes_no_weight(self, attach: Attach) -> None:
-        """Nor does looking at an average that has seen nothing."""
+        """Nor does applying an empty average."""
         model = Net()
         own = copies(model)
         average = attach(model, adam(model))
@@ -185,8 +166,7 @@ class StabilizerContract:
         assert are_equal(inside, own)
         assert are_equal(copies(model), own)
 
-    def test_finishing_before_anything_entered_keeps_the_weights(self, attach: Attach) -> None:
-        """And says so: an average that saw nothing is never put into a model."""
+    def test_finishing_an_empty_average_warns_and_keeps_the_weights(self, attach: Attach) -> None:
         model = Net()
         optimizer = adam(model)
         own = copies(model)
@@ -199,8 +179,8 @@ class StabilizerContract:
         assert are_equal(copies(model), own)
         assert n_hooks(optimizer) == 0
 
-    def test_weights_are_back_bit_by_bit(self, attach: Attach) -> None:
-        """After every event of a training, and also if what was done with the average failed."""
+    def test_applying_restores_the_weights_bit_for_bit(self, attach: Attach) -> None:
+        """After every event of a training, and after exceptions."""
         model = Net()
         optimizer = adam(model)
         average = attach(model, optimizer)
@@ -215,10 +195,8 @@ class StabilizerContract:
             averaged(average, model)
             assert are_equal(copies(model), own)
 
-    def test_it_can_be_applied_within_itself(self, attach: Attach) -> None:
-        """The inner one changes nothing, and the outer one puts the weights back."""
-        model = Net()
-        average = train(attach, model, adam(model), EVENTS[:-2])
+    def test_applying_can_be_nested(self, attach: Attach) -> None:
+        model, _, average = train_net(attach, EVENTS[:-2])
         own = copies(model)
 
         with average.applied():
@@ -230,11 +208,9 @@ class StabilizerContract:
         assert are_equal(outer, after)
         assert are_equal(copies(model), own)
 
-    def test_a_step_while_it_is_applied_is_refused(self, attach: Attach) -> None:
+    def test_step_while_applied_is_refused(self, attach: Attach) -> None:
         """Training the averaged weights would lose the model's own."""
-        model = Net()
-        optimizer = adam(model)
-        average = train(attach, model, optimizer)
+        model, optimizer, average = train_net(attach)
         own = copies(model)
 
         with average.applied(), pytest.raises(RunError, check=WithFields(event="step")):
@@ -242,27 +218,25 @@ class StabilizerContract:
 
         assert are_equal(copies(model), own)
 
-    def test_what_is_finished_is_what_was_applied(self, attach: Attach) -> None:
-        """The weights that were evaluated last are those that stay."""
+    def test_finishing_leaves_the_weights_that_were_applied(self, attach: Attach) -> None:
         for events in (EVENTS, EVENTS[:-3]):
-            model = Net()
-            average = train(attach, model, adam(model), events)
-            shown = averaged(average, model)
+            model, _, average = train_net(attach, events)
+            applied = averaged(average, model)
 
             average.finish()
 
-            assert are_equal(copies(model), shown)
+            assert are_equal(copies(model), applied)
             assert {name: tuple(t.shape) for name, t in average.chosen_weights().items()} == {
                 name: tuple(p.shape) for name, p in model.named_parameters()
             }
 
-    # ------------------------------------------------------------------- it can stop and go on
+    # ----------------------------------------------------------------------------- checkpoints
 
     @pytest.mark.parametrize("while_applied", [False, True])
-    def test_a_resumed_training_equals_an_uninterrupted_one(
+    def test_resumed_training_equals_an_uninterrupted_one(
         self, attach: Attach, *, while_applied: bool
     ) -> None:
-        """After any step and any end of an epoch, bit by bit, from what other tools save too."""
+        """After any step and any epoch, bit for bit, from the optimizer's own checkpoint."""
         model = Net()
         optimizer = adam(model)
         average = attach(model, optimizer)
@@ -288,23 +262,19 @@ class StabilizerContract:
             assert are_equal(copies(fresh), expected), n_done
             assert are_equal(averaged(average, fresh), expected_average), n_done
 
-    def test_what_was_saved_does_not_change_any_more(self, attach: Attach) -> None:
-        """So that a state in memory is as good as a file."""
-        model = Net()
-        optimizer = adam(model)
-        average = train(attach, model, optimizer, EVENTS[:10])
+    def test_saved_state_is_a_copy(self, attach: Attach) -> None:
+        model, optimizer, average = train_net(attach, EVENTS[:10])
         state = average.state_dict()
-        kept = through_a_file(state)
+        before = through_a_file(state)
 
         for event in EVENTS[10:]:
             play(average, model, optimizer, event)
 
-        assert is_same_data(state, kept)
+        assert is_same_data(state, before)
 
-    # ------------------------------------------------------- it works with whatever people train
+    # ------------------------------------------------------------------------ kinds of training
 
-    def test_gradient_accumulation_counts_steps_of_the_optimizer(self, attach: Attach) -> None:
-        """Two backward passes and one step are one iteration."""
+    def test_gradient_accumulation_counts_optimizer_steps(self, attach: Attach) -> None:
         model, plain = Net(), Net()
         optimizer, other = SGD(model.parameters(), lr=0.1), SGD(plain.parameters(), lr=0.1)
         average, expected = attach(model, optimizer), attach(plain, other)
@@ -315,10 +285,10 @@ class StabilizerContract:
                 continue
             optimizer.zero_grad()
             for half in batch(index).chunk(2):
-                # Half of a mean over half of the batch; such halves are exact.
+                # Half of the mean over half of the batch: exact in floating point.
                 torch.autograd.backward(loss_of(model, half) / 2)
-            for mine, theirs in zip(plain.parameters(), model.parameters(), strict=True):
-                mine.grad = None if theirs.grad is None else theirs.grad.clone()
+            for copy, parameter in zip(plain.parameters(), model.parameters(), strict=True):
+                copy.grad = None if parameter.grad is None else parameter.grad.clone()
             optimizer.step()
             other.step()
 
@@ -328,14 +298,14 @@ class StabilizerContract:
 
     @pytest.mark.parametrize("fused", [False, True])
     def test_steps_that_amp_skips_do_not_count(self, attach: Attach, *, fused: bool) -> None:
-        """Fused optimizers are called on them, and others are not; the average is the same."""
+        """Fused optimizers are called for them, others are not."""
         bad = {0, 5, 6}
         results = []
         for steps in (range(15), [step for step in range(15) if step not in bad]):
             model = Net()
             optimizer = Adam(model.parameters(), lr=0.05, fused=fused)
             average = attach(model, optimizer)
-            # Scales are powers of two: they change no bit of what they scale.
+            # Scales are powers of two, so scaling is exact.
             scaler = torch.amp.GradScaler("cpu", init_scale=16.0)
             n_made = 0
             for step in steps:
@@ -355,7 +325,7 @@ class StabilizerContract:
         assert are_equal(weights, expected)
 
     def test_compiled_models_are_averaged_like_others(self, attach: Attach) -> None:
-        """The same bits under the same names, so that a checkpoint fits both."""
+        """The same bits under the same names, so checkpoints fit both."""
         model, plain = Net(), Net()
         compiled: Any = torch.compile(model, backend="eager")
         average = train(attach, compiled, adam(compiled))
@@ -365,7 +335,6 @@ class StabilizerContract:
         assert is_same_data(average.state_dict(), expected.state_dict())
 
     def test_all_groups_of_parameters_are_averaged(self, attach: Attach) -> None:
-        """How parameters are grouped is the optimizer's affair."""
         model, plain = Net(), Net()
         groups: list[dict[str, Any]] = [
             {"params": list(model.first.parameters()), "lr": 0.05},
@@ -376,8 +345,7 @@ class StabilizerContract:
 
         assert are_equal(averaged(average, model), averaged(expected, plain))
 
-    def test_sparse_gradients_are_gradients(self, attach: Attach) -> None:
-        """The same average as with dense ones; and sparse optimizers are optimizers."""
+    def test_sparse_gradients_give_the_same_average_as_dense_ones(self, attach: Attach) -> None:
         sparse, dense, rare = Words(sparse=True), Words(sparse=False), Words(sparse=True)
         average = train(attach, sparse, SGD(sparse.parameters(), lr=0.5))
         expected = train(attach, dense, SGD(dense.parameters(), lr=0.5))
@@ -387,8 +355,7 @@ class StabilizerContract:
         assert are_equal(averaged(average, sparse), averaged(expected, dense))
         assert not torch.equal(rare.table.weight, Words(sparse=True).table.weight)
 
-    def test_shared_weights_stay_shared_and_frozen_ones_as_they_are(self, attach: Attach) -> None:
-        """Shared ones count once: a second name for a layer changes nothing."""
+    def test_shared_weights_stay_shared_and_frozen_ones_unchanged(self, attach: Attach) -> None:
         model, plain = SharedAndFrozen(), Net()
         plain.norm.requires_grad_(requires_grad=False)
         average = train(attach, model, adam(model))
@@ -396,15 +363,15 @@ class StabilizerContract:
 
         average.finish()
 
-        found = copies(model)
+        final = copies(model)
         assert model.again is model.last
-        assert torch.equal(found["again.weight"], found["last.weight"])
-        assert all(torch.equal(found[name], expected[name]) for name in expected)
+        assert torch.equal(final["again.weight"], final["last.weight"])
+        assert all(torch.equal(final[name], expected[name]) for name in expected)
         assert torch.equal(model.norm.weight, SharedAndFrozen().norm.weight)
 
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
     def test_weights_of_any_dtype_keep_it(self, attach: Attach, dtype: torch.dtype) -> None:
-        """The average has at least 32 bits, and weights come back bit by bit."""
+        """The average has at least 32 bits, and the weights are restored bit for bit."""
         model = Net(dtype=dtype)
         optimizer = SGD(model.parameters(), lr=0.1)
         average = train(attach, model, optimizer, EVENTS[:-2])

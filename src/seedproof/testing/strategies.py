@@ -1,4 +1,4 @@
-"""Hypothesis strategies: predictions and probabilities of several runs, of every awkward kind.
+"""Hypothesis strategies for predictions and probabilities of several runs, with edge cases.
 
 Half of the arrays are built by Hypothesis, number by number, and shrink well: constant, tied, with
 exact zeros and ones. The other half come from a seeded generator and look like real predictions.
@@ -23,7 +23,7 @@ MAX_CLASSES = 6
 
 
 def class_counts() -> st.SearchStrategy[int]:
-    """How many classes there are: 2 to 6."""
+    """Draw a number of classes, from 2 to 6."""
     return st.integers(2, MAX_CLASSES)
 
 
@@ -37,19 +37,7 @@ def predictions(
     min_examples: int = 1,
     max_examples: int = MAX_EXAMPLES,
 ) -> IntArray:
-    """Predicted classes of several runs, axes (runs, examples).
-
-    Args:
-        draw: Given by Hypothesis.
-        n_classes: Classes are 0 to one less than this.
-        min_runs: Fewest runs.
-        max_runs: Most runs.
-        min_examples: Fewest examples.
-        max_examples: Most examples.
-
-    Returns:
-        Class indices as int64.
-    """
+    """Draw predicted classes of several runs, axes (runs, examples)."""
     n_runs = draw(st.integers(min_runs, max_runs))
     n_examples = draw(st.integers(min_examples, max_examples))
     return draw(_predictions((n_runs, n_examples), n_classes))
@@ -65,20 +53,9 @@ def probabilities(
     min_examples: int = 1,
     max_examples: int = MAX_EXAMPLES,
 ) -> FloatArray:
-    """Predicted distributions of several runs, axes (runs, examples, classes).
+    """Draw float64 or float32 distributions of several runs, axes (runs, examples, classes).
 
-    Exact zeros, exact ones, ties and identical runs are among them.
-
-    Args:
-        draw: Given by Hypothesis.
-        n_classes: How many classes there are.
-        min_runs: Fewest runs.
-        max_runs: Most runs.
-        min_examples: Fewest examples.
-        max_examples: Most examples.
-
-    Returns:
-        Probabilities as float64 or float32; rows sum to one up to rounding.
+    They include exact zeros and ones, ties and identical runs; rows sum to one up to rounding.
     """
     n_runs = draw(st.integers(min_runs, max_runs))
     n_examples = draw(st.integers(min_examples, max_examples))
@@ -87,17 +64,7 @@ def probabilities(
 
 @st.composite
 def labels(draw: st.DrawFn, *, n_examples: int, n_classes: int, known: Known = "all") -> IntArray:
-    """Gold classes of so many examples, axes (examples).
-
-    Args:
-        draw: Given by Hypothesis.
-        n_examples: How many examples there are.
-        n_classes: How many classes there are.
-        known: With "some", any number of labels but not all are `UNLABELED`.
-
-    Returns:
-        Class indices as int64.
-    """
+    """Draw gold classes, axes (examples); with "some", any number but not all are `UNLABELED`."""
     gold = draw(arrays(np.int64, n_examples, elements=st.integers(0, n_classes - 1)))
     if known == "some":
         hidden = draw(arrays(np.bool_, n_examples))
@@ -117,20 +84,9 @@ def batches(
     min_examples: int = 1,
     max_examples: int = MAX_EXAMPLES,
 ) -> Batch:
-    """Batches of 2 to 6 classes, with or without labels and probabilities.
+    """Draw batches of 2 to 6 classes, with or without labels and probabilities.
 
-    Args:
-        draw: Given by Hypothesis.
-        known: Which labels are known; any of the three without it. At least one label is known
-            with "some".
-        with_probs: Whether there are probabilities; either way without it.
-        min_runs: Fewest runs.
-        max_runs: Most runs.
-        min_examples: Fewest examples.
-        max_examples: Most examples.
-
-    Returns:
-        A batch.
+    With `known="some"`, at least one label is known. Options that are omitted are drawn.
     """
     n_classes = draw(class_counts())
     n_runs = draw(st.integers(min_runs, max_runs))
@@ -161,7 +117,7 @@ def _predictions(draw: st.DrawFn, shape: tuple[int, int], n_classes: int) -> Int
 def _probabilities(draw: st.DrawFn, shape: tuple[int, int, int]) -> FloatArray:
     if draw(st.booleans()):
         parts = draw(arrays(np.int64, shape, elements=st.integers(0, 20))).astype(np.float64)
-        parts[parts.sum(axis=2) == 0] = 1.0  # nothing was drawn: all classes alike
+        parts[parts.sum(axis=2) == 0] = 1.0  # all zeros: make the classes equal
     else:
         rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
         usual = rng.normal(0.0, draw(st.sampled_from([0.5, 3.0])), shape[1:])

@@ -1,4 +1,4 @@
-"""A network with dropout, whose sources are told apart: nothing is wrong with it."""
+"""A network with dropout that uses all sources correctly: no fault."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""A function that takes the run; the file that it writes is the run's own."""
+"""A function that takes the run and writes a file of the run's own."""
 
 import numpy as np
 from scipy.special import softmax

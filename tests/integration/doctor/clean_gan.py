@@ -1,4 +1,4 @@
-"""Two optimizers, one after the other, and a look at fixed noise that disturbs no generator."""
+"""Two optimizers, and fixed noise that disturbs no generator."""
 # ruff: noqa: TID251
 
 import torch

@@ -1,4 +1,4 @@
-"""Softmax regression without torch; its sources are told apart."""
+"""Softmax regression without torch that uses all sources correctly."""
 
 import numpy as np
 from scipy.special import softmax

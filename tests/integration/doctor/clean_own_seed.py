@@ -1,4 +1,4 @@
-"""A script that seeds itself from `--seed`, with a data loader that has workers of its own."""
+"""A script that seeds itself from `--seed`, with a data loader that has workers."""
 # ruff: noqa: NPY002, S311, TID251
 
 import argparse
@@ -13,7 +13,7 @@ import seedproof as sp
 
 
 class Noisy(Dataset):
-    """Two clouds of points, moved a little each time that one is asked for."""
+    """Two clouds of points, with noise added on each access."""
 
     def __len__(self):
         """Number of points."""

@@ -1,4 +1,4 @@
-"""A forest of scikit-learn's, which takes one seed for all that it draws."""
+"""A scikit-learn forest, which takes one seed for everything."""
 
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier

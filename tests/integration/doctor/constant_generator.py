@@ -1,4 +1,4 @@
-"""All randomness comes from one generator, whose seed is written into the program."""
+"""All randomness comes from one generator with a hard-coded seed."""
 
 import numpy as np
 from scipy.special import softmax

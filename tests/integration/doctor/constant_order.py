@@ -1,4 +1,4 @@
-"""Python and numpy have a fixed seed, so that the order never varies; torch obeys."""
+"""Python and numpy have a fixed seed, so the order never varies; torch obeys its seed."""
 # ruff: noqa: NPY002, TID251
 
 import random

@@ -1,4 +1,4 @@
-"""A seed that is written into the program: whatever it is started with, nothing changes."""
+"""A hard-coded seed: the given seed has no effect."""
 # ruff: noqa: TID251
 
 import torch

@@ -1,4 +1,4 @@
-"""Which examples are held out follows the source that is there for it."""
+"""The held-out examples follow the source for splits."""
 
 import numpy as np
 from scipy.special import softmax

@@ -1,4 +1,4 @@
-"""Threads prepare the batches, and whichever is ready first is learned first."""
+"""Threads prepare the batches, and training uses whichever is ready first."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -11,7 +11,7 @@ import seedproof as sp
 
 
 def load(batch):
-    """Read a batch from a disk that takes its time."""
+    """Read a batch from a slow disk."""
     time.sleep(randbelow(20) / 1000)
     return x[batch], np.eye(2)[y[batch]]
 

@@ -1,4 +1,4 @@
-"""The first weights come from a generator with a seed of its own; only the order varies."""
+"""The initial weights come from a generator with a fixed seed; only the order varies."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Words are numbered in the order of a set, which is another in every process."""
+"""Words are numbered in the order of a set, which differs in every process."""
 
 import numpy as np
 from scipy.special import softmax

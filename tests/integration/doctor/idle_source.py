@@ -1,4 +1,4 @@
-"""It asks for the order, and then goes through the examples one after the other."""
+"""It draws the order, but then does not use it."""
 
 import numpy as np
 from scipy.special import softmax

@@ -1,4 +1,4 @@
-"""The seed is set after the model is built, so that it covers the order alone."""
+"""The seed is set after the model is built, so it affects only the order."""
 # ruff: noqa: TID251
 
 import argparse

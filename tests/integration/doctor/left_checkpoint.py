@@ -1,4 +1,4 @@
-"""A checkpoint is kept beside the script, and the next training goes on from it."""
+"""A checkpoint is left next to the script, and the next training resumes from it."""
 
 from pathlib import Path
 

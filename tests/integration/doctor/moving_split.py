@@ -1,4 +1,4 @@
-"""Which examples are held out depends on the seed."""
+"""The held-out examples depend on the seed."""
 
 import numpy as np
 from scipy.special import softmax

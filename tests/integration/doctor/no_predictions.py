@@ -1,4 +1,4 @@
-"""It trains well, and tells nobody what it has learned."""
+"""It trains well, but logs no predictions."""
 
 import numpy as np
 from scipy.special import softmax

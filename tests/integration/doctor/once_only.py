@@ -1,4 +1,4 @@
-"""It makes a folder for its results, and so trains once and never again."""
+"""It creates a folder for its results, and fails if it exists."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Weights and order have sources of their own; what is dropped out follows all of them."""
+"""Weights and order have their own sources; dropout follows all of them."""
 # ruff: noqa: NPY002
 
 import numpy as np

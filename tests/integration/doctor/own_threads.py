@@ -1,4 +1,4 @@
-"""It takes two threads, whatever it was given."""
+"""It uses two threads, whatever the setting."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Test examples are shuffled with the rest, and known by their place in that order."""
+"""Test examples are shuffled with the rest, and identified by their position in that order."""
 
 import torch
 from torch import nn

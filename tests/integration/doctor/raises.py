@@ -1,4 +1,4 @@
-"""It fails in its last line, after all the work is done."""
+"""It fails in its last line, after training."""
 
 import numpy as np
 from scipy.special import softmax

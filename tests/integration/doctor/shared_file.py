@@ -1,4 +1,4 @@
-"""The best weights so far are kept in one file for all runs, which is well for one at a time."""
+"""The best weights are kept in one file for all runs, which works for one run at a time only."""
 
 from pathlib import Path
 

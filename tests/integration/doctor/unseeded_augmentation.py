@@ -1,4 +1,4 @@
-"""Inputs are moved a little by a generator that nobody has seeded."""
+"""Inputs are augmented by an unseeded generator."""
 
 import numpy as np
 from scipy.special import softmax

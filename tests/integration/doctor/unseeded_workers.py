@@ -1,4 +1,4 @@
-"""Each worker of a data loader makes a generator without a seed."""
+"""Each worker of a data loader creates a generator without a seed."""
 
 import numpy as np
 import torch
@@ -9,7 +9,7 @@ import seedproof as sp
 
 
 class Noisy(Dataset):
-    """Two clouds of points, moved a little each time that one is asked for."""
+    """Two clouds of points, with noise added on each access."""
 
     def __len__(self):
         """Number of points."""

@@ -1,4 +1,4 @@
-"""All that another package needs to add a file format, a verb and an engine."""
+"""A complete package that adds a file format, a verb and an engine."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -15,12 +15,12 @@ class Semicolons:
 
     @staticmethod
     def recognizes(path: Path) -> bool:
-        """Whether a file is of this format."""
+        """Return whether a file has this format."""
         return path.suffix == ".answers"
 
     @staticmethod
     def read(path: Path) -> pa.Table:
-        """The rows of a file."""
+        """Return the rows of a file."""
         rows = [line.split(";") for line in path.read_text(encoding="utf-8").splitlines()]
         names = ("run", "example", "prediction")
         return pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
@@ -34,7 +34,7 @@ def runs(target: str) -> None:
 
 
 class Backwards(Engine):
-    """An engine that does its items one after the other, the last first."""
+    """An engine that processes its items in reverse order."""
 
     def __init__(self, *, workers: int = 1) -> None:
         del workers
@@ -46,7 +46,7 @@ class Backwards(Engine):
         *,
         on_start: Callable[[int], None] | None = None,
     ) -> Iterator[Any]:
-        """Do the task for every item."""
+        """Apply the task to every item."""
         outcomes = list(SerialEngine().map(task, list(items), on_start=on_start))
         typer.echo(f"backwards: {len(outcomes)}", err=True)
         yield from reversed(outcomes)

@@ -1,4 +1,5 @@
-"""Hugging Face's Trainer with averages, against itself without interruption, and without them."""
+"""Averages with Hugging Face's Trainer, compared with uninterrupted and plain training."""
+# ruff: noqa: D102, D103 - names state the facts
 
 import json
 import shutil
@@ -7,13 +8,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    Trainer,
-    TrainerCallback,
-    TrainingArguments,
-)
+from transformers import Trainer, TrainerCallback, TrainingArguments
 
 import seedproof as sp
 from seedproof.errors import RunError
@@ -23,57 +18,31 @@ from seedproof.records.reader import Store
 from seedproof.stabilize import PRESETS
 from seedproof.stabilize.average import STATE_KEY
 from seedproof.testing.errors import WithFields
-from seedproof.testing.trainings import are_equal, copies, fill, is_same_data, n_hooks, one_thread
-from seedproof.training.rng import untouched
+from seedproof.testing.trainings import are_equal, copies, is_same_data, n_hooks
 from seedproof.training.spec import StudySpec
+from support.huggingface import QUIET, make_bert
 
 N_EXAMPLES, N_EPOCHS, N_STEPS = 16, 3, 4
 GENERATOR = torch.Generator().manual_seed(0)
 TOKENS = torch.randint(0, 30, (N_EXAMPLES, 6), generator=GENERATOR)
 LABELS = (TOKENS[:, 0] > 15).long()
 DATA = [{"input_ids": t, "labels": y} for t, y in zip(TOKENS, LABELS, strict=True)]
-SMALL = {
-    "vocab_size": 30,
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 8,
-    "num_labels": 2,
-    "max_position_embeddings": 8,
-}
 AVERAGES = [name for name in PRESETS if name != "none"]
 
 
-@pytest.fixture(autouse=True)
-def _alone():
-    """A Trainer seeds global generators, and leaves them so."""
-    with one_thread(), untouched():
-        yield
-
-
 def make_model(seed=1):
-    """A transformer with dropout, so that generators matter."""
-    model = BertForSequenceClassification(BertConfig(**SMALL))
-    fill(model, seed)
-    return model
+    return make_bert(2, seed)
 
 
 def make_trainer(folder, callbacks, *, model=None, **settings):
-    """A Trainer that evaluates and saves after each second step, of which one ends an epoch."""
-    often = {"strategy": "steps", "steps": 2}
-    arguments = {
-        **{f"save_{key}": value for key, value in often.items()},
-        **{f"eval_{key}": value for key, value in often.items()},
+    """Return a Trainer that evaluates and saves at every second step."""
+    arguments = QUIET | {
         "num_train_epochs": N_EPOCHS,
         "per_device_train_batch_size": N_EXAMPLES // N_STEPS,
-        "learning_rate": 0.01,
-        "logging_strategy": "steps",
-        "logging_steps": 1,
-        "report_to": [],
-        "disable_tqdm": True,
-        "use_cpu": True,
-        "dataloader_pin_memory": False,
-        "seed": 3,
+        "save_strategy": "steps",
+        "save_steps": 2,
+        "eval_strategy": "steps",
+        "eval_steps": 2,
         **settings,
     }
     return Trainer(
@@ -86,7 +55,6 @@ def make_trainer(folder, callbacks, *, model=None, **settings):
 
 
 def train(folder, name, *, resume=None, **settings):
-    """A training; the Trainer, and the averaging callback."""
     callback = AveragingCallback(name)
     trainer = make_trainer(folder, [callback], **settings)
     trainer.train(resume_from_checkpoint=None if resume is None else str(resume))
@@ -94,13 +62,12 @@ def train(folder, name, *, resume=None, **settings):
 
 
 def saved(folder):
-    """Model file and optimizer file of a checkpoint."""
+    """Return model and optimizer of a checkpoint."""
     optimizer = torch.load(folder / "optimizer.pt", weights_only=True)
     return load_file(folder / "model.safetensors"), optimizer
 
 
 def loss_of(weights):
-    """What evaluation gives for some weights."""
     model = make_model()
     model.load_state_dict(weights)
     model.eval()
@@ -108,12 +75,9 @@ def loss_of(weights):
         return float(model(input_ids=TOKENS, labels=LABELS).loss)
 
 
-# ---------------------------------------------------------------------------------------- resuming
-
-
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
-    """At any step, also at the last of an epoch: every checkpoint and the model, bit by bit."""
+def test_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
+    """At any step, even the last of an epoch: every checkpoint and the model, bit for bit."""
     last = tmp_path / "out" / f"checkpoint-{N_EPOCHS * N_STEPS}"
     trainer, _ = train(tmp_path / "out", name, load_best_model_at_end=True)
     expected = saved(last), copies(trainer.model), trainer.state.log_history
@@ -135,7 +99,7 @@ def test_a_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
 
 
 def losses(history):
-    """What was logged about each step, except for how long it took."""
+    """Return the log of each step, without durations."""
     return [
         (entry["step"], entry["epoch"], entry.get("loss"), entry.get("eval_loss"))
         for entry in history
@@ -145,7 +109,7 @@ def losses(history):
 
 @pytest.mark.parametrize("name", ["aswa", "naswa-code", "switch-ema", "lawa"])
 def test_checkpoints_at_the_end_of_epochs_can_be_resumed(name, tmp_path):
-    """They are saved after the average has learned of the end, and it is not told again."""
+    """They are saved after the average has ended the epoch, which must not end twice."""
     settings = {"save_strategy": "epoch", "eval_strategy": "epoch"}
     trainer, callback = train(tmp_path / "out", name, **settings)
     expected = copies(trainer.model)
@@ -163,7 +127,7 @@ def test_checkpoints_at_the_end_of_epochs_can_be_resumed(name, tmp_path):
 
 
 def test_gradient_accumulation_can_be_resumed(tmp_path):
-    """Three batches of an epoch are two steps; the last has one batch only."""
+    """Three batches per epoch are two steps; the last has one batch only."""
     settings = {"per_device_train_batch_size": 6, "gradient_accumulation_steps": 2}
     settings |= {"save_steps": 1, "eval_steps": 1}
     trainer, callback = train(tmp_path / "out", "naswa", **settings)
@@ -179,8 +143,7 @@ def test_gradient_accumulation_can_be_resumed(tmp_path):
         assert again.average.n_steps == 2 * N_EPOCHS
 
 
-def test_a_checkpoint_from_elsewhere_is_named(tmp_path):
-    """The Trainer does not tell callbacks where it resumes from."""
+def test_checkpoint_outside_the_output_folder_needs_resume_from(tmp_path):
     trainer, _ = train(tmp_path / "here", "ema")
     expected = copies(trainer.model)
     checkpoint = tmp_path / "here" / "checkpoint-6"
@@ -194,8 +157,8 @@ def test_a_checkpoint_from_elsewhere_is_named(tmp_path):
     assert are_equal(copies(resumed.model), expected)
 
 
-def test_a_checkpoint_of_another_training_is_not_mistaken_for_its_own(tmp_path):
-    """One of the same step lies in the output folder, where the callback looks."""
+def test_checkpoint_of_another_training_is_refused(tmp_path):
+    """One of the same step is in the output folder, where the callback looks."""
     train(tmp_path / "here", "ema")
     train(tmp_path / "there", "ema", learning_rate=0.02)
 
@@ -205,20 +168,16 @@ def test_a_checkpoint_of_another_training_is_not_mistaken_for_its_own(tmp_path):
         train(tmp_path / "there", "ema", resume=tmp_path / "here" / "checkpoint-4")
 
 
-def test_a_checkpoint_of_a_training_without_average_is_refused(tmp_path):
-    """An average that begins in the middle would be another one."""
+def test_checkpoint_without_average_is_refused(tmp_path):
     make_trainer(tmp_path, []).train()
 
     with pytest.raises(RunError, check=WithFields(step=6)):
         train(tmp_path, "ema", resume=tmp_path / "checkpoint-6")
 
 
-# -------------------------------------------------------------------------- averaged weights count
-
-
 @pytest.mark.parametrize("name", AVERAGES)
 def test_checkpoints_and_evaluation_have_the_averaged_weights(name, tmp_path):
-    """The raw ones are in `optimizer.pt`; what is evaluated is what is saved."""
+    """The raw ones are in `optimizer.pt`."""
     trainer, callback = train(tmp_path, name)
     evaluated = {e["step"]: e["eval_loss"] for e in trainer.state.log_history if "eval_loss" in e}
 
@@ -234,17 +193,16 @@ def test_checkpoints_and_evaluation_have_the_averaged_weights(name, tmp_path):
     assert n_hooks(trainer.optimizer.optimizer) == 0
 
 
-def test_the_best_model_is_the_best_averaged_one(tmp_path):
-    """It is loaded at the end, and nothing is put over it."""
+def test_best_model_has_averaged_weights(tmp_path):
     # The highest loss is an early one: the last weights will not do.
     settings = {"metric_for_best_model": "eval_loss", "greater_is_better": True}
     trainer, _ = train(tmp_path, "ema", load_best_model_at_end=True, **settings)
 
-    found = {
+    losses_by_step = {
         step: loss_of(load_file(tmp_path / f"checkpoint-{step}" / "model.safetensors"))
         for step in range(2, N_EPOCHS * N_STEPS + 1, 2)
     }
-    best = max(found, key=found.get)
+    best = max(losses_by_step, key=losses_by_step.get)
     assert trainer.state.best_model_checkpoint == str(tmp_path / f"checkpoint-{best}")
     assert best != N_EPOCHS * N_STEPS
     expected = load_file(tmp_path / f"checkpoint-{best}" / "model.safetensors")
@@ -253,22 +211,18 @@ def test_the_best_model_is_the_best_averaged_one(tmp_path):
 
 
 class Watch(TrainerCallback):
-    """Notes the raw losses of a training, and how it went."""
+    """Record the progress of training."""
 
     def __init__(self):
         self.calls = []
 
     def on_step_end(self, args, state, control, **kwargs):
-        """A step."""
         del args, kwargs
         self.calls.append((state.global_step, state.epoch, control.should_training_stop))
 
 
-def test_the_trainer_is_not_bent(tmp_path):
-    """Epochs, schedule, arguments and attributes are as without the callback.
-
-    So is the training itself, for an average that the model never returns to.
-    """
+def test_trainer_behaves_as_without_the_callback(tmp_path):
+    """Epochs, schedule, arguments and attributes; and the weights, if the policy never restarts."""
     watches, trainers = [Watch(), Watch()], []
     for watch, callbacks in zip(watches, [[], [AveragingCallback("ema")]], strict=True):
         trainer = make_trainer(tmp_path / "out", [*callbacks, watch])
@@ -294,20 +248,19 @@ def test_the_trainer_is_not_bent(tmp_path):
 
 
 class Accident(TrainerCallback):
-    """Fails once, while the average is in the model."""
+    """Fail once, while the average is applied."""
 
     happened = False
 
     def on_evaluate(self, args, state, control, **kwargs):
-        """Fail."""
         del args, state, control, kwargs
         if not self.happened:
             self.happened = True
             raise ZeroDivisionError
 
 
-def test_after_an_accident_one_can_train_again(tmp_path):
-    """With the same Trainer: the model's own weights are back, and nobody averages twice."""
+def test_trainer_can_train_again_after_an_exception(tmp_path):
+    """With the model's own weights, and one average."""
     callback = AveragingCallback("ema")
     trainer = make_trainer(tmp_path, [callback, Accident()])
     with pytest.raises(ZeroDivisionError):
@@ -319,11 +272,8 @@ def test_after_an_accident_one_can_train_again(tmp_path):
     assert n_hooks(trainer.optimizer.optimizer) == 0
 
 
-# ------------------------------------------------------------------------------------ runs
-
-
-def test_seeds_of_a_run_are_those_of_its_streams():
-    """`seed` changes with weights and with dropout, and `data_seed` with the order of examples."""
+def test_seeds_follow_the_seeds_of_the_run():
+    """`seed` changes with weights and dropout, `data_seed` with the order of examples."""
     plan = sp.SeedPlan.one_at_a_time(2, sources=["init", "order", "dropout"])
     runs = [sp.Run(spec) for spec in StudySpec("hf", "train", plan).runs()]
 
@@ -331,16 +281,15 @@ def test_seeds_of_a_run_are_those_of_its_streams():
     by_order = {run.seeds["order"]: seeds_of(run)["data_seed"] for run in runs}
 
     for run in runs:
-        found = seeds_of(run)
+        seeds = seeds_of(run)
         both = run.seeds["init"], run.seeds["dropout"]
-        assert found == {"seed": by_both[both], "data_seed": by_order[run.seeds["order"]]}
+        assert seeds == {"seed": by_both[both], "data_seed": by_order[run.seeds["order"]]}
     assert len(set(by_both.values())) == len(by_both) >= 3
     assert len(set(by_order.values())) == len(by_order) >= 2
 
 
 @pytest.mark.parametrize("given", [False, True], ids=["of the Trainer", "given"])
-def test_a_run_logs_what_the_averaged_model_predicts(given, tmp_path):
-    """Probabilities and labels, from the Trainer's own data or from other batches."""
+def test_run_logs_predictions_of_the_averaged_model(given, tmp_path):
     made = []
 
     def fit(run):
@@ -362,11 +311,11 @@ def test_a_run_logs_what_the_averaged_model_predicts(given, tmp_path):
 
     assert status.is_done, status.failed[0].traceback
     shard = Store(Location.of(study.store)).shards(split="dev").shard(0)
-    for found, (was_training, weights) in zip(shard.probs, made, strict=True):
+    for result, (was_training, weights) in zip(shard.probs, made, strict=True):
         model = make_model()
         model.load_state_dict(weights)
         expected = model.eval()(input_ids=TOKENS).logits.softmax(dim=-1).detach()
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+        np.testing.assert_allclose(result, expected, atol=1e-6)
         # The Trainer itself leaves a model as it evaluated it.
         assert was_training == given
     if given:
@@ -375,8 +324,7 @@ def test_a_run_logs_what_the_averaged_model_predicts(given, tmp_path):
         assert shard.labels.tolist() == LABELS.tolist()
 
 
-def test_without_data_there_is_nothing_to_predict(tmp_path):
-    """It is said, instead of logging nothing."""
+def test_missing_data_is_an_error(tmp_path):
     run = sp.Run(StudySpec("hf", "train", sp.SeedPlan.all(1)).runs()[0])
     trainer = make_trainer(
         tmp_path, [RunCallback(run)], save_strategy="no", eval_strategy="no", max_steps=1

@@ -1,4 +1,5 @@
-"""Hugging Face's Trainer on soft labels, and TGTSS from its steps, against plain loops."""
+"""Soft labels with Hugging Face's Trainer, and TGTSS from its steps, compared with plain loops."""
+# ruff: noqa: D102, D103 - names state the facts
 
 import shutil
 
@@ -7,14 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 from torch.utils.data import DataLoader
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    Trainer,
-    TrainerCallback,
-    TrainingArguments,
-    default_data_collator,
-)
+from transformers import Trainer, TrainerCallback, TrainingArguments, default_data_collator
 
 from seedproof.errors import ColumnError, OptionError, RunError, ShapeError
 from seedproof.integrations.huggingface import AveragingCallback
@@ -26,56 +20,30 @@ from seedproof.integrations.huggingface_soft_labels import (
 )
 from seedproof.stabilize import Tgtss, raised, smoothed
 from seedproof.testing.errors import WithFields
-from seedproof.testing.trainings import are_equal, copies, fill, one_thread
-from seedproof.training.rng import untouched
+from seedproof.testing.trainings import are_equal, copies
+from support.huggingface import QUIET, make_bert
 
-N_EXAMPLES, N_CLASSES, N_EPOCHS = 18, 3, 2  # five steps an epoch, the last of two examples
+N_EXAMPLES, N_CLASSES, N_EPOCHS = 18, 3, 2  # five steps per epoch, the last of two examples
 GENERATOR = torch.Generator().manual_seed(0)
 TOKENS = torch.randint(0, 30, (N_EXAMPLES, 6), generator=GENERATOR)
 LABELS = TOKENS[:, 0] % N_CLASSES
 DATA = [{"input_ids": t, "label": y} for t, y in zip(TOKENS, LABELS, strict=True)]
-SMALL = {
-    "vocab_size": 30,
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 8,
-    "num_labels": N_CLASSES,
-    "max_position_embeddings": 8,
-}
-
-
-@pytest.fixture(autouse=True)
-def _alone():
-    """A Trainer seeds global generators, and leaves them so."""
-    with one_thread(), untouched():
-        yield
 
 
 def make_model(seed=1, dropout=0.1):
-    """A transformer with dropout, so that generators matter."""
     chances = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), dropout)
-    model = BertForSequenceClassification(BertConfig(**SMALL, **chances))
-    fill(model, seed)
-    return model
+    return make_bert(N_CLASSES, seed, **chances)
 
 
 def train(folder, callbacks=(), *, loss=None, data=None, resume=None, model=None, **settings):
-    """A training with checkpoints and evaluations in the middle of epochs."""
-    arguments = {
+    """Train with checkpoints and evaluations in the middle of epochs."""
+    arguments = QUIET | {
         "num_train_epochs": N_EPOCHS,
         "per_device_train_batch_size": 4,
-        "learning_rate": 0.01,
         "save_strategy": "steps",
         "save_steps": 3,
         "eval_strategy": "steps",
         "eval_steps": 3,
-        "logging_steps": 1,
-        "report_to": [],
-        "disable_tqdm": True,
-        "use_cpu": True,
-        "dataloader_pin_memory": False,
-        "seed": 3,
         **settings,
     }
     trainer = Trainer(
@@ -91,20 +59,18 @@ def train(folder, callbacks=(), *, loss=None, data=None, resume=None, model=None
 
 
 def loader():
-    """The training set in batches, shuffled even; rows say which is which."""
+    """Return the training set in shuffled batches."""
     return DataLoader(
         IndexedDataset(DATA), batch_size=5, shuffle=True, collate_fn=default_data_collator
     )
 
 
 def make_tgtss(tmp_path=None, **settings):
-    """From the third step on."""
     path = None if tmp_path is None else tmp_path / "mean"
     return Tgtss(N_EXAMPLES, N_CLASSES, **({"start": 3, "path": path} | settings))
 
 
 def losses(trainer):
-    """What was logged about each step."""
     return [
         (entry["step"], entry.get("loss"), entry.get("eval_loss"))
         for entry in trainer.state.log_history
@@ -112,12 +78,8 @@ def losses(trainer):
     ]
 
 
-# ----------------------------------------------------------------------------------- soft targets
-
-
 @pytest.mark.parametrize("targets", [None, functional.one_hot(LABELS, N_CLASSES).double()])
-def test_gold_labels_train_as_without_it(tmp_path, targets):
-    """Losses and evaluations, step by step."""
+def test_gold_labels_train_as_without_the_loss(tmp_path, targets):
     plain = train(tmp_path / "plain", data=DATA)
 
     ours = train(tmp_path / "ours", loss=SoftLabelLoss(targets))
@@ -127,10 +89,7 @@ def test_gold_labels_train_as_without_it(tmp_path, targets):
 
 @pytest.mark.parametrize("targets", [None, smoothed(LABELS, n_classes=N_CLASSES, alpha=0.3)])
 def test_accumulated_batches_are_one_large_batch(tmp_path, targets):
-    """Two of four examples are one of eight, and the last of an epoch has two examples only.
-
-    The Trainer leaves the division to this loss, and counts two labels an example.
-    """
+    """The Trainer leaves the division to this loss, and counts two labels per example."""
     large = train(
         tmp_path / "large",
         loss=SoftLabelLoss(targets),
@@ -150,17 +109,17 @@ def test_accumulated_batches_are_one_large_batch(tmp_path, targets):
 
 
 def assert_alike(first, second):
-    """The same training, but for ten steps in 32 bits.
+    """Check for equal training, up to ten steps in 32 bits.
 
-    Weights are not compared: Adam makes whole steps of the rounding of gradients that are 0, such
-    as those of the keys' biases, which change no prediction.
+    Weights are not compared: Adam takes full steps along rounding errors of gradients that are 0,
+    such as those of the keys' biases, which change no prediction.
     """
-    for mine, theirs in zip(losses(first), losses(second), strict=True):
-        assert mine == pytest.approx(theirs, abs=1e-5)
+    for loss, other_loss in zip(losses(first), losses(second), strict=True):
+        assert loss == pytest.approx(other_loss, abs=1e-5)
 
 
 def test_each_example_gets_the_target_of_its_row(tmp_path):
-    """Smoothed labels by row give what the Trainer's own smoothing gives; 1e-5 is 32 bits."""
+    """Smoothed labels by row equal the Trainer's own smoothing, to the 1e-5 of 32 bits."""
     plain = train(tmp_path / "plain", data=DATA, label_smoothing_factor=0.3)
 
     ours = train(
@@ -174,20 +133,18 @@ def test_each_example_gets_the_target_of_its_row(tmp_path):
     assert trained == pytest.approx(expected, abs=1e-5)
 
 
-def test_evaluation_goes_by_gold_labels(tmp_path):
-    """What is evaluated has no rows: its loss is the cross-entropy, and its metrics see classes."""
+def test_evaluation_uses_gold_labels(tmp_path):
     trainer = train(tmp_path, loss=SoftLabelLoss(torch.full((N_EXAMPLES, N_CLASSES), 1 / 3)))
 
-    found = trainer.predict(DATA)
+    predicted = trainer.predict(DATA)
 
-    logits = torch.from_numpy(found.predictions)
+    logits = torch.from_numpy(predicted.predictions)
     expected = functional.cross_entropy(logits, LABELS).item()
-    assert found.metrics["test_loss"] == pytest.approx(expected, abs=1e-6)
-    np.testing.assert_array_equal(found.label_ids, LABELS)
+    assert predicted.metrics["test_loss"] == pytest.approx(expected, abs=1e-6)
+    np.testing.assert_array_equal(predicted.label_ids, LABELS)
 
 
-def test_a_training_set_without_rows_is_refused(tmp_path):
-    """It would be trained on its gold labels, and soft labels would seem to do nothing."""
+def test_training_set_without_rows_is_refused(tmp_path):
     loss = SoftLabelLoss(smoothed(LABELS, n_classes=N_CLASSES, alpha=0.3))
     with pytest.raises(ShapeError, check=WithFields(labels="training")):
         train(tmp_path, loss=loss, data=DATA)
@@ -198,16 +155,14 @@ def test_a_training_set_without_rows_is_refused(tmp_path):
         train(tmp_path, [watch], loss=SoftLabelLoss())
 
 
-def test_soft_labels_of_fewer_examples_are_refused(tmp_path):
-    """By the row that has none; they may be an array."""
+def test_soft_labels_for_too_few_examples_are_refused(tmp_path):
     targets = smoothed(LABELS[:4], n_classes=N_CLASSES, alpha=0.3).numpy()
 
     with pytest.raises(ShapeError, check=WithFields(n_targets=4, row=17)):
         train(tmp_path, loss=SoftLabelLoss(targets), data=IndexedDataset(DATA))
 
 
-def test_rows_travel_with_the_labels():
-    """The gold label first, whatever its column is called."""
+def test_labels_are_pairs_of_gold_label_and_row():
     for name in ("labels", "label", "label_ids"):
         data = IndexedDataset([{"x": 1, name: 5}, {"x": 2, name: torch.tensor(7)}])
 
@@ -217,8 +172,7 @@ def test_rows_travel_with_the_labels():
         ]
 
 
-def test_what_cannot_be_indexed_is_refused():
-    """A stream has no rows, and an example without a label nothing to fall back on."""
+def test_data_without_length_or_labels_are_refused():
     with pytest.raises(OptionError, check=WithFields(type_name="list_iterator")):
         IndexedDataset(iter(DATA))
     with pytest.raises(ColumnError, check=WithFields(row=0, columns=("input_ids",))):
@@ -227,18 +181,14 @@ def test_what_cannot_be_indexed_is_refused():
         SoftLabelLoss()({"logits": torch.zeros(2, 3)}, None)
 
 
-# ------------------------------------------------------------------------------------------- TGTSS
-
-
 class Recorder(TrainerCallback):
-    """Keeps what the model predicts after each step, one example at a time."""
+    """Record the predictions after each step, one example at a time."""
 
     def __init__(self):
         self.stored = {}
 
     @torch.no_grad()
     def on_step_end(self, args, state, control, model=None, **kwargs):  # noqa: ARG002 - theirs
-        """Predict."""
         model.eval()
         logits = [model(input_ids=tokens[None]).logits[0] for tokens in TOKENS]
         self.stored[state.global_step] = torch.stack(logits).softmax(dim=1).double().numpy()
@@ -246,7 +196,7 @@ class Recorder(TrainerCallback):
 
 
 @pytest.mark.parametrize("every", [1, 4])
-def test_it_equals_a_brute_force_mean_of_stored_predictions(tmp_path, every):
+def test_soft_labels_equal_the_mean_of_stored_predictions(tmp_path, every):
     """To 1e-6: batches of five and single examples round differently in 32 bits."""
     tgtss, recorder = make_tgtss(every=every), Recorder()
 
@@ -259,8 +209,8 @@ def test_it_equals_a_brute_force_mean_of_stored_predictions(tmp_path, every):
 
 @pytest.mark.parametrize("free", [True, False])
 @pytest.mark.parametrize("accumulation", [1, 2])
-def test_training_goes_on_as_without_it(tmp_path, free, accumulation):
-    """Bit by bit, although a DataLoader draws, and dropout is switched off and on."""
+def test_training_is_unchanged_by_the_callback(tmp_path, free, accumulation):
+    """Bit for bit, although a DataLoader draws, and dropout is switched off and on."""
     settings = {"gradient_accumulation_steps": accumulation}
     alone = train(tmp_path / "alone", loss=SoftLabelLoss(), **settings)
     loss, tgtss = SoftLabelLoss(), make_tgtss()
@@ -274,22 +224,21 @@ def test_training_goes_on_as_without_it(tmp_path, free, accumulation):
 
 
 class Spy(SoftLabelLoss):
-    """Keeps all that the loss of a training batch sees."""
+    """Record all outputs that the loss sees in training."""
 
     def __init__(self):
         super().__init__()
         self.seen = []
 
     def __call__(self, outputs, labels, num_items_in_batch=None):
-        """Look, and pass on."""
         if labels.ndim == 2:
             self.seen.append((outputs["logits"].detach().softmax(dim=1), labels[:, 1]))
         return super().__call__(outputs, labels, num_items_in_batch)
 
 
 @pytest.mark.parametrize("accumulation", [1, 2])
-def test_the_free_variant_equals_a_brute_force_mean_by_row(tmp_path, accumulation):
-    """Bit by bit: batches of the steps that are due, and of no evaluation; nothing is predicted."""
+def test_free_variant_equals_a_brute_force_mean_by_row(tmp_path, accumulation):
+    """Bit for bit: batches of the steps that are due, and not of evaluations."""
     loss, tgtss = Spy(), make_tgtss()
 
     train(
@@ -301,8 +250,8 @@ def test_the_free_variant_equals_a_brute_force_mean_by_row(tmp_path, accumulatio
 
     came = {row: [] for row in range(N_EXAMPLES)}
     for probs, rows in loss.seen[2 * accumulation :]:  # without those of the first two steps
-        for row, one in zip(rows.tolist(), probs.double().numpy(), strict=True):
-            came[row].append(one)
+        for row, row_probs in zip(rows.tolist(), probs.double().numpy(), strict=True):
+            came[row].append(row_probs)
     seen = [row for row, all_of_it in came.items() if all_of_it]
     mean = [np.cumsum(came[row], axis=0)[-1] / len(came[row]) for row in seen]
     np.testing.assert_array_equal(tgtss.running_mean.rows(seen), mean)
@@ -314,8 +263,8 @@ def test_the_free_variant_equals_a_brute_force_mean_by_row(tmp_path, accumulatio
 
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("free", [True, False])
-def test_a_resumed_teacher_equals_an_uninterrupted_one(tmp_path, free, on_disk):
-    """From a checkpoint in the middle of an epoch: weights and soft labels, bit by bit."""
+def test_resumed_teacher_equals_an_uninterrupted_one(tmp_path, free, on_disk):
+    """From the middle of an epoch: weights and soft labels, bit for bit."""
     folder = tmp_path / "out"
     gold = LABELS
 
@@ -344,19 +293,18 @@ def test_a_resumed_teacher_equals_an_uninterrupted_one(tmp_path, free, on_disk):
 
 
 class StopAt(TrainerCallback):
-    """Ends a training at a step, without a checkpoint."""
+    """Stop training at a step, without a checkpoint."""
 
     def __init__(self, step):
         self.step = step
 
     def on_step_end(self, args, state, control, **kwargs):  # noqa: ARG002 - theirs
-        """Stop."""
         if state.global_step == self.step:
             control.should_training_stop = True
             control.should_save = False
 
 
-def test_checkpoints_that_are_not_its_own_are_refused(tmp_path):
+def test_checkpoints_of_other_trainings_are_refused(tmp_path):
     """Missing, elsewhere, or of another training in the same folder."""
     checkpoint = tmp_path / "here" / "checkpoint-6"
     train(tmp_path / "here", [TgtssCallback(make_tgtss(), batches=loader())], loss=SoftLabelLoss())
@@ -374,8 +322,8 @@ def test_checkpoints_that_are_not_its_own_are_refused(tmp_path):
             loss=SoftLabelLoss(),
             resume=checkpoint,
         )
-    told = TgtssCallback(make_tgtss(), batches=loader(), resume_from=checkpoint)
-    train(tmp_path / "there", [told], loss=SoftLabelLoss(), resume=checkpoint)
+    callback = TgtssCallback(make_tgtss(), batches=loader(), resume_from=checkpoint)
+    train(tmp_path / "there", [callback], loss=SoftLabelLoss(), resume=checkpoint)
     (checkpoint / STATE_FILE).unlink()
     with pytest.raises(RunError, check=WithFields(step=6, folders=[checkpoint])):
         train(
@@ -386,8 +334,7 @@ def test_checkpoints_that_are_not_its_own_are_refused(tmp_path):
         )
 
 
-def test_one_teacher_for_each_tgtss(tmp_path):
-    """A second training would be averaged with the first."""
+def test_tgtss_refuses_a_second_teacher(tmp_path):
     callback = TgtssCallback(make_tgtss(), batches=loader())
     train(tmp_path, [callback], loss=SoftLabelLoss())
 
@@ -395,15 +342,14 @@ def test_one_teacher_for_each_tgtss(tmp_path):
         train(tmp_path, [callback], loss=SoftLabelLoss())
 
 
-def test_it_takes_batches_or_a_loss():
-    """One of them, not both."""
+def test_callback_needs_either_batches_or_a_loss():
     for observer in ({}, {"batches": loader(), "loss": SoftLabelLoss()}):
         with pytest.raises(OptionError, check=WithFields(given=tuple(observer))):
             TgtssCallback(make_tgtss(), **observer)
 
 
-def test_before_an_average_it_sees_the_weights_that_are_trained(tmp_path):
-    """The average is applied while checkpoints are saved, which must not enter the soft labels."""
+def test_callback_before_an_average_sees_the_weights_being_trained(tmp_path):
+    """The average is applied while checkpoints are saved."""
     expected, tgtss = make_tgtss(), make_tgtss()
     train(tmp_path / "alone", [TgtssCallback(expected, batches=loader())], loss=SoftLabelLoss())
 

@@ -1,4 +1,5 @@
-"""Lightning's Trainer with averages, against itself without interruption, and without them."""
+"""Averages with Lightning's Trainer, compared with uninterrupted and plain training."""
+# ruff: noqa: D102, D103 - names state the facts
 
 import lightning.pytorch as pl
 import numpy as np
@@ -23,9 +24,8 @@ from seedproof.testing.trainings import (
     fill,
     is_same_data,
     n_hooks,
-    one_thread,
 )
-from seedproof.training.rng import seed_everything, untouched
+from seedproof.training.rng import seed_everything
 from seedproof.training.spec import StudySpec
 
 pytestmark = [
@@ -50,15 +50,8 @@ DATA = TensorDataset(INPUTS, LABELS)
 AVERAGES = [name for name in PRESETS if name != "none"]
 
 
-@pytest.fixture(autouse=True)
-def _alone():
-    """A Trainer draws from global generators."""
-    with one_thread(), untouched():
-        yield
-
-
 class Net(pl.LightningModule):
-    """A network with dropout, so that generators matter, and with batch norm."""
+    """A network with dropout, which draws, and batch norm."""
 
     def __init__(self, seed=1, *, compiled=False):
         super().__init__()
@@ -70,31 +63,25 @@ class Net(pl.LightningModule):
             self.layers = torch.compile(self.layers, backend="eager")
 
     def forward(self, inputs):
-        """Logits."""
         return self.layers(inputs)
 
     def training_step(self, batch):
-        """Loss of a batch."""
         return nn.functional.cross_entropy(self(batch[0]), batch[1])
 
     def validation_step(self, batch):
-        """Loss of the whole data."""
         self.log("val", nn.functional.cross_entropy(self(batch[0]), batch[1]))
 
     def configure_optimizers(self):
-        """Adam, and a schedule that nobody may change."""
         optimizer = torch.optim.Adam(self.parameters(), lr=0.05)
         return [optimizer], [torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)]
 
 
 def make_run(arm="none", index=0):
-    """A run of a small study."""
     plan = sp.SeedPlan.all(index + 1)
     return sp.Run(StudySpec("pl", "train", plan, arms=(arm,)).runs()[index])
 
 
 def make_trainer(callbacks, **settings):
-    """A silent trainer."""
     quiet = {
         "logger": False,
         "enable_progress_bar": False,
@@ -107,14 +94,13 @@ def make_trainer(callbacks, **settings):
 
 
 def train(trainer, module, resume=None):
-    """Fit a module; generators begin anew, and elsewhere if something is resumed."""
+    """Fit a module with fresh generators, seeded differently if training is resumed."""
     seed_everything(np.random.SeedSequence(0 if resume is None else 1))
     batches = DataLoader(DATA, N_EXAMPLES // N_STEPS, sampler=EpochSampler(DATA, make_run()))
     trainer.fit(module, batches, DataLoader(DATA, N_EXAMPLES), ckpt_path=resume)
 
 
 def fit(name, *others, module=None, resume=None, **settings):
-    """A training; the module, the averaging callback and the trainer."""
     module = Net() if module is None else module
     callback = AveragingCallback(name)
     trainer = make_trainer([callback, *others], **settings)
@@ -123,17 +109,15 @@ def fit(name, *others, module=None, resume=None, **settings):
 
 
 def each_epoch(folder, **settings):
-    """Keeps a checkpoint of each epoch."""
+    """Keep a checkpoint per epoch."""
     return ModelCheckpoint(folder, filename="{epoch}", save_top_k=-1, **settings)
 
 
 def load(path):
-    """A checkpoint."""
     return torch.load(path, weights_only=True)
 
 
 def loss_of(weights):
-    """What validation gives for some weights."""
     module = Net()
     module.load_state_dict(weights)
     module.eval()
@@ -141,12 +125,9 @@ def loss_of(weights):
         return float(nn.functional.cross_entropy(module(INPUTS), LABELS))
 
 
-# ---------------------------------------------------------------------------------------- resuming
-
-
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
-    """At the end of any epoch: the last checkpoint and the module, bit by bit."""
+def test_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
+    """After any epoch: the last checkpoint and the module, bit for bit."""
     module, _, _ = fit(name, each_epoch(tmp_path / "whole"))
     last = f"epoch={N_EPOCHS - 1}.ckpt"
     expected = load(tmp_path / "whole" / last)
@@ -159,15 +140,15 @@ def test_a_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
             resume=tmp_path / "whole" / f"epoch={epoch}.ckpt",
         )
 
-        found = load(tmp_path / f"from {epoch}" / last)
+        checkpoint = load(tmp_path / f"from {epoch}" / last)
         assert are_equal(copies(resumed), copies(module)), epoch
         for key in ("state_dict", "optimizer_states", "lr_schedulers"):
-            assert is_same_data(found[key], expected[key]), (epoch, key)
+            assert is_same_data(checkpoint[key], expected[key]), (epoch, key)
         assert callback.average.n_epochs == (0 if name == "none" else N_EPOCHS)
 
 
-def test_generators_go_on_where_the_checkpoint_left_them(tmp_path):
-    """Lightning does not save them; without them, dropout would differ."""
+def test_generators_are_restored_from_the_checkpoint(tmp_path):
+    """Lightning does not save them, so dropout would differ."""
     module, _, _ = fit("none", each_epoch(tmp_path))
     checkpoint = load(tmp_path / "epoch=1.ckpt")
     (key,) = [key for key in checkpoint["callbacks"] if "Averaging" in key]
@@ -183,7 +164,7 @@ def test_generators_go_on_where_the_checkpoint_left_them(tmp_path):
 
 
 class Seen(pl.LightningModule):
-    """Keeps the order of its examples; nothing in it draws."""
+    """Record the order of examples; nothing in it draws."""
 
     def __init__(self):
         super().__init__()
@@ -191,18 +172,16 @@ class Seen(pl.LightningModule):
         self.orders = []
 
     def training_step(self, batch):
-        """Any loss."""
         self.orders.append(tuple(batch[0][:, 0].tolist()))
         return self.layer(batch[0]).sum()
 
     def configure_optimizers(self):
-        """Any optimizer."""
         return torch.optim.SGD(self.parameters(), lr=0.01)
 
 
 @pytest.mark.parametrize("name", ["none", "aswa"])
-def test_a_loader_that_shuffles_by_itself_has_another_order_in_each_epoch(name):
-    """Also where nothing else draws: generators are put back, and not to the same place."""
+def test_shuffling_loader_has_another_order_in_each_epoch(name):
+    """Even if nothing else draws."""
     data = TensorDataset(torch.arange(8.0)[:, None])
     module = Seen()
 
@@ -212,8 +191,7 @@ def test_a_loader_that_shuffles_by_itself_has_another_order_in_each_epoch(name):
     assert len(set(module.orders)) == N_EPOCHS
 
 
-def test_an_epoch_has_its_own_order():
-    """Of the run's seed and the epoch, whatever was drawn before: all examples, each once."""
+def test_epoch_sampler_depends_on_seed_and_epoch_only():
     sampler, again = EpochSampler(DATA, make_run()), EpochSampler(DATA, make_run())
     other = EpochSampler(DATA, make_run(index=1))
     orders = []
@@ -229,12 +207,9 @@ def test_an_epoch_has_its_own_order():
     assert list(other) != orders[0]
 
 
-# -------------------------------------------------------------------------- averaged weights count
-
-
 @pytest.mark.parametrize("name", AVERAGES)
 def test_checkpoints_and_validation_have_the_averaged_weights(name, tmp_path):
-    """The raw ones are with the optimizer's state; what is validated is what is saved."""
+    """The raw ones are with the optimizer's state."""
     saver = each_epoch(tmp_path, monitor="val")
     module, callback, trainer = fit(name, saver)
 
@@ -255,24 +230,22 @@ def test_checkpoints_and_validation_have_the_averaged_weights(name, tmp_path):
 
 
 class Look(Callback):
-    """Copies what is validated, and what is trained."""
+    """Record the weights that are validated, and those that are trained."""
 
     def __init__(self):
         self.validated, self.trained = [], []
 
     def on_validation_epoch_end(self, trainer, pl_module):
-        """What was validated."""
         if not trainer.sanity_checking:
             self.validated.append(copies(pl_module))
 
     def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
-        """What is trained."""
         del trainer, batch, batch_idx
         self.trained.append(copies(pl_module))
 
 
 def test_validation_within_an_epoch_has_the_averaged_weights():
-    """And training goes on with the model's own, as it does without an average."""
+    """And training continues with the model's own."""
     bare, look = Look(), Look()
     fit("none", bare, val_check_interval=0.5)
 
@@ -285,22 +258,22 @@ def test_validation_within_an_epoch_has_the_averaged_weights():
     assert not any(map(are_equal, look.validated, bare.validated))
 
 
-def test_the_best_checkpoint_is_validated_as_it_is(tmp_path):
-    """After training the callback keeps out of the way of other weights."""
+def test_best_checkpoint_is_validated_unchanged(tmp_path):
+    """After training the callback does not touch the weights."""
     saver = ModelCheckpoint(tmp_path, monitor="val", mode="max", filename="best")
     module, _, trainer = fit("ema", saver)
     best = load(saver.best_model_path)["state_dict"]
     assert not are_equal(best, copies(module))
 
-    (found,) = trainer.validate(module, DataLoader(DATA, N_EXAMPLES), ckpt_path="best")
+    (scores,) = trainer.validate(module, DataLoader(DATA, N_EXAMPLES), ckpt_path="best")
     trainer.save_checkpoint(tmp_path / "after.ckpt")
 
-    assert found["val"] == pytest.approx(float(saver.best_model_score), rel=1e-5)
-    assert found["val"] == pytest.approx(loss_of(best), rel=1e-5)
+    assert scores["val"] == pytest.approx(float(saver.best_model_score), rel=1e-5)
+    assert scores["val"] == pytest.approx(loss_of(best), rel=1e-5)
     assert are_equal(load(tmp_path / "after.ckpt")["state_dict"], best)
 
 
-def test_a_compiled_part_changes_no_checkpoint_of_the_average(tmp_path):
+def test_compiled_part_does_not_change_the_saved_average(tmp_path):
     """Lightning saves it under other names, and it can be resumed."""
     compiled, _, _ = fit("ema", each_epoch(tmp_path / "c"), module=Net(compiled=True))
     plain, _, _ = fit("ema", each_epoch(tmp_path / "p"))
@@ -314,8 +287,7 @@ def test_a_compiled_part_changes_no_checkpoint_of_the_average(tmp_path):
     assert is_same_data(*(state[STATE_KEY] for state in states))
 
 
-def test_checkpoints_without_the_average_are_warned_about(tmp_path):
-    """Lightning asks no callback what weights-only checkpoints should hold."""
+def test_weights_only_checkpoints_cause_a_warning(tmp_path):
     with pytest.warns(AverageWarning) as caught:
         fit("ema", each_epoch(tmp_path, save_weights_only=True))
 
@@ -323,7 +295,6 @@ def test_checkpoints_without_the_average_are_warned_about(tmp_path):
 
 
 def test_accumulated_gradients_are_one_step():
-    """Four batches of an epoch are two steps, as the trainer counts them."""
     _, callback, trainer = fit("aswa", accumulate_grad_batches=3)
 
     assert callback.average.n_steps == trainer.global_step == 2 * N_EPOCHS
@@ -331,14 +302,13 @@ def test_accumulated_gradients_are_one_step():
 
 
 class TwoOptimizers(Net):
-    """Each layer has its own; the second steps half as often."""
+    """One optimizer per layer; the second steps half as often."""
 
     def __init__(self):
         super().__init__()
         self.automatic_optimization = False
 
     def training_step(self, batch, batch_idx):
-        """Both, or only the first."""
         first, second = self.optimizers()
         first.zero_grad()
         second.zero_grad()
@@ -348,14 +318,13 @@ class TwoOptimizers(Net):
             second.step()
 
     def configure_optimizers(self):
-        """Two."""
         layers = self.layers[0], self.layers[4]
         return [torch.optim.SGD(layer.parameters(), lr=0.1) for layer in layers]
 
 
 @pytest.mark.parametrize(("index", "n_steps"), [(0, N_STEPS), (1, N_STEPS // 2)])
 def test_one_of_several_optimizers_is_followed(index, n_steps):
-    """The one that is named, also where the module steps by itself."""
+    """Also with manual optimization."""
     callback = AveragingCallback("ema", optimizer=index)
 
     train(make_trainer([callback]), TwoOptimizers())
@@ -363,11 +332,8 @@ def test_one_of_several_optimizers_is_followed(index, n_steps):
     assert callback.average.n_steps == n_steps * N_EPOCHS
 
 
-# ------------------------------------------------------------------------- nothing else changes
-
-
-def test_the_trainer_is_not_bent(tmp_path):
-    """Epochs, schedule and loops are as without the callback; so is an unreturning training."""
+def test_trainer_behaves_as_without_the_callback(tmp_path):
+    """Epochs, schedule and loops; and the weights, if the policy never restarts."""
     seen = []
 
     class Watch(Callback):
@@ -398,27 +364,24 @@ def test_the_trainer_is_not_bent(tmp_path):
 
 
 class Accident(Callback):
-    """Fails in the second epoch."""
+    """Fail in the second epoch, while the average is applied or not."""
 
     def __init__(self, hook):
         self.hook = hook
 
     def on_validation_epoch_end(self, trainer, pl_module):
-        """While the average is in the model."""
         del pl_module
         if self.hook == "validation" and trainer.current_epoch == 1:
             raise ZeroDivisionError
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
-        """While it is not."""
         del pl_module, outputs, batch
         if self.hook == "training" and trainer.current_epoch == 1 and batch_idx == 2:
             raise ZeroDivisionError
 
 
 @pytest.mark.parametrize("hook", ["validation", "training"])
-def test_an_exception_leaves_nothing_behind(hook):
-    """The module has its own weights, as it would have without any average."""
+def test_exception_restores_the_weights_of_the_module(hook):
     modules, trainers = [], []
     for name in ("none", "ema"):
         module, trainer = Net(), make_trainer([AveragingCallback(name), Accident(hook)])
@@ -432,8 +395,7 @@ def test_an_exception_leaves_nothing_behind(hook):
 
 
 @pytest.mark.parametrize("hook", ["validation", "training"])
-def test_a_checkpoint_of_an_exception_holds_both_sets_of_weights(hook, tmp_path):
-    """So that a training can go on from it."""
+def test_checkpoint_after_an_exception_has_both_sets_of_weights(hook, tmp_path):
     module, callback = Net(), AveragingCallback("ema")
     trainer = make_trainer([callback, Accident(hook), OnExceptionCheckpoint(tmp_path)])
     with pytest.raises(ZeroDivisionError):
@@ -447,11 +409,7 @@ def test_a_checkpoint_of_an_exception_holds_both_sets_of_weights(hook, tmp_path)
     assert are_equal(checkpoint["state_dict"], inside)
 
 
-# --------------------------------------------------------------------------------------------- runs
-
-
-def test_a_run_logs_what_the_averaged_model_predicts(tmp_path):
-    """Probabilities and labels; the module stays in its mode."""
+def test_run_logs_predictions_of_the_averaged_model(tmp_path):
     made = []
 
     def train_run(run):
@@ -468,18 +426,17 @@ def test_a_run_logs_what_the_averaged_model_predicts(tmp_path):
 
     assert status.is_done, status.failed[0].traceback
     shard = Store(Location.of(study.store)).shards(split="dev").shard(0)
-    for found, (was_training, weights) in zip(shard.probs, made, strict=True):
+    for result, (was_training, weights) in zip(shard.probs, made, strict=True):
         module = Net()
         module.load_state_dict(weights)
         expected = module.eval()(INPUTS).softmax(dim=-1).detach()
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+        np.testing.assert_allclose(result, expected, atol=1e-6)
         assert was_training
     assert shard.labels.tolist() == LABELS.tolist()
     assert shard.ids.to_pylist() == list(range(50, 50 + N_EXAMPLES))
 
 
-def test_outputs_that_are_no_logits_are_refused():
-    """Whatever has other axes is logged by its owner."""
+def test_outputs_that_are_not_logits_are_refused():
     module = nn.Flatten(0)
     module.device = torch.device("cpu")
 

@@ -1,4 +1,5 @@
-"""Estimators of scikit-learn under many seeds: the same data, another `random_state`."""
+"""Studies of scikit-learn estimators: the same data, another `random_state`."""
+# ruff: noqa: D102, D103 - names state the facts
 
 import gc
 from pathlib import Path
@@ -29,7 +30,7 @@ N_EXAMPLES = 80
 
 @pytest.fixture(scope="module")
 def data():
-    """Two clouds that overlap, so that seeds make a difference."""
+    """Return two overlapping clouds, so that seeds make a difference."""
     rng = np.random.default_rng(2)
     y = np.arange(N_EXAMPLES) % 2
     return rng.normal(size=(N_EXAMPLES, 4)) + y[:, None], y
@@ -39,21 +40,19 @@ seen = []
 
 
 class Noted(DecisionTreeClassifier):
-    """A tree that notes the seed of each of its fits."""
+    """A tree that records the seed of each fit."""
 
     def fit(self, X, y):  # noqa: N803 - scikit-learn's own name
-        """Fit."""
         seen.append(self.random_state)
         return super().fit(X, y)
 
 
 def tree():
-    """A tree that draws where to cut."""
     return DecisionTreeClassifier(splitter="random")
 
 
 def made(study):
-    """The finished runs of a study, and a reader of their predictions."""
+    """Return the finished runs of a study, and a reader of their predictions."""
     status = study.run("serial", progress=False)
     assert status.is_done, status.failed[0].traceback
     store = Store(Location.of(study.store))
@@ -62,19 +61,28 @@ def made(study):
 
 @pytest.fixture(scope="module")
 def plain(data):
-    """Runs of a tree under two seeds, and their probabilities (runs, examples, classes)."""
+    """Return runs of a tree under two seeds, and their probabilities (runs, examples, classes)."""
     runs, shards = made(study_estimator(tree(), *data, seeds=2))
     return runs, probs_of(shards)
 
 
 def probs_of(shards):
-    """Probabilities (runs, examples, classes)."""
     return np.concatenate([shards.shard(i).probs for i in range(shards.n_shards)], axis=1)
 
 
-def test_a_study_is_measured(data):
-    """The whole way: three seeds of a forest, and a flip rate between 0 and 1."""
-    study = sp.study_estimator(RandomForestClassifier(3), *data, seeds=3)
+class Contrary(DecisionTreeClassifier):
+    """A tree that predicts the least probable class, as an SVC may."""
+
+    def predict(self, X):  # noqa: N803 - scikit-learn's own name
+        return self.classes_[self.predict_proba(X).argmin(axis=1)]
+
+
+@pytest.mark.parametrize(
+    "estimator", [RandomForestClassifier(3), Contrary(splitter="random")], ids=["forest", "tree"]
+)
+def test_study_is_run_and_measured(estimator, data):
+    """The prediction is the most probable class, whatever `predict` returns."""
+    study = sp.study_estimator(estimator, *data, seeds=3)
     status = study.run("serial", progress=False)
 
     report = study.measure()
@@ -85,25 +93,8 @@ def test_a_study_is_measured(data):
     assert report["accuracy"].value == pytest.approx(np.mean(accuracies), rel=1e-12)
 
 
-class Contrary(DecisionTreeClassifier):
-    """A tree that predicts what it finds least probable, as an SVC may in doubt."""
-
-    def predict(self, X):  # noqa: N803 - scikit-learn's own name
-        """Predict."""
-        return self.classes_[self.predict_proba(X).argmin(axis=1)]
-
-
-def test_the_accuracy_that_is_logged_is_that_of_the_records(data):
-    """What is predicted is the most probable class, whatever `predict` says."""
-    study = study_estimator(Contrary(splitter="random"), *data, seeds=2)
-    status = study.run("serial", progress=False)
-
-    accuracies = [run.scalars["accuracy"] for run in status.runs]
-    assert study.measure()["accuracy"].value == pytest.approx(np.mean(accuracies), rel=1e-12)
-
-
 def test_every_run_predicts_the_same_held_out_examples(data):
-    """The split is drawn once, with the classes in proportion; ids are positions in X."""
+    """Drawn once, stratified by class; ids are positions in X."""
     X, y = data  # noqa: N806 - scikit-learn's own name
     _, shards = made(study_estimator(tree(), X, y, seeds=2, test_size=0.25, seed=5))
     _, expected = train_test_split(
@@ -117,8 +108,7 @@ def test_every_run_predicts_the_same_held_out_examples(data):
     assert shard.labels.sum() == 10  # half of a quarter of 80
 
 
-def test_runs_are_fits_with_the_seed_of_all_their_sources(data, plain):
-    """Exactly what scikit-learn gives with that `random_state`."""
+def test_runs_equal_fits_with_their_random_state(data, plain):
     X, y = data  # noqa: N806 - same
     runs = plain[0]
     fit, held_out = train_test_split(np.arange(N_EXAMPLES), stratify=y, random_state=0)
@@ -133,7 +123,6 @@ def test_runs_are_fits_with_the_seed_of_all_their_sources(data, plain):
 
 
 def test_seeds_reach_every_estimator_of_a_pipeline(data):
-    """A transformer and a classifier that draw, beside a step that does not."""
     seen.clear()
     pipeline = make_pipeline(QuantileTransformer(n_quantiles=5), SelectKBest(k=2), Noted())
     runs, _ = made(study_estimator(pipeline, *data, seeds=2))
@@ -142,54 +131,43 @@ def test_seeds_reach_every_estimator_of_a_pipeline(data):
     assert pipeline.get_params()["noted__random_state"] is None  # the user's own is never fitted
 
 
-def test_a_seed_of_the_users_own_is_replaced(data):
-    """Otherwise all runs would be one."""
-    _, shards = made(study_estimator(tree().set_params(random_state=1), *data, seeds=2))
+@pytest.mark.parametrize(
+    ("estimator", "seeds"),
+    [
+        (tree().set_params(random_state=1), 2),  # which is replaced
+        (tree(), sp.SeedPlan.one_at_a_time(2, ["order"])),
+    ],
+    ids=["random state of the user", "one source"],
+)
+def test_every_source_that_varies_changes_the_fit(estimator, seeds, data):
+    _, shards = made(study_estimator(estimator, *data, seeds=seeds))
 
-    one, other = probs_of(shards)
+    first, other = probs_of(shards)
 
-    assert not np.array_equal(one, other)
+    assert not np.array_equal(first, other)
 
 
-@pytest.mark.parametrize("estimator", [GaussianNB(), make_pipeline(SelectKBest(k=2), GaussianNB())])
-def test_what_draws_nothing_is_refused(estimator, data):
-    """No seed can change it, and the message says so."""
-    kind = type(estimator).__name__
-    with pytest.raises(OptionError, check=WithFields(estimator=kind)):
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GaussianNB(),  # has no random_state
+        make_pipeline(SelectKBest(k=2), GaussianNB()),
+        DecisionTreeRegressor(splitter="random"),
+        tree,  # a function
+    ],
+)
+def test_other_objects_than_randomized_classifiers_are_refused(estimator, data):
+    with pytest.raises(OptionError, check=WithFields(estimator=type(estimator).__name__)):
         study_estimator(estimator, *data)
 
 
-def test_estimators_that_have_no_importable_name_are_studied(data):
-    """Functions of a notebook, and those without a name."""
+def test_estimators_with_lambdas_are_studied(data):
     pipeline = make_pipeline(FunctionTransformer(lambda X: X), tree())  # noqa: N803 - same
 
     made(study_estimator(pipeline, *data, seeds=2))
 
 
-def test_regression_is_refused(data):
-    """There are no classes to flip; the message says so before anything is fitted."""
-    with pytest.raises(OptionError, check=WithFields(estimator="DecisionTreeRegressor")):
-        study_estimator(DecisionTreeRegressor(splitter="random"), *data)
-
-
-def test_every_source_that_varies_changes_the_fit(data):
-    """An estimator tells no sources apart, so whichever varies must reach it."""
-    plan = sp.SeedPlan.one_at_a_time(2, ["order"])
-    _, shards = made(study_estimator(tree(), *data, seeds=plan))
-
-    one, other = probs_of(shards)
-
-    assert not np.array_equal(one, other)
-
-
-def test_what_is_no_estimator_is_refused(data):
-    """Such as a class in place of an object's parameters, or a function."""
-    with pytest.raises(OptionError, check=WithFields(estimator="function")):
-        study_estimator(tree, *data)
-
-
 def test_estimators_without_probabilities_give_classes(data):
-    """A linear support vector machine predicts, and nothing more."""
     X, y = data  # noqa: N806 - same
     names = np.array(["no", "yes"])[y]
     study = study_estimator(SGDClassifier(loss="hinge"), X, names, seeds=2)
@@ -206,7 +184,7 @@ def test_estimators_without_probabilities_give_classes(data):
 
 @pytest.mark.parametrize("names", [[2, 10], ["b", "a"], [0.0, 1.0], [True, False]])
 def test_classes_of_any_type_keep_their_labels(names, data):
-    """A tree that is grown to the end is right about every example that it was fitted on."""
+    """A fully grown tree is right about every example that it was fitted on."""
     X, y = data  # noqa: N806 - same
     chosen = np.asarray(names)[y]
     doubled = np.concatenate([X, X]), np.concatenate([chosen, chosen])
@@ -226,8 +204,7 @@ def test_classes_of_any_type_keep_their_labels(names, data):
     [pd.DataFrame, lambda X: X.tolist(), scipy.sparse.csr_array],  # noqa: N803 - same
     ids=["dataframe", "list", "sparse"],
 )
-def test_examples_come_in_every_form_that_fit_takes(form, data, plain):
-    """Rows are chosen as scikit-learn does it, with the same result as from an array."""
+def test_examples_may_have_every_form_that_fit_accepts(form, data, plain):
     X, y = data  # noqa: N806 - same
     given = pd.DataFrame(X, columns=list("abcd")) if form is pd.DataFrame else form(X)
 
@@ -238,13 +215,11 @@ def test_examples_come_in_every_form_that_fit_takes(form, data, plain):
 
 @pytest.mark.parametrize("y", [np.zeros(79), np.zeros((80, 2)), 0])
 def test_classes_of_another_shape_are_refused(y, data):
-    """One class an example."""
     with pytest.raises(ShapeError, check=WithFields(n_examples=80)):
         study_estimator(tree(), data[0], y)
 
 
-def test_a_temporary_store_goes_with_the_study(data):
-    """And is there until then."""
+def test_temporary_store_is_deleted_with_the_study(data):
     study = study_estimator(tree(), *data, seeds=2)
     study.run("serial", progress=False)
     place = Path(study.store)
@@ -256,8 +231,7 @@ def test_a_temporary_store_goes_with_the_study(data):
     assert not place.parent.exists()
 
 
-def test_a_store_of_the_users_own_stays(data, tmp_path):
-    """A second study of the same estimator and data finds everything done."""
+def test_store_of_the_user_is_kept_and_continued(data, tmp_path):
     study = study_estimator(tree(), *data, seeds=2, store=tmp_path / "runs")
     study.run("serial", progress=False)
     del study
@@ -269,8 +243,7 @@ def test_a_store_of_the_users_own_stays(data, tmp_path):
 
 
 @pytest.mark.parametrize("change", ["estimator", "data", "test_size"])
-def test_another_setting_or_other_data_is_another_study(change, data, tmp_path):
-    """Its runs must not join those that are there."""
+def test_other_settings_or_data_are_another_study(change, data, tmp_path):
     X, y = data  # noqa: N806 - same
     store = tmp_path / "runs"
     study_estimator(tree(), X, y, seeds=2, store=store).run("serial", only=0, progress=False)
@@ -282,14 +255,13 @@ def test_another_setting_or_other_data_is_another_study(change, data, tmp_path):
         study_estimator(**given, seeds=2, store=store).status()
 
 
-def test_a_study_is_named_after_its_estimator(data):
-    """Unless it is given a name."""
+def test_study_is_named_after_its_estimator(data):
     assert study_estimator(tree(), *data).status().study == "DecisionTreeClassifier"
     assert study_estimator(tree(), *data, name="mine").status().study == "mine"
 
 
-def test_fitting_shows_no_data_when_it_is_printed(data):
-    """Its text is compared as its definition, and may end in an error message."""
+def test_repr_contains_no_data(data):
+    """It may end in an error message."""
     X, y = data  # noqa: N806 - same
 
     assert repr(FitEstimator(tree(), (X, y), (X, y), np.arange(2))) == (

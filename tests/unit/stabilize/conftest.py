@@ -7,6 +7,5 @@ from seedproof.testing.trainings import one_thread
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    """What is small waits for other threads longer than it works."""
     with one_thread():
         yield

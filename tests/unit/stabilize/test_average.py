@@ -1,3 +1,4 @@
+# ruff: noqa: D101, D103 - names state the facts
 import gc
 import warnings
 from dataclasses import replace
@@ -35,6 +36,7 @@ from seedproof.testing.trainings import (
     play,
     take_step,
     train,
+    train_net,
 )
 
 AVERAGES = [name for name in PRESETS if name != "none"]
@@ -43,20 +45,15 @@ CPU = torch.device("cpu")
 
 
 def attach(name):
-    """As contracts want it."""
     return lambda model, optimizer: build(name, model, optimizer)
 
 
 def fused(model):
-    """An optimizer that GradScaler calls also on steps that are skipped."""
+    """Return an optimizer that GradScaler also calls for skipped steps."""
     return SGD(model.parameters(), lr=0.1, fused=True)
 
 
-# ------------------------------------------------------------------------------- what it refuses
-
-
-def test_a_model_without_trained_parameters_is_refused():
-    """There is nothing to average, and nothing is attached."""
+def test_model_without_trainable_parameters_is_refused():
     model = Net().requires_grad_(requires_grad=False)
     optimizer = adam(Net())
 
@@ -67,8 +64,8 @@ def test_a_model_without_trained_parameters_is_refused():
 
 
 @pytest.mark.parametrize("name", ["first.wait", "norm.running_mean"])
-def test_a_rule_about_unknown_parameters_is_refused(name):
-    """A name that is mistyped, and one of a statistic; those that there are, are told."""
+def test_rule_with_unknown_parameters_is_refused(name):
+    """A typo, and the name of a statistic; the known ones are listed."""
     model = nn.Sequential()
     model.first, model.norm = nn.Linear(2, 2), nn.BatchNorm1d(2)
     policy = Policy(accept=NormRule(parameters=(name,)))
@@ -80,10 +77,8 @@ def test_a_rule_about_unknown_parameters_is_refused(name):
     assert caught.value.fields["known"] == known
 
 
-def test_a_checkpoint_of_another_average_is_refused():
-    """Its counters mean something else; nothing is loaded."""
-    model = Net()
-    average = train(attach("ema"), model, adam(model))
+def test_checkpoint_of_another_average_is_refused():
+    model, _, average = train_net(attach("ema"))
     other = train(attach("aswa"), model, adam(model))
     before = other.state_dict()
 
@@ -94,24 +89,19 @@ def test_a_checkpoint_of_another_average_is_refused():
     assert is_same_data(other.state_dict(), before)
 
 
-def test_a_checkpoint_of_another_model_is_refused():
-    """Its parameters have other names."""
+def test_checkpoint_of_another_model_is_refused():
     model, other = Net(), nn.Linear(4, 3)
     average = train(attach("ema"), model, adam(model))
 
     with pytest.raises(OptionError) as caught:
         build("ema", other, adam(other)).load_state_dict(average.state_dict())
 
-    names = {name for one in (model, other) for name, _ in one.named_parameters()}
+    names = {name for net in (model, other) for name, _ in net.named_parameters()}
     assert set(caught.value.fields["parameters"]) <= names | set(dict(model.named_buffers()))
     assert "weight" in caught.value.fields["parameters"]
 
 
-# ---------------------------------------------------------------------------- what it warns about
-
-
-def test_an_optimizer_that_was_saved_without_an_average_is_told():
-    """Otherwise an average would silently begin in the middle of a training."""
+def test_loading_an_optimizer_saved_without_average_warns():
     model = Net()
     optimizer = adam(model)
     saved = adam(model).state_dict()
@@ -123,8 +113,8 @@ def test_an_optimizer_that_was_saved_without_an_average_is_told():
     assert warning_codes(caught) == ["no-saved-average"]
 
 
-def test_warnings_point_to_the_line_that_causes_them():
-    """Python shows each line's warning once: those of the standard library would hide all others."""
+def test_warnings_point_to_the_users_line():
+    """Python shows each line's warning once, so one inside the library would hide all others."""
     model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
     refreshed = Policy(enters="after-step", batch_norm="refresh")
     average = WeightAverage(model, adam(model), refreshed)
@@ -139,9 +129,9 @@ def test_warnings_point_to_the_line_that_causes_them():
         with average.applied():
             pass
         average.finish()
-        one = build("lawa", model, adam(model))
-        one.end_epoch()
-        one.finish()
+        window = build("lawa", model, adam(model))
+        window.end_epoch()
+        window.finish()
 
     assert [warning.category for warning in seen] == [AverageWarning] * 5
     assert [warning.filename for warning in seen] == [__file__] * 5
@@ -151,10 +141,9 @@ def test_warnings_point_to_the_line_that_causes_them():
 
 
 @pytest.mark.parametrize(("name", "n_epochs"), [("lawa", 1), ("swa", 2)])
-def test_an_average_that_equals_the_last_weights_says_so(name, n_epochs):
-    """A mean of one end of an epoch is that end: whoever expects more is told."""
-    model = Net()
-    average = train(attach(name), model, adam(model), EVENTS[: 5 * n_epochs])
+def test_average_that_equals_the_last_weights_warns(name, n_epochs):
+    """The mean of one epoch's end is that end."""
+    model, _, average = train_net(attach(name), EVENTS[: 5 * n_epochs])
     own = copies(model)
 
     with pytest.warns(AverageWarning) as caught:
@@ -167,20 +156,15 @@ def test_an_average_that_equals_the_last_weights_says_so(name, n_epochs):
 
 @pytest.mark.parametrize("name", ["aswa", "switch-ema", "aswa-code"])
 @pytest.mark.filterwarnings("error")
-def test_a_model_that_has_returned_to_the_average_is_no_surprise(name):
-    """At the end of an epoch it equals the last weights by design."""
-    model = Net()
-
-    train(attach(name), model, adam(model)).finish()
-
-
-# ------------------------------------------------------------------------------------ how it counts
+def test_model_that_returned_to_the_average_causes_no_warning(name):
+    """After an epoch it equals the last weights by design."""
+    train_net(attach(name))[2].finish()
 
 
 @each_average
 @pytest.mark.parametrize("on_device", [False, True])
-def test_found_infinities_are_read_where_grad_scaler_puts_them(name, on_device):
-    """A fused optimizer is called on a skipped step, with `found_inf` set, and changes nothing."""
+def test_steps_with_infinities_of_grad_scaler_do_not_count(name, on_device):
+    """A fused optimizer is called for a skipped step, with `found_inf` set."""
     model, plain = Net(), Net()
     optimizer, other = fused(model), fused(plain)
     average, expected = build(name, model, optimizer), build(name, plain, other)
@@ -200,8 +184,8 @@ def test_found_infinities_are_read_where_grad_scaler_puts_them(name, on_device):
     assert are_equal(averaged(average, model), averaged(expected, plain))
 
 
-class NobodyWaits(TorchDispatchMode):
-    """Fails where a number of a device is asked for, which has to wait for it."""
+class NoSynchronization(TorchDispatchMode):
+    """Fail on operations that synchronize with the device."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         waiting = ("_local_scalar_dense", "is_nonzero", "equal.default", "nonzero")
@@ -210,13 +194,13 @@ class NobodyWaits(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def steps_without_waiting(average, model, optimizer, *, found_inf):
-    """A few steps in which nobody may wait, and an end of an epoch in between."""
+def steps_without_synchronization(average, model, optimizer, *, found_inf):
+    """Take a few steps that must not synchronize, with the end of an epoch in between."""
     for index in range(6):
         optimizer.zero_grad()
         loss_of(model, batch(index)).backward()
         optimizer.found_inf = found_inf
-        with NobodyWaits():
+        with NoSynchronization():
             optimizer.step()
         if index == 3:
             average.end_epoch()
@@ -224,30 +208,29 @@ def steps_without_waiting(average, model, optimizer, *, found_inf):
 
 @each_average
 @pytest.mark.parametrize("found_inf", [None, torch.zeros(1)], ids=["plain", "amp"])
-def test_on_a_device_no_step_waits(name, found_inf):
-    """Counters and decisions stay there: as many steps as fit are on their way at once."""
+def test_steps_on_a_device_do_not_synchronize(name, found_inf):
     model = Net()
     optimizer = fused(model)
     average = build(name, model, optimizer)
     average._count = average._count.on(CPU)
 
-    steps_without_waiting(average, model, optimizer, found_inf=found_inf)
+    steps_without_synchronization(average, model, optimizer, found_inf=found_inf)
 
     assert average.n_steps == 6
 
 
-def test_the_check_above_sees_whoever_waits():
-    """On the host, NASWA asks for its distance."""
+def test_the_check_above_detects_synchronization():
+    """On the host, NASWA reads its distance."""
     model = Net()
     optimizer = fused(model)
     average = build("naswa", model, optimizer)
 
     with pytest.raises(AssertionError):
-        steps_without_waiting(average, model, optimizer, found_inf=None)
+        steps_without_synchronization(average, model, optimizer, found_inf=None)
 
 
-def test_the_rule_looks_at_weights_and_not_at_statistics():
-    """Under DDP each rank has its own statistics, and ranks must decide alike."""
+def test_rule_ignores_batch_norm_statistics():
+    """Under DDP each rank has its own, and ranks must decide alike."""
     decisions = []
     for scale in (1.0, 1e6):
         model = Net()
@@ -265,7 +248,6 @@ def test_the_rule_looks_at_weights_and_not_at_statistics():
 
 
 def test_momenta_can_be_reset_at_a_restart():
-    """The optimizer forgets at the end of each epoch, or it does not."""
     for state, is_empty in (("reset", True), ("keep", False)):
         model = Net()
         optimizer = adam(model)
@@ -278,10 +260,8 @@ def test_momenta_can_be_reset_at_a_restart():
         assert (not optimizer.state) == is_empty
 
 
-def test_an_epoch_without_steps_changes_no_weight():
-    """Nor does it enter a mean over iterations."""
-    model = Net()
-    average = train(attach("aswa"), model, adam(model))
+def test_epoch_without_steps_changes_no_weight():
+    model, _, average = train_net(attach("aswa"))
     own, entered = copies(model), average.n_entered
 
     average.end_epoch()
@@ -291,31 +271,26 @@ def test_an_epoch_without_steps_changes_no_weight():
     assert average.n_epochs == 4
 
 
-# ------------------------------------------------------------------------------ what it is made of
-
-
 def bytes_reached(average):
-    """Bytes of all tensors that an average holds, and that are not the model's or the optimizer's."""
+    """Return the bytes of all tensors that belong to the average alone."""
     others = [*average._model.parameters(), *average._model.buffers()]
     kept = {t.untyped_storage().data_ptr() for t in others}
-    seen, found, to_do = {id(average._model), id(average._optimizer)}, {}, [vars(average)]
+    seen, sizes, to_do = {id(average._model), id(average._optimizer)}, {}, [vars(average)]
     while to_do:
-        one = to_do.pop()
-        if id(one) in seen or isinstance(one, type):
+        value = to_do.pop()
+        if id(value) in seen or isinstance(value, type):
             continue
-        seen.add(id(one))
-        if isinstance(one, torch.Tensor):
-            storage = one.untyped_storage()
+        seen.add(id(value))
+        if isinstance(value, torch.Tensor):
+            storage = value.untyped_storage()
             if storage.data_ptr() not in kept:
-                found[storage.data_ptr()] = storage.nbytes()
-        elif isinstance(one, dict | list | tuple) or hasattr(one, "__dict__"):
-            to_do.extend(gc.get_referents(one))
-    return sum(found.values())
+                sizes[storage.data_ptr()] = storage.nbytes()
+        elif isinstance(value, dict | list | tuple) or hasattr(value, "__dict__"):
+            to_do.extend(gc.get_referents(value))
+    return sum(sizes.values())
 
 
 class TwoMillion(nn.Module):
-    """Two million weights in matrices and vectors."""
-
     def __init__(self, dtype):
         super().__init__()
         shapes = [(1000, 1000), (1000,), (1000, 999), (7, 11, 13)]
@@ -324,8 +299,8 @@ class TwoMillion(nn.Module):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("name", ["aswa", "naswa", "aswa-code", "naswa-code", "swa", "ema"])
-def test_it_holds_one_more_set_of_weights_in_32_bits(name, dtype):
-    """And at most 5 % more, also after steps and after having been applied."""
+def test_average_holds_one_more_set_of_weights_in_32_bits(name, dtype):
+    """And at most 5 % more, even after having been applied."""
     model = TwoMillion(dtype)
     optimizer = SGD(model.parameters(), lr=0.1)
     average = build(name, model, optimizer)
@@ -341,8 +316,8 @@ def test_it_holds_one_more_set_of_weights_in_32_bits(name, dtype):
     assert len(copies_inside) == 4
 
 
-def test_a_window_holds_as_many_sets_as_it_is_long():
-    """And the mean of them: the others need no copies."""
+def test_window_holds_its_length_in_sets_of_weights():
+    """And their mean."""
     model = TwoMillion(torch.float32)
     average = build("lawa", model, SGD(model.parameters(), lr=0.1))
     for _ in range(7):
@@ -353,7 +328,7 @@ def test_a_window_holds_as_many_sets_as_it_is_long():
 
 
 def test_16_bit_weights_have_a_32_bit_average():
-    """Steps that 16 bits swallow are kept: 1 and 1.0078125 average to what bfloat16 has not."""
+    """1 and 1.0078125 have a mean that bfloat16 cannot represent."""
     model = nn.Linear(1, 1, bias=False, dtype=torch.bfloat16)
     model.weight.data.fill_(1.0)
     optimizer = SGD(model.parameters(), lr=1.0)
@@ -371,35 +346,27 @@ def test_16_bit_weights_have_a_32_bit_average():
 
 @each_average
 def test_wrappers_do_not_change_names(name):
-    """A checkpoint fits the bare model, a wrapped one, and one that is compiled in part."""
+    """A checkpoint fits the bare model, a wrapped one, and a partly compiled one."""
     model, wrapped, partly = Net(), Net(), Net()
     partly.first = torch.compile(partly.first, backend="eager")
     expected = train(attach(name), model, adam(model)).state_dict()
 
-    for one in (DataParallel(wrapped), partly):
-        found = train(attach(name), one, adam(one)).state_dict()
+    for net in (DataParallel(wrapped), partly):
+        result = train(attach(name), net, adam(net)).state_dict()
 
-        assert is_same_data(found, expected)
-
-
-# ------------------------------------------------------------------------------------- checkpoints
+        assert is_same_data(result, expected)
 
 
-def test_state_travels_with_the_optimizer():
-    """Until it is removed."""
-    model = Net()
-    optimizer = adam(model)
-    average = train(attach("naswa"), model, optimizer)
+def test_state_is_saved_with_the_optimizer_until_removal():
+    _, optimizer, average = train_net(attach("naswa"))
 
     assert is_same_data(optimizer.state_dict()[STATE_KEY], average.state_dict())
     average.remove()
     assert STATE_KEY not in optimizer.state_dict()
 
 
-def test_a_state_saved_while_applied_holds_both_sets_of_weights():
-    """The averaged ones are in the model, and its own beside them."""
-    model = Net()
-    average = train(attach("ema"), model, adam(model), EVENTS[:-3])
+def test_state_saved_while_applied_has_both_sets_of_weights():
+    model, _, average = train_net(attach("ema"), EVENTS[:-3])
     own = copies(model)
 
     with average.applied():
@@ -411,10 +378,8 @@ def test_a_state_saved_while_applied_holds_both_sets_of_weights():
 
 
 def test_loading_while_applied_gives_the_model_its_own_weights():
-    """Those of the checkpoint if it has them, and otherwise those of before."""
-    model = Net()
-    optimizer = adam(model)
-    average = train(attach("ema"), model, optimizer, EVENTS[:7])
+    """Those of the checkpoint if it has them, otherwise the previous ones."""
+    model, optimizer, average = train_net(attach("ema"), EVENTS[:7])
     plain, at_seven = average.state_dict(), copies(model)
     with average.applied():
         with_raw = average.state_dict()
@@ -432,12 +397,11 @@ def test_loading_while_applied_gives_the_model_its_own_weights():
     assert average.n_steps == 6
 
 
-def test_chosen_weights_are_what_finish_leaves():
-    """Also right after a swap, when the model holds them and the average is elsewhere."""
+def test_chosen_weights_equal_those_that_finish_leaves():
+    """Also right after a swap, when the model holds them."""
     for name in ("ema", "aswa-code"):
         for n_events in (len(EVENTS), len(EVENTS) - 1):
-            model = Net()
-            average = train(attach(name), model, adam(model), EVENTS[:n_events])
+            model, _, average = train_net(attach(name), EVENTS[:n_events])
             chosen = average.chosen_weights()
 
             average.finish()
@@ -446,11 +410,9 @@ def test_chosen_weights_are_what_finish_leaves():
             assert not average.is_attached
 
 
-def test_the_average_can_be_left_in_the_model():
-    """For trainers that put weights into the model themselves while the average is applied."""
-    model = Net()
-    optimizer = adam(model)
-    average = train(attach("ema"), model, optimizer)
+def test_average_can_be_left_in_the_model():
+    """For trainers that load weights while the average is applied."""
+    model, optimizer, average = train_net(attach("ema"))
     best = copies(Net(seed=5))
 
     with average.applied():
@@ -461,8 +423,7 @@ def test_the_average_can_be_left_in_the_model():
     assert n_hooks(optimizer) == 0
 
 
-def test_before_it_starts_nothing_enters():
-    """Steps and epochs to wait for are waited for, and the training is as without it."""
+def test_nothing_enters_before_the_start():
     model, bare = Net(), Net()
     policy = replace(PRESETS["switch-ema"], after_steps=3, after_epochs=2)
     optimizer, other = adam(model), adam(bare)
@@ -481,7 +442,7 @@ def test_before_it_starts_nothing_enters():
 
 @pytest.fixture
 def after_two_steps():
-    """A small model after two steps, with its optimizer and average."""
+    """Return a small model after two steps, with its optimizer and average."""
     model = nn.Linear(3, 2)
     optimizer = SGD(model.parameters(), lr=0.1)
     average = build("ema", model, optimizer)
@@ -491,8 +452,8 @@ def after_two_steps():
     return model, optimizer, average
 
 
-def test_an_epoch_cannot_end_while_the_average_is_applied(after_two_steps):
-    """The sides are traded: what would be averaged is the average itself."""
+def test_epoch_cannot_end_while_the_average_is_applied(after_two_steps):
+    """The average would be averaged."""
     _, _, average = after_two_steps
     before = average.state_dict()["average"]
 
@@ -503,8 +464,7 @@ def test_an_epoch_cannot_end_while_the_average_is_applied(after_two_steps):
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
-def test_finishing_twice_does_not_bring_old_weights_back(after_two_steps):
-    """After it has let go, the model belongs to whoever trains it on."""
+def test_finishing_twice_does_not_restore_old_weights(after_two_steps):
     model, optimizer, average = after_two_steps
     average.finish()
     model(torch.ones(1, 3)).sum().backward()

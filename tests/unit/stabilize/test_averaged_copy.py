@@ -1,20 +1,20 @@
+# ruff: noqa: D103 - names state the facts
 import pytest
 import torch
 
-from seedproof.stabilize.averaged_copy import Shadow
+from seedproof.stabilize.averaged_copy import AveragedCopy
 from seedproof.stabilize.distance import CPU_CHUNK
 
 BIG = 2 * CPU_CHUNK + 17  # three chunks, the last of them short
 
 
 def numbers(*shape, seed=0, dtype=torch.float32):
-    """Numbers of a generator of their own."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
-def moved(shadow, tensors, seed=1):
-    """Change the originals, and give the differences in 64 bits."""
-    before = [value.double().clone() for value in shadow.values]
+def moved(averaged, tensors, seed=1):
+    """Change the originals, and return the differences in 64 bits."""
+    before = [value.double().clone() for value in averaged.values]
     for index, tensor in enumerate(tensors.values()):
         tensor.copy_(numbers(*tensor.shape, seed=seed + index))
     return [tensor.double() - b for tensor, b in zip(tensors.values(), before, strict=True)]
@@ -42,31 +42,31 @@ each_kind = pytest.mark.parametrize("make", MIXED.values(), ids=MIXED)
 
 
 @each_kind
-def test_the_distance_is_the_sum_of_absolute_differences(make):
-    """In 64 bits, whatever the shapes, dtypes and layouts."""
+def test_distance_is_the_sum_of_absolute_differences(make):
+    """In 64 bits, for all shapes, dtypes and layouts."""
     tensors = make()
-    shadow = Shadow(tensors)
-    differences = moved(shadow, tensors)
+    averaged = AveragedCopy(tensors)
+    differences = moved(averaged, tensors)
 
     expected = sum(d.abs().sum() for d in differences)
 
-    found = shadow.distance(1)()
-    assert found.dtype == torch.float64
+    distance = averaged.distance(1)()
+    assert distance.dtype == torch.float64
     # The differences themselves are made in 32 bits, which is where this comes from.
-    assert float(found) == pytest.approx(float(expected), rel=1e-7)
+    assert float(distance) == pytest.approx(float(expected), rel=1e-7)
 
 
 @each_kind
-def test_the_distance_of_order_2_is_a_mean_over_tensors(make):
-    """Of Euclidean norms; and one can choose among tensors, for both orders."""
+def test_distance_of_order_2_is_a_mean_over_tensors(make):
+    """Of Euclidean norms; for both orders, tensors can be chosen."""
     tensors = make()
-    shadow = Shadow(tensors)
-    differences = moved(shadow, tensors)
+    averaged = AveragedCopy(tensors)
+    differences = moved(averaged, tensors)
     norms = [float(d.norm()) for d in differences]
 
-    assert float(shadow.distance(2)()) == pytest.approx(sum(norms) / len(norms), rel=1e-6)
-    assert float(shadow.distance(2, ["a"])()) == pytest.approx(norms[0], rel=1e-6)
-    assert float(shadow.distance(1, ["a"])()) == pytest.approx(
+    assert float(averaged.distance(2)()) == pytest.approx(sum(norms) / len(norms), rel=1e-6)
+    assert float(averaged.distance(2, ["a"])()) == pytest.approx(norms[0], rel=1e-6)
+    assert float(averaged.distance(1, ["a"])()) == pytest.approx(
         float(differences[0].abs().sum()), rel=1e-6
     )
 
@@ -80,135 +80,128 @@ def test_the_distance_of_order_2_is_a_mean_over_tensors(make):
     ],
     ids=["of all sizes", "of one size"],
 )
-def test_the_distance_of_millions_is_hardly_rounded(change):
+def test_distance_of_millions_of_numbers_is_exact_to_rounding(change):
     """A sum in 32 bits is off by half a percent at 22 million."""
     tensors = {"a": numbers(1_000, 2_000), "b": numbers(500_003)}
-    shadow = Shadow(tensors)
+    averaged = AveragedCopy(tensors)
     for tensor in tensors.values():
         change(tensor)
     expected = sum(
-        (t - v).abs().double().sum() for t, v in zip(tensors.values(), shadow.values, strict=True)
+        (t - v).abs().double().sum() for t, v in zip(tensors.values(), averaged.values, strict=True)
     )
 
-    assert float(shadow.distance(1)()) == pytest.approx(float(expected), rel=1e-9)
+    assert float(averaged.distance(1)()) == pytest.approx(float(expected), rel=1e-9)
 
 
-def test_a_model_that_is_the_average_has_no_distance():
-    """Exactly none, which NASWA asks for."""
+def test_model_that_equals_the_average_has_distance_zero():
     tensors = {"a": numbers(BIG), "b": numbers(3, 4)}
 
-    assert float(Shadow(tensors).distance(1)()) == 0.0
+    assert float(AveragedCopy(tensors).distance(1)()) == 0.0
 
 
 @each_kind
-def test_trading_twice_gives_the_same_bits(make):
-    """Of the model and of the average."""
+def test_swapping_twice_gives_the_same_bits(make):
     tensors = make()
-    shadow = Shadow(tensors)
-    moved(shadow, tensors)
+    averaged = AveragedCopy(tensors)
+    moved(averaged, tensors)
     own = [t.clone() for t in tensors.values()]
-    average = [v.clone() for v in shadow.values]
+    average = [v.clone() for v in averaged.values]
 
-    shadow.trade()
+    averaged.swap()
     inside = [t.clone() for t in tensors.values()]
-    shadow.trade()
+    averaged.swap()
 
-    for found, expected in zip(inside, average, strict=True):
-        assert torch.equal(found, expected.to(found.dtype))
+    for result, expected in zip(inside, average, strict=True):
+        assert torch.equal(result, expected.to(result.dtype))
     assert all(map(torch.equal, tensors.values(), own))
-    assert all(map(torch.equal, shadow.values, average))
+    assert all(map(torch.equal, averaged.values, average))
 
 
 @each_kind
-def test_moving_halfway_is_the_mean(make):
-    """The average of two sets of weights, in its own dtype."""
+def test_moving_halfway_gives_the_mean(make):
     tensors = make()
-    shadow = Shadow(tensors)
-    before = [v.clone() for v in shadow.values]
-    moved(shadow, tensors)
+    averaged = AveragedCopy(tensors)
+    before = [v.clone() for v in averaged.values]
+    moved(averaged, tensors)
 
-    shadow.move(0.5)
+    averaged.move(0.5)
 
-    for value, first, second in zip(shadow.values, before, tensors.values(), strict=True):
+    for value, first, second in zip(averaged.values, before, tensors.values(), strict=True):
         expected = (first.double() + second.double()) / 2
         torch.testing.assert_close(value.double(), expected, rtol=2**-22, atol=2**-22)
 
 
 @each_kind
-def test_moving_by_a_number_on_a_device_is_the_same(make):
-    """Bit by bit, so that host and device give one and the same average."""
+def test_weight_on_a_device_gives_the_same_bits(make):
     results = []
     for weight in (0.3, torch.tensor(0.3, dtype=torch.float64)):
         tensors = make()
-        shadow = Shadow(tensors)
-        moved(shadow, tensors)
-        shadow.move(weight)
-        results.append(shadow.values)
+        averaged = AveragedCopy(tensors)
+        moved(averaged, tensors)
+        averaged.move(weight)
+        results.append(averaged.values)
 
     assert all(map(torch.equal, *results))
 
 
 @each_kind
-def test_moving_all_the_way_is_a_copy(make):
-    """So that a mean may begin with the first weights that enter, whatever was there before."""
+def test_moving_all_the_way_gives_a_copy(make):
     tensors = make()
-    shadow = Shadow(tensors)
-    moved(shadow, tensors)
+    averaged = AveragedCopy(tensors)
+    moved(averaged, tensors)
 
-    shadow.move(1.0)
+    averaged.move(1.0)
 
-    assert shadow.equals_model()
-    assert float(shadow.distance(1)()) == 0.0
+    assert averaged.equals_model()
+    assert float(averaged.distance(1)()) == 0.0
 
 
-def test_what_was_traded_can_be_kept():
-    """Then the former weights are the average, for dtypes that trade places and for others."""
+def test_swap_can_be_made_permanent():
+    """Then the former weights are the average, for all dtypes."""
     tensors = {"a": numbers(4), "b": numbers(4, dtype=torch.bfloat16)}
-    shadow = Shadow(tensors)
-    average = [v.clone() for v in shadow.values]
-    moved(shadow, tensors)
+    averaged = AveragedCopy(tensors)
+    average = [v.clone() for v in averaged.values]
+    moved(averaged, tensors)
     own = [t.clone() for t in tensors.values()]
 
-    shadow.trade()
-    shadow.keep_traded()
+    averaged.swap()
+    averaged.keep_swapped()
 
-    assert not shadow.is_traded
+    assert not averaged.is_swapped
     for tensor, value, before, last in zip(
-        tensors.values(), shadow.values, average, own, strict=True
+        tensors.values(), averaged.values, average, own, strict=True
     ):
         assert torch.equal(tensor, before.to(tensor.dtype))
         assert torch.equal(value, last.to(value.dtype))
 
 
-@pytest.mark.parametrize("is_traded", [False, True])
-def test_both_sets_can_be_asked_for_at_any_time(is_traded):
-    """Also while the model holds the average."""
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_both_sets_can_be_read_at_any_time(is_swapped):
     tensors = {"a": numbers(4), "b": numbers(4, dtype=torch.bfloat16)}
-    shadow = Shadow(tensors)
-    average = {name: v.clone() for name, v in zip(shadow.names, shadow.values, strict=True)}
-    moved(shadow, tensors)
+    averaged = AveragedCopy(tensors)
+    average = {name: v.clone() for name, v in zip(averaged.names, averaged.values, strict=True)}
+    moved(averaged, tensors)
     own = {name: t.clone() for name, t in tensors.items()}
-    if is_traded:
-        shadow.trade()
+    if is_swapped:
+        averaged.swap()
 
-    averages, raw = shadow.averages(), shadow.raw()
+    averages, raw = averaged.averages(), averaged.raw()
 
     assert all(torch.equal(averages[name], average[name]) for name in average)
-    assert (raw is not None) == is_traded
+    assert (raw is not None) == is_swapped
     if raw is not None:
         assert all(torch.equal(raw[name], own[name]) for name in own)
 
 
 def test_no_graph_is_recorded():
-    """An average is no part of what is differentiated."""
     parameter = torch.nn.Parameter(numbers(3))
-    shadow = Shadow({"a": parameter})
+    averaged = AveragedCopy({"a": parameter})
 
-    shadow.move(0.5)
-    shadow.trade()
-    shadow.trade()
-    shadow.assign()
+    averaged.move(0.5)
+    averaged.swap()
+    averaged.swap()
+    averaged.assign()
 
-    assert not shadow.values[0].requires_grad
+    assert not averaged.values[0].requires_grad
     assert parameter.is_leaf
     assert parameter.grad_fn is None

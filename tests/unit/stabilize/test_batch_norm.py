@@ -1,3 +1,4 @@
+# ruff: noqa: D102, D103 - names state the facts
 import numpy as np
 import pytest
 import torch
@@ -13,7 +14,7 @@ from seedproof.training.rng import capture
 
 
 class Normed(nn.Module):
-    """A layer, its batch norm, a dropout that must not draw, and an output."""
+    """A layer, batch norm, a dropout that must not draw, and an output."""
 
     def __init__(self, seed=0):
         super().__init__()
@@ -22,12 +23,11 @@ class Normed(nn.Module):
         fill(self, seed)
 
     def forward(self, inputs, scale=1.0):
-        """Two numbers for each example."""
         return self.last(self.drop(self.norm(self.first(inputs * scale))))
 
 
 def by_hand(model, inputs):
-    """Mean over batches of the layer's means and unbiased variances."""
+    """Return the means over batches of the layer's means and unbiased variances."""
     rows = [
         (x.double() @ model.first.weight.double().T + model.first.bias.double()) for x in inputs
     ]
@@ -37,7 +37,6 @@ def by_hand(model, inputs):
 
 
 def assert_statistics(model, expected):
-    """In 32 bits, after a running mean over three batches."""
     np.testing.assert_allclose(model.norm.running_mean, expected[0], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(model.norm.running_var, expected[1], rtol=1e-5, atol=1e-6)
 
@@ -54,7 +53,7 @@ BATCHES = {
 
 @pytest.mark.parametrize("kind", BATCHES)
 def test_statistics_are_means_over_batches(kind):
-    """Whatever a loader gives, and whatever was there before."""
+    """For all kinds of batches, whatever the earlier statistics."""
     model = Normed()
     model.norm.running_mean.fill_(99.0)
 
@@ -64,8 +63,7 @@ def test_statistics_are_means_over_batches(kind):
     assert int(model.norm.num_batches_tracked) == 3
 
 
-def test_the_caller_may_say_how_a_batch_goes_through_the_model():
-    """For models that are called with more than one thing."""
+def test_forward_function_of_the_caller_is_used():
     model = Normed()
 
     refresh(model, [{"x": x} for x in INPUTS], forward=lambda b: model(2 * b["x"]))
@@ -74,7 +72,7 @@ def test_the_caller_may_say_how_a_batch_goes_through_the_model():
 
 
 def test_nothing_else_is_changed():
-    """No weight, no flag, no momentum, no generator; dropout works as in evaluation."""
+    """No weight, flag, momentum or generator; dropout is in evaluation mode."""
     model = Normed()
     model.train()
     model.last.eval()
@@ -92,8 +90,7 @@ def test_nothing_else_is_changed():
 
 
 @pytest.mark.parametrize("broken", [[], [INPUTS[0], "no batch"]], ids=["none", "bad"])
-def test_after_an_error_statistics_are_as_before(broken):
-    """Half of a refresh describes no model."""
+def test_error_restores_the_statistics(broken):
     model = Normed()
     refresh(model, INPUTS)
     before = copies(model)
@@ -106,21 +103,19 @@ def test_after_an_error_statistics_are_as_before(broken):
     assert model.norm.training
 
 
-def test_a_model_without_batch_norm_needs_no_batches():
-    """They are not even read."""
+def test_model_without_batch_norm_reads_no_batches():
     refresh(nn.Linear(2, 2), iter(()))
 
 
-def test_layers_without_statistics_are_left_alone():
-    """They have nothing that could be stale."""
+def test_layers_without_statistics_are_ignored():
     model = nn.Sequential(nn.BatchNorm1d(4, track_running_stats=False), nn.LayerNorm(4))
 
-    assert tracked(model) == []
+    assert tracked(model) == {}
     assert statistics(model) == {}
 
 
-def test_instance_norm_learns_its_statistics_as_well():
-    """Where it tracks them: the mean over examples of their means, over batches."""
+def test_instance_norm_is_refreshed_as_well():
+    """If it tracks statistics: the mean over examples of their means, over batches."""
     model = nn.InstanceNorm1d(3, track_running_stats=True)
     inputs = [batch(i, n_examples=3).view(1, 3, 4) for i in range(3)]
 
@@ -131,11 +126,8 @@ def test_instance_norm_learns_its_statistics_as_well():
     assert model.momentum == 0.1
 
 
-# ------------------------------------------------------------------------- what an average does
-
-
 def trained(policy, *, n_epochs=3, n_steps=2):
-    """A model after a training, its statistics at each step, and its average."""
+    """Return a model after training, its statistics at each step, and its average."""
     model = Normed()
     model.drop.p = 0.0
     optimizer = adam(model)
@@ -150,7 +142,7 @@ def trained(policy, *, n_epochs=3, n_steps=2):
 
 
 def test_averaged_statistics_are_averaged_like_weights():
-    """The mean of what the layer knew after each step, and of what it began with."""
+    """The mean of the layer's statistics after each step and at the start."""
     model, average, seen = trained(Policy(enters="after-step", batch_norm="average"))
     own = copies(model)
 
@@ -165,7 +157,6 @@ def test_averaged_statistics_are_averaged_like_weights():
 
 
 def test_copied_statistics_are_the_models_own():
-    """Those of the last weights, as the user has chosen."""
     model, average, seen = trained(Policy(enters="after-step", batch_norm="copy"))
 
     with average.applied():
@@ -177,7 +168,7 @@ def test_copied_statistics_are_the_models_own():
 
 @pytest.mark.parametrize("restart", ["none", "assign", "swap"])
 def test_refreshed_statistics_are_those_of_the_averaged_weights(restart):
-    """Inside, for the averaged weights; afterwards the model's own are back; at the end they stay."""
+    """Afterwards the model's own are restored; after `finish` they stay."""
     policy = Policy(enters="after-step", batch_norm="refresh", restart=restart)
     model, average, _ = trained(policy)
     own = copies(model)
@@ -191,8 +182,8 @@ def test_refreshed_statistics_are_those_of_the_averaged_weights(restart):
 
 
 @pytest.mark.parametrize("restart", ["none", "assign", "swap"])
-def test_statistics_are_never_silently_stale(restart):
-    """Without batches there is a warning, also if the model holds the average already."""
+def test_stale_statistics_cause_a_warning(restart):
+    """Also if the model holds the average already."""
     model, average, _ = trained(Policy(enters="after-step", batch_norm="refresh", restart=restart))
     own = copies(model)
 
@@ -205,8 +196,7 @@ def test_statistics_are_never_silently_stale(restart):
     assert warning_codes(applied) == warning_codes(finished) == ["stale-batch-norm"]
 
 
-def test_batches_that_nobody_needs_are_refused():
-    """Statistics are refreshed only if the policy says so; a silent no would look like a yes."""
+def test_unneeded_batches_are_refused():
     model, average, _ = trained(Policy(enters="after-step", batch_norm="copy"))
     own = copies(model)
 
@@ -221,8 +211,7 @@ def test_batches_that_nobody_needs_are_refused():
 
 
 @pytest.mark.parametrize("left", ["removed", "finished"])
-def test_leaving_inside_puts_statistics_back_once(left):
-    """What happens inside `applied` counts, and its end does not undo it."""
+def test_removing_while_applied_restores_statistics_once(left):
     model, average, _ = trained(Policy(enters="after-step", batch_norm="refresh"))
     own = copies(model)
 

@@ -4,8 +4,8 @@ from torch import nn
 from seedproof.stabilize.evaluation_mode import evaluating
 
 
-def test_each_part_does_afterwards_what_it_did_before():
-    """Also one that was frozen, and after an error."""
+def test_modes_of_all_modules_are_restored():
+    """Also those of frozen ones, and after an error."""
     model = nn.Sequential(nn.Dropout(), nn.BatchNorm1d(2))
     model[1].eval()
     inside = []

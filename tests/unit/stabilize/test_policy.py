@@ -1,3 +1,4 @@
+# ruff: noqa: D103 - names state the facts
 import pickle
 from dataclasses import FrozenInstanceError, replace
 
@@ -9,8 +10,7 @@ from seedproof.testing.errors import WithFields
 
 
 @pytest.mark.parametrize("policy", [p for p in PRESETS.values() if p is not None])
-def test_policies_are_frozen_and_can_travel(policy):
-    """They are settings: nobody changes one, and a fresh process gets the same."""
+def test_policies_are_frozen_and_picklable(policy):
     with pytest.raises(FrozenInstanceError):
         policy.every = 2
 
@@ -28,8 +28,7 @@ def test_policies_are_frozen_and_can_travel(policy):
         ("batch_norm", "none"),
     ],
 )
-def test_an_unknown_choice_lists_the_known_ones(field, value):
-    """The message names the switch and what was given."""
+def test_unknown_choice_lists_the_known_ones(field, value):
     with pytest.raises(OptionError, check=WithFields(option=field, choice=value)) as caught:
         Policy(**{field: value})
 
@@ -47,14 +46,12 @@ def test_an_unknown_choice_lists_the_known_ones(field, value):
         ("every", True),
     ],
 )
-def test_counts_are_whole_numbers(field, value):
-    """Nobody waits for minus one epoch, nor looks at each 1.5th step."""
+def test_counts_must_be_whole_numbers(field, value):
     with pytest.raises(OptionError, check=WithFields(option=field, number=value)):
         Policy(**{field: value})
 
 
-def test_parts_of_a_policy_know_what_is_possible():
-    """Each says what was wrong with the value."""
+def test_parts_of_a_policy_refuse_bad_values():
     with pytest.raises(
         OptionError, check=WithFields(option="over", choice="all", known=("iterations", "accepted"))
     ):
@@ -73,8 +70,7 @@ def test_parts_of_a_policy_know_what_is_possible():
     "other",
     [{"enters": "after-step"}, {"accept": NormRule()}, {"restart": "swap"}],
 )
-def test_a_window_takes_ends_of_epochs_and_all_of_them(other):
-    """It keeps copies of what entered: there is no mean that could be swapped or tested."""
+def test_window_needs_ends_of_epochs_without_test_or_swap(other):
     settings = {"enters": "epoch-end", "weighing": Window(2), "begins_with": "first"}
     Policy(**settings)
 

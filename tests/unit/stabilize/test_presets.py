@@ -1,3 +1,4 @@
+# ruff: noqa: D103 - names state the facts
 import pytest
 
 from seedproof.errors import OptionError, UnknownNameError
@@ -29,8 +30,7 @@ CLASSES = {
 }
 
 
-def test_presets_are_those_of_the_papers_and_their_rivals():
-    """As published, as coded, what they compete with, and none."""
+def test_preset_names():
     assert [*PRESETS] == [
         "none",
         "aswa",
@@ -59,16 +59,14 @@ def test_presets_are_those_of_the_papers_and_their_rivals():
     ],
 )
 def test_presets_have_the_published_settings(name, settings):
-    """Batch-norm statistics are averaged like weights in all of them."""
-    found = {field: getattr(PRESETS[name], field) for field in settings}
+    actual = {field: getattr(PRESETS[name], field) for field in settings}
 
-    assert found == settings
+    assert actual == settings
     assert PRESETS[name].batch_norm == "average"
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_a_class_has_the_settings_of_its_name(name):
-    """`ASWA(model, optimizer)` and `build("aswa", …)` are one and the same."""
+def test_class_has_the_settings_of_its_preset(name):
     model = Net()
 
     by_class = CLASSES[name](model, adam(model))
@@ -76,16 +74,14 @@ def test_a_class_has_the_settings_of_its_name(name):
     assert by_class.policy == build(name, model, adam(model)).policy == PRESETS[name]
 
 
-def test_a_policy_replaces_the_settings_of_a_name():
-    """For classes and for names."""
+def test_policy_replaces_the_settings_of_a_preset():
     model, policy = Net(), Policy(enters="after-step", weighing=Decay(0.5))
 
     assert EMA(model, adam(model), policy).policy is policy
     assert build("ema", model, adam(model), policy=policy).policy is policy
 
 
-def test_an_unknown_name_lists_the_known_ones():
-    """And attaches nothing."""
+def test_unknown_name_lists_the_known_ones():
     model = Net()
     optimizer = adam(model)
 

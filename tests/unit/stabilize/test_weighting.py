@@ -1,3 +1,4 @@
+# ruff: noqa: D103 - names state the facts
 import pytest
 import torch
 
@@ -8,7 +9,7 @@ CPU = torch.device("cpu")
 
 
 def weights_of(policy, *, distances=(), skipped=(), n=6, on_device=False):
-    """What each of some iterations weighs, and the counters afterwards."""
+    """Return the weight of each iteration, and the final counters."""
     count = Counters(n_members=int(policy.begins_with == "weights"))
     count = count.on(CPU) if on_device else count
     weights = []
@@ -25,14 +26,14 @@ def weights_of(policy, *, distances=(), skipped=(), n=6, on_device=False):
     return weights, count
 
 
-def test_a_mean_that_begins_with_the_weights_counts_them():
+def test_mean_that_begins_with_the_weights_counts_them():
     """1/2, 1/3, 1/4: W_0 is a member before anything enters, and enters once more."""
     weights, _ = weights_of(Policy(), n=3)
 
     assert weights == [1 / 2, 1 / 3, 1 / 4]
 
 
-def test_a_mean_that_begins_with_the_first_copies_it():
+def test_mean_that_begins_with_the_first_copies_it():
     """1, 1/2, 1/3; and 1, 1/3, 1/4 if the first counts twice."""
     once = Policy(begins_with="first")
     twice = Policy(begins_with="first", first_counts=2)
@@ -41,8 +42,8 @@ def test_a_mean_that_begins_with_the_first_copies_it():
     assert weights_of(twice, n=3)[0] == [1, 1 / 3, 1 / 4]
 
 
-def test_waiting_and_skipping_weigh_nothing():
-    """After two steps, each second one: the third, the fifth."""
+def test_waiting_and_skipped_steps_have_weight_zero():
+    """After two steps, every second one: the third, the fifth."""
     weights, count = weights_of(Policy(after_steps=2, every=2))
 
     assert weights == [0, 0, 1 / 2, 0, 1 / 3, 0]
@@ -50,19 +51,15 @@ def test_waiting_and_skipping_weigh_nothing():
 
 
 def test_decay_warms_up():
-    """The average keeps 1/10, 2/11, 3/12 of itself, until that is more than the decay."""
+    """The average keeps 1/10, 2/11, 3/12 of itself, until that exceeds the decay."""
     warm, cold = Policy(weighing=Decay(0.2)), Policy(weighing=Decay(0.2, warm_up=False))
 
     assert weights_of(warm, n=4)[0] == pytest.approx([9 / 10, 9 / 11, 8 / 10, 8 / 10], rel=1e-15)
     assert weights_of(cold, n=2)[0] == [1 - 0.2] * 2
 
 
-def test_the_rule_accepts_what_is_further_than_usual():
-    """By hand: the mean of those that did not enter, and of the last that did.
-
-    0 > 0 no, list [0]; 4 > 0 yes, [4]; 2 > 4 no, [4, 2]; 3 > 3 no (equal is not greater), [4, 2, 3];
-    3.5 > 3 yes, [3.5]; 3.4 > 3.5 no.
-    """
+def test_rule_accepts_weights_further_than_usual():
+    """0 > 0 no, list [0]; 4 > 0 yes, [4]; 2 > 4 no, [4, 2]; 3 > 3 no, [4, 2, 3]; 3.5 > 3 yes."""
     policy = Policy(weighing=Mean("iterations"), accept=NormRule())
 
     weights, count = weights_of(policy, distances=[0, 4, 2, 3, 3.5, 3.4])
@@ -71,7 +68,7 @@ def test_the_rule_accepts_what_is_further_than_usual():
     assert (count.norm_sum, count.norm_count, count.n_entered) == (3.5 + 3.4, 2, 2)
 
 
-def test_a_mean_over_accepted_counts_only_these():
+def test_mean_over_accepted_counts_only_these():
     """The same decisions, and denominators 2 and 3 instead of 3 and 6."""
     policy = Policy(weighing=Mean("accepted"), accept=NormRule())
 
@@ -80,11 +77,8 @@ def test_a_mean_over_accepted_counts_only_these():
     assert weights == [0, 1 / 2, 0, 0, 1 / 3, 0]
 
 
-def test_zeros_may_be_forgotten():
-    """With them, 1 is not more than the mean of 3, 0, 0; without, it is less than 3 as well.
-
-    3 enters, [3]; 0 and 0 do not; 2 > 1 enters if zeros are kept, and 2 < 3 does not otherwise.
-    """
+def test_distances_of_zero_may_be_ignored():
+    """3 enters, [3]; 0 and 0 do not; 2 > 1 enters if zeros are kept, otherwise 2 < 3 does not."""
     distances = [3, 0, 0, 2]
     kept = Policy(accept=NormRule(keep_zeros=True))
     forgotten = Policy(accept=NormRule(keep_zeros=False))
@@ -93,8 +87,7 @@ def test_zeros_may_be_forgotten():
     assert [w > 0 for w in weights_of(forgotten, distances=distances, n=4)[0]] == [1, 0, 0, 0]
 
 
-def test_the_first_that_is_copied_has_no_distance():
-    """There is nothing that it could be far from: the list stays empty, and the next enters."""
+def test_first_weights_have_no_distance():
     policy = Policy(begins_with="first", accept=NormRule())
 
     weights, count = weights_of(policy, distances=[99, 1], n=2)
@@ -109,19 +102,18 @@ POLICIES = [policy for policy in PRESETS.values() if policy is not None]
 @pytest.mark.parametrize(
     "policy", [*POLICIES, Policy(weighing=Decay(0.998, warm_up=False), begins_with="first")]
 )
-def test_on_a_device_the_same_numbers_come_out(policy):
-    """To the last bit of 64, also for numbers that do not depend on any counter."""
+def test_device_gives_the_same_numbers(policy):
+    """To the last bit of 64."""
     settings = {"distances": [0.0, 4.0, 2.0, 3.0, 3.5, 3.4, 5.0, 5.0], "skipped": {1, 4}, "n": 8}
 
     weights, count = weights_of(policy, **settings)
-    found, on_device = weights_of(policy, **settings, on_device=True)
+    device_weights, on_device = weights_of(policy, **settings, on_device=True)
 
-    assert found == weights
+    assert device_weights == weights
     assert on_device.plain() == count.plain()
 
 
-def test_skipped_steps_count_nothing():
-    """Neither as offered, nor as members, nor as distances."""
+def test_skipped_steps_do_not_count():
     policy = Policy(accept=NormRule())
 
     weights, count = weights_of(policy, distances=[9, 4, 9, 9, 5, 6], skipped={0, 2, 3}, n=6)
@@ -131,7 +123,6 @@ def test_skipped_steps_count_nothing():
 
 
 def test_counters_survive_a_checkpoint():
-    """As plain numbers, from the host and from a device."""
     count = Counters(7, 2, 6, 5, 9, 1.25, 3, 4)
 
     assert Counters.from_plain(count.plain()) == count

@@ -1,4 +1,5 @@
 """Checks of an error's fields."""
+# ruff: noqa: D103 - names state the facts
 
 import pytest
 
@@ -14,7 +15,6 @@ ERROR = OptionError("No arm {arm!r}. Known: {known}.", arm="x", known=("ema",), 
     ids=["none", "name", "names", "several", "empty"],
 )
 def test_fields_of_the_error_are_accepted(fields):
-    """An error may carry more than is asked for."""
     assert WithFields(**fields)(ERROR)
 
 
@@ -24,18 +24,15 @@ def test_fields_of_the_error_are_accepted(fields):
     ids=["value", "second", "name", "absent"],
 )
 def test_other_fields_are_refused(fields):
-    """Another value of one field, or a field that the error does not carry."""
     assert not WithFields(**fields)(ERROR)
 
 
 @pytest.mark.parametrize("error", [ValueError("arm"), KeyError("arm")], ids=["value", "key"])
-def test_errors_of_others_carry_no_fields(error):
-    """Whatever they say."""
+def test_errors_of_other_libraries_have_no_fields(error):
     assert not WithFields()(error)
 
 
-def test_check_goes_with_raises():
-    """The class and the fields count."""
+def test_check_works_with_pytest_raises():
     with pytest.raises(OptionError, check=WithFields(arm="x")):
         raise ERROR
     with pytest.raises(AssertionError), pytest.raises(OptionError, check=WithFields(arm="y")):
@@ -45,5 +42,4 @@ def test_check_goes_with_raises():
 
 
 def test_failed_check_shows_the_fields():
-    """As pytest prints them."""
     assert repr(WithFields(arm="x")) == "WithFields(fields={'arm': 'x'})"

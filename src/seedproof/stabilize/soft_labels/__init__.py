@@ -1,4 +1,4 @@
-"""Soft labels: what a model is trained on instead of gold labels, so that its seed matters less."""
+"""Soft labels: training targets that make a model depend less on its seed."""
 
 from seedproof.stabilize.soft_labels.losses import codistillation_loss, soft_cross_entropy
 from seedproof.stabilize.soft_labels.neighbors import knn_smoothed

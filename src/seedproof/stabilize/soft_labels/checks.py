@@ -1,4 +1,7 @@
-"""Probabilities, labels and rows as people give them: checked, and in one form."""
+"""Check the probabilities, labels and rows that users give, and convert them to CPU tensors.
+
+The tensors may share memory with the input.
+"""
 
 from typing import Any
 
@@ -19,34 +22,16 @@ from seedproof.typing import is_count
 
 
 def as_doubles(values: Any) -> Tensor:  # noqa: ANN401 - tensors, arrays, lists
-    """Numbers as float64 on the CPU.
-
-    Args:
-        values: A tensor, an array or nested lists; a tensor is taken off its graph.
-
-    Returns:
-        A tensor, which may share memory with what was given.
-    """
+    """Return numbers as float64, detached from their graph."""
     if isinstance(values, Tensor):
         return values.detach().to(device="cpu", dtype=torch.float64)
     numbers = np.asarray(values, dtype=np.float64)
-    # Torch warns of arrays that must not be written to, such as those of a mapped file.
+    # Torch warns about read-only arrays, such as those of a mapped file.
     return torch.from_numpy(numbers if numbers.flags.writeable else numbers.copy())
 
 
 def as_weights(values: Any) -> Tensor:  # noqa: ANN401 - as above
-    """Numbers from 0 on, as float64 on the CPU, with the classes on the last of two axes or more.
-
-    Args:
-        values: A tensor, an array or nested lists; a tensor is taken off its graph.
-
-    Returns:
-        A tensor, which may share memory with what was given.
-
-    Raises:
-        ShapeError: There are fewer than two axes.
-        ProbabilityError: A number is negative, infinite or missing.
-    """
+    """Return numbers of at least 0 as float64, with the classes on the last of two or more axes."""
     weights = as_doubles(values)
     if weights.ndim < 2:
         raise ShapeError(
@@ -56,8 +41,7 @@ def as_weights(values: Any) -> Tensor:  # noqa: ANN401 - as above
     is_bad = ~(torch.isfinite(weights) & (weights >= 0.0))
     if is_bad.any():
         raise ProbabilityError(
-            "{probability} is no probability. "
-            "Give what a softmax returns, and not the logits that go into it.",
+            "{probability} is not a probability. Give the output of a softmax, not its logits.",
             probability=float(weights[is_bad][0]),
         )
     return weights
@@ -70,20 +54,9 @@ def as_probs(
     n_classes: int,
     tolerance: float | None = None,
 ) -> Tensor:
-    """Probabilities as float64 on the CPU, axes (examples, classes).
+    """Return distributions as float64, axes (examples, classes).
 
-    Args:
-        values: A tensor, an array or nested lists.
-        n_examples: How many rows there must be.
-        n_classes: How many columns there must be.
-        tolerance: How far from one a row may sum to; by the type of the values without it.
-
-    Returns:
-        A tensor, which may share memory with what was given.
-
-    Raises:
-        ShapeError: There are more or fewer of them.
-        ProbabilityError: A row is no distribution.
+    Rows must sum to 1 within `tolerance`. If omitted, it depends on the type of the values.
     """
     probs = as_weights(values)
     if tuple(probs.shape) != (n_examples, n_classes):
@@ -95,34 +68,20 @@ def as_probs(
             n_classes=n_classes,
         )
     sums = probs.sum(dim=1)
-    allowed = sum_tolerance(values) if tolerance is None else tolerance
-    is_off = (sums - 1.0).abs() > allowed
+    tolerance = sum_tolerance(values) if tolerance is None else tolerance
+    is_off = (sums - 1.0).abs() > tolerance
     if is_off.any():
         raise ProbabilityError(
-            "The probabilities of an example sum to {sum:.4g}, and not to 1 "
-            "(±{tolerance:g}). "
-            "Give what a softmax over all classes returns.",
+            "The probabilities of an example sum to {sum:.4g}, not to 1 (±{tolerance:g}). "
+            "Give the output of a softmax over all classes.",
             sum=float(sums[is_off][0]),
-            tolerance=allowed,
+            tolerance=tolerance,
         )
     return probs
 
 
 def as_labels(values: Any, *, n_classes: int) -> Tensor:  # noqa: ANN401 - as above
-    """Gold classes as int64 on the CPU.
-
-    Args:
-        values: A tensor, an array or a list of whole numbers.
-        n_classes: How many classes there are.
-
-    Returns:
-        A tensor with one axis.
-
-    Raises:
-        DtypeError: They are no whole numbers.
-        ShapeError: There is not one axis.
-        UnknownLabelError: One is none of the classes.
-    """
+    """Return gold classes as int64, with one axis."""
     if not is_count(n_classes, 2):
         raise ClassesError(
             "n_classes is {n_classes!r}. Give a whole number, 2 or more.", n_classes=n_classes
@@ -131,8 +90,8 @@ def as_labels(values: Any, *, n_classes: int) -> Tensor:  # noqa: ANN401 - as ab
     is_bad = (labels < 0) | (labels >= n_classes)
     if is_bad.any():
         raise UnknownLabelError(
-            "The label {label} is none of the classes 0 to {highest}. "
-            "Give class indices that count from 0, or all classes as n_classes.",
+            "The label {label} is not one of the classes 0 to {highest}. "
+            "Give class indices that start at 0, or a larger n_classes.",
             label=int(labels[is_bad][0]),
             highest=n_classes - 1,
         )
@@ -140,26 +99,13 @@ def as_labels(values: Any, *, n_classes: int) -> Tensor:  # noqa: ANN401 - as ab
 
 
 def as_rows(values: Any, *, n_examples: int) -> Tensor:  # noqa: ANN401 - as above
-    """Positions of examples as int64 on the CPU.
-
-    Args:
-        values: A tensor, an array or a list of whole numbers.
-        n_examples: How many examples there are.
-
-    Returns:
-        A tensor with one axis.
-
-    Raises:
-        DtypeError: They are no whole numbers.
-        ShapeError: There is not one axis.
-        OptionError: One is of no example; negative ones do not count from the end.
-    """
+    """Return positions of examples as int64, with one axis."""
     rows = _whole_numbers(values, "rows")
     is_bad = (rows < 0) | (rows >= n_examples)
     if is_bad.any():
         raise OptionError(
-            "Row {row} is of no example: rows go from 0 to {highest}. "
-            "Give positions in the training set, and not ids.",
+            "There is no row {row}: rows go from 0 to {highest}. "
+            "Give positions in the training set, not ids.",
             row=int(rows[is_bad][0]),
             highest=n_examples - 1,
         )
@@ -173,7 +119,7 @@ def _whole_numbers(values: Any, name: str) -> Tensor:  # noqa: ANN401 - as above
         array = np.array(values)
         if array.dtype.kind not in "biuf":
             raise DtypeError(
-                "{argument} holds {label!r}. Give whole numbers, from 0 on.",
+                "{argument} contains {label!r}. Give whole numbers of at least 0.",
                 argument=name,
                 label=array.ravel()[0],
             )
@@ -187,7 +133,7 @@ def _whole_numbers(values: Any, name: str) -> Tensor:  # noqa: ANN401 - as above
     # An empty list is a tensor of floats.
     if numbers.numel() and (numbers.is_floating_point() or numbers.dtype == torch.bool):
         raise DtypeError(
-            "{argument} is of type {dtype}. Give whole numbers.",
+            "{argument} has the type {dtype}. Give whole numbers.",
             argument=name,
             dtype=numbers.dtype,
         )
@@ -195,15 +141,7 @@ def _whole_numbers(values: Any, name: str) -> Tensor:  # noqa: ANN401 - as above
 
 
 def check_share(value: float, name: str) -> None:
-    """Refuse a number that is no share.
-
-    Args:
-        value: The number.
-        name: What it is called.
-
-    Raises:
-        OptionError: It is not between 0 and 1.
-    """
+    """Raise an OptionError unless a number is between 0 and 1."""
     if not 0.0 <= value <= 1.0:
         raise OptionError(
             "{option} is {number!r}. Give a number from 0 to 1.", option=name, number=value

@@ -1,4 +1,4 @@
-"""Losses of a training on soft labels, and of two trainings that learn from each other."""
+"""Losses for training on soft labels, and for models that learn from each other."""
 
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
@@ -13,19 +13,19 @@ Reduction: TypeAlias = Literal["mean", "sum", "none"]
 
 
 def soft_cross_entropy(logits: Tensor, targets: Tensor, *, reduction: Reduction = "mean") -> Tensor:
-    """Cross-entropy of predictions against soft labels, −Σ_k q_k ln p_k, in nats.
+    """Return the cross-entropy of predictions against soft labels, −Σ_k q_k ln p_k, in nats.
 
-    For one-hot targets it is `torch.nn.functional.cross_entropy`. It is smallest where p = q, and
-    then it is the entropy of q, not 0. Classes whose target is 0 add nothing, also
-    where their logit is −∞. It is computed in 32 bits at least. No gradient goes to the targets.
+    For one-hot targets it is `torch.nn.functional.cross_entropy`. Its minimum, at p = q, is the
+    entropy of q, not 0. Classes whose target is 0 add nothing, even if their logit is −∞. It is
+    computed in 32 bits or more. No gradient goes to the targets.
 
     Args:
-        logits: What the model gives, axes (…, classes).
-        targets: Probabilities of the same shape, of any float type, on any device; an array, too.
+        logits: The model's output, axes (…, classes).
+        targets: Probabilities of the same shape, of any float type and device, or an array.
         reduction: `mean` over examples, `sum` over them, or `none`.
 
     Returns:
-        A number, or one for each example.
+        A number, or one per example.
 
     Raises:
         ShapeError: The shapes differ.
@@ -41,7 +41,7 @@ def soft_cross_entropy(logits: Tensor, targets: Tensor, *, reduction: Reduction 
         )
     log_probs = _log_probs(logits)
     weights = targets.detach().to(log_probs)
-    # 0 · ln 0 is 0 here, and not NaN; masked before, so that its gradient is 0 as well.
+    # 0 · ln 0 must be 0, not NaN; masked before the product, so that its gradient is 0 as well.
     losses = -(weights * log_probs.masked_fill(weights == 0, 0.0)).sum(dim=-1)
     return _reduced(losses, reduction)
 
@@ -54,27 +54,26 @@ def codistillation_loss(
     weight: float = 1.0,
     reduction: Reduction = "mean",
 ) -> Tensor:
-    """Loss of one of several models that are trained side by side and learn from each other.
+    """Return the loss of one of several models that learn from each other in training.
 
     Cross-entropy against the gold labels + weight · KL(p̄ ‖ p), where p is this model's prediction
-    and p̄ the mean of its peers' on the same batch. The direction is that of distillation: from the
-    peers to this model. The peers are detached, so that each model is moved by its own loss alone:
-    call it once for each model. The divergence is 0 where the model agrees with its peers.
+    and p̄ the mean of its peers' on the same batch. The divergence is 0 where the model agrees with
+    its peers. The peers are detached, so call it once per model.
 
     Co-distillation against churn is by Bhojanapalli et al. (2021, arXiv:2102.03349) and Hidey et
     al. (2022, arXiv:2204.04735), after Anil et al. (2018, arXiv:1804.03235). Variants differ in
-    the divergence and in what is detached; the above is ours. Two models cost two trainings, and
+    the divergence and in what is detached; this one is ours. Two models cost two trainings, and
     one of them is served.
 
     Args:
-        logits: What this model gives, axes (examples, classes).
-        peers_logits: What the other model gives, or a list for several others.
+        logits: This model's output, axes (examples, classes).
+        peers_logits: The other model's output, or a list for several others.
         labels: Gold classes.
-        weight: How much agreement counts beside the gold labels; 0 is a training alone.
+        weight: Weight of agreement relative to the gold labels; 0 means independent training.
         reduction: `mean` over examples, `sum` over them, or `none`.
 
     Returns:
-        A number, or one for each example.
+        A number, or one per example.
 
     Raises:
         ShapeError: The shapes differ.
@@ -85,7 +84,7 @@ def codistillation_loss(
     peers = [peers_logits] if isinstance(peers_logits, Tensor) else list(peers_logits)
     if not peers:
         raise OptionError(
-            "There is no peer to learn from. Give the logits of at least one.", n_peers=0
+            "There are no peers to learn from. Give the logits of at least one.", n_peers=0
         )
     if any(peer.shape != logits.shape for peer in peers):
         raise ShapeError(
@@ -97,7 +96,7 @@ def codistillation_loss(
     if labels.shape != logits.shape[:1]:
         raise ShapeError(
             "Labels have the shape {shape!s} for logits of {logits_shape!s}. "
-            "Give one class index an example.",
+            "Give one class index per example.",
             shape=tuple(labels.shape),
             logits_shape=tuple(logits.shape),
         )

@@ -1,7 +1,7 @@
 """Sums and counts by row in one file on disk, with snapshots that survive a kill.
 
-The file is a page of whole numbers, the counts, and the sums, all little-endian. One of the numbers
-in front is a mark: it is set, and on disk, before anything changes, and taken away only after
+The file is a page of whole numbers (the header), the counts, and the sums, all little-endian. One
+header number is a mark. It is set, and on disk, before anything changes, and cleared only when
 everything is on disk. So a file whose mark is set is being changed, or its process was killed.
 """
 
@@ -19,37 +19,32 @@ import numpy.typing as npt
 from seedproof.errors import DamagedStoreError, NotFoundError, RunError, UnreadableError
 from seedproof.records.ingest_state import lock
 
-# A page, so that what is flushed first shares none with what is flushed later.
+# A page of its own, so that the header and the rows are flushed separately.
 HEADER_BYTES = 4096
-# Says what the file is: "seedprf" and the version of its layout.
+# "seedprf" and the version of the layout.
 MAGIC = int.from_bytes(b"seedprf\x01", "little", signed=True)
 COPY_BYTES = 2**24
-# Values of the mark: all is on disk; changed, each change whole; in the middle of a change.
+# Values of the mark: all is on disk; complete but not on disk; in the middle of a change.
 FLUSHED, CHANGED, CHANGING = 0, 1, 2
-# Why a file is refused, as it is worded in messages.
+# Why a file is refused, as worded in messages.
 REFUSALS = {
     "half-written": (
-        "is being changed by another process, or was left in the middle of a change by one that "
-        "was killed. Load the state of a checkpoint, or delete it."
+        "is being changed by another process, or by one that was killed during a change. "
+        "Load the state of a checkpoint, or delete the file."
     ),
     "in-use": "is being changed by another process. Give each training its own path.",
     "not-empty": (
-        "holds what an earlier training has left. Load the state of its checkpoint to go on, call "
-        "clear() to begin anew, or give another path."
+        "contains data of an earlier training. Load the state of its checkpoint to continue, call "
+        "clear() to start again, or give another path."
     ),
 }
 
 
 class MappedRows:
-    """A file of sums and counts, as arrays.
+    """Arrays of sums and counts, mapped to a file that is created if it does not exist.
 
-    Args:
-        path: The file; it and its folder are made if there are none. Snapshots lie beside it.
-        n_examples: How many rows.
-        n_classes: How many sums a row has.
-
-    Raises:
-        UnreadableError: The file is something else, or has other rows.
+    Snapshots are written next to it. An UnreadableError means that the file has another format or
+    size.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, n_examples: int, n_classes: int) -> None:
@@ -67,23 +62,19 @@ class MappedRows:
         self.counts: npt.NDArray[np.int64] = rows[: 8 * n_examples].view("<i8")
         self.sums: npt.NDArray[np.float64] = rows[8 * n_examples :].view("<f8").reshape(shape)
         self._rows = rows
-        # Flushes, and lets go of the lock: when it is called, forgotten, or Python ends.
+        # Flushes and unlocks: when it is called, garbage-collected, or Python ends.
         self._lock: weakref.finalize[..., MappedRows] | None = None
-        # The snapshot that equals the rows as they are now, and the last that was made or loaded.
+        # The snapshot that equals the current rows, and the last that was made or loaded.
         self._snapshot: tuple[int, int] | None = None
         self._last_number: int | None = None
 
     @property
     def mark(self) -> int:
-        """What the file says of itself."""
+        """The state of the file: `FLUSHED`, `CHANGED` or `CHANGING`."""
         return int(self._header[3])
 
     def check_readable(self) -> None:
-        """Refuse what may be half written.
-
-        Raises:
-            RunError: Another process changes it, or was killed while it did.
-        """
+        """Raise a RunError if a change may be incomplete."""
         if self.mark == CHANGING or (self.mark == CHANGED and self._lock is None):
             raise self._refusal("half-written")
 
@@ -91,59 +82,51 @@ class MappedRows:
         return RunError(f"{{path}} {REFUSALS[reason]}", path=self.path, reason=reason)
 
     @contextmanager
-    def changing(self, *, anew: bool = False) -> Iterator[None]:
-        """Inside, rows may change.
+    def changing(self, *, replace_all: bool = False) -> Iterator[None]:
+        """Allow changes of rows; `replace_all` means all of them, whatever the file contains.
 
-        Args:
-            anew: Whether all of them will be replaced, so that nothing depends on what is there.
-
-        Yields:
-            Nothing.
-
-        Raises:
-            RunError: The file holds what another training has left, or another process has it.
+        A RunError means that the file contains earlier data, or that another process has it.
         """
         if self._lock is None:
-            self._take(anew=anew)
-        elif not anew:
+            self._acquire(replace_all=replace_all)
+        elif not replace_all:
             self.check_readable()
         self._snapshot = None
         was_flushed = self.mark == FLUSHED
         self._header[3] = CHANGING
         if was_flushed:
             self._bytes.flush()
-        # If this raises the mark stays: half of the change may be there.
+        # If this raises, the mark stays: the change may be incomplete.
         yield
         self._header[3] = CHANGED
 
-    def _take(self, *, anew: bool) -> None:
-        """Lock the file, unless somebody else has it, or something of value is in it."""
+    def _acquire(self, *, replace_all: bool) -> None:
         file = self.path.open("rb")
         reason = None
         if not lock(file):
             reason = "in-use"
-        elif not anew and self.mark != FLUSHED:
+        elif not replace_all and self.mark != FLUSHED:
             reason = "half-written"
-        elif not anew and self.counts.any():
+        elif not replace_all and self.counts.any():
             reason = "not-empty"
         if reason is not None:
             file.close()
             raise self._refusal(reason)
-        self._lock = weakref.finalize(self, _let_go, self._bytes, file, os.getpid())
+        self._lock = weakref.finalize(self, _release, self._bytes, file, os.getpid())
 
     def flush(self) -> None:
-        """Bring everything to disk, and say so in the file."""
+        """Write all changes to disk, and mark the file as flushed."""
         if self._lock is not None:
             _flush(self._bytes)
 
     def clear(self) -> None:
-        """Begin anew, whatever the file holds; snapshots stay."""
-        with self.changing(anew=True):
+        """Reset all rows, whatever the file contains; snapshots stay."""
+        with self.changing(replace_all=True):
             self._rows[:] = 0
         self.flush()
 
     def close(self) -> None:
-        """Bring everything to disk and let others have the file."""
+        """Flush and unlock the file."""
         if self._lock is not None:
             self._lock()
             self._lock = None
@@ -151,20 +134,17 @@ class MappedRows:
     # ---------------------------------------------------------------------------------- snapshots
 
     def snapshot(self) -> tuple[int, int]:
-        """Copy the rows to a file of their own, which never changes any more.
+        """Copy the rows to a file that never changes; return its number and checksum.
 
-        The one before is kept as well: if the process is killed before the checkpoint that names
-        the new one is saved, it is the one that counts.
-
-        Returns:
-            Its number, and the checksum of its bytes.
+        The previous snapshot is kept: if the process is killed before the checkpoint that names
+        the new one is saved, the previous one is needed.
         """
         self.check_readable()
         if self._snapshot is not None:
             return self._snapshot
-        there = self._snapshots()
-        number = 1 + max([int(self._header[4]), *there])
-        before = max(there, default=None) if self._last_number is None else self._last_number
+        existing = self._snapshots()
+        number = 1 + max([int(self._header[4]), *existing])
+        before = max(existing, default=None) if self._last_number is None else self._last_number
         unfinished = self._snapshot_path(number).with_suffix(".unfinished")
         checksum = 0
         with unfinished.open("wb") as file:
@@ -175,38 +155,33 @@ class MappedRows:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(self._snapshot_path(number))
-        if self._lock is not None:  # who only reads takes nothing away from who writes
+        if self._lock is not None:  # a reader must not delete the writer's snapshots
             self._header[4] = number
-            for old in {*there} - {before}:
+            for old in {*existing} - {before}:
                 self._snapshot_path(old).unlink(missing_ok=True)
         self._snapshot, self._last_number = (number, checksum), number
         return self._snapshot
 
     def restore(self, number: int, checksum: int) -> None:
-        """Let the rows be those of a snapshot, whatever the file holds.
+        """Restore a snapshot, whatever the file contains.
 
-        Args:
-            number: That of the snapshot.
-            checksum: That of its bytes.
-
-        Raises:
-            NotFoundError: There is no such snapshot any more.
-            DamagedStoreError: Its bytes are others.
+        It raises a NotFoundError if the snapshot no longer exists, a DamagedStoreError if its
+        checksum differs.
         """
         source = self._snapshot_path(number)
         if not source.is_file():
             raise NotFoundError(
-                "The checkpoint needs {path}, which does not exist. The last two are kept, "
-                "and here are: {snapshots!s}. Load a later checkpoint.",
+                "The checkpoint needs {path}, which does not exist. The last two snapshots are "
+                "kept: {snapshots!s}. Load a later checkpoint.",
                 path=source,
                 snapshots=sorted(self._snapshots()),
             )
-        with self.changing(anew=True):
+        with self.changing(replace_all=True):
             actual = self._copy_from(source)
             if actual != checksum:
                 raise DamagedStoreError(
-                    "{path} is not the file that the checkpoint was saved with: checksum "
-                    "{actual}, and not {checksum}. Load another checkpoint.",
+                    "{path} is not the file that the checkpoint was saved with: its checksum is "
+                    "{actual}, not {checksum}. Load another checkpoint.",
                     path=source,
                     actual=actual,
                     checksum=checksum,
@@ -215,7 +190,7 @@ class MappedRows:
         self._snapshot, self._last_number = (number, checksum), number
 
     def _copy_from(self, source: Path) -> int:
-        """Take the rows from a file; the checksum of what was there."""
+        """Copy the rows from a file; return its checksum."""
         checksum = 0
         with source.open("rb") as file:
             for begin in range(0, len(self._rows), COPY_BYTES):
@@ -228,15 +203,15 @@ class MappedRows:
         return self.path.with_name(f"{self.path.name}.{number:06d}")
 
     def _snapshots(self) -> list[int]:
-        """Numbers of the snapshots that exist."""
+        """Return the numbers of the existing snapshots."""
         prefix = f"{self.path.name}."
-        names = [one.name for one in self.path.parent.iterdir() if one.name.startswith(prefix)]
+        names = [path.name for path in self.path.parent.iterdir() if path.name.startswith(prefix)]
         endings = [name.removeprefix(prefix) for name in names]
         return [int(ending) for ending in endings if len(ending) >= 6 and ending.isdecimal()]
 
 
 def _flush(mapped: np.memmap[Any, np.dtype[np.uint8]]) -> None:
-    """Bring a file to disk, and say so in it, unless it is in the middle of a change."""
+    """Write a file to disk and mark it as flushed, unless a change is incomplete."""
     header = mapped[:HEADER_BYTES].view("<i8")
     if header[3] == CHANGED:
         mapped.flush()
@@ -244,15 +219,15 @@ def _flush(mapped: np.memmap[Any, np.dtype[np.uint8]]) -> None:
         mapped.flush()
 
 
-def _let_go(mapped: np.memmap[Any, np.dtype[np.uint8]], lock: BinaryIO, owner: int) -> None:
-    # A forked process, such as one that loads data, has a copy of this, and not the file.
+def _release(mapped: np.memmap[Any, np.dtype[np.uint8]], lock: BinaryIO, owner: int) -> None:
+    # A forked process, such as a data loader, has a copy of this but does not own the file.
     if os.getpid() == owner:
         _flush(mapped)
     lock.close()
 
 
 def _create(path: Path, numbers: tuple[int, ...], n_bytes: int) -> None:
-    """A file of zeros behind its header; one that is there is whole."""
+    """Create a complete file of zeros after its header."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
     with unfinished.open("wb") as file:
         file.write(np.array(numbers, dtype="<i8").tobytes())
@@ -260,7 +235,7 @@ def _create(path: Path, numbers: tuple[int, ...], n_bytes: int) -> None:
         file.flush()
         os.fsync(file.fileno())
     try:
-        # Never over one that another process has made in the meantime, and may be using.
+        # Never overwrite a file that another process has created meanwhile and may be using.
         path.hardlink_to(unfinished)
     except FileExistsError:
         unfinished.unlink()
@@ -279,8 +254,8 @@ def _check(path: Path, numbers: tuple[int, ...], n_bytes: int) -> None:
         )
     if tuple(header) != numbers or path.stat().st_size != n_bytes:
         raise UnreadableError(
-            "{path} holds {n_stored} examples and {n_stored_classes} classes, and {n_examples} and "
-            "{n_classes} are asked for. Give another path, or delete the file.",
+            "{path} has {n_stored} examples and {n_stored_classes} classes, but {n_examples} and "
+            "{n_classes} were requested. Give another path, or delete the file.",
             path=path,
             n_stored=int(header[1]),
             n_stored_classes=int(header[2]),

@@ -12,7 +12,7 @@ from seedproof.stabilize.soft_labels.checks import as_doubles, as_labels, check_
 from seedproof.stabilize.soft_labels.targets import one_hot
 from seedproof.typing import is_count
 
-# Numbers of float64 in each of the few arrays that a piece of the work needs: 16 MB.
+# Float64 numbers in each of the few temporary arrays: 16 MB.
 PIECE = 2**21
 
 
@@ -26,33 +26,33 @@ def knn_smoothed(
     uniform: float = 0.0,
     counts_itself: bool = True,
 ) -> Tensor:
-    """Labels smoothed by those of the nearest examples: (1 − a)·y + a·(b/K + (1 − b)·η).
+    """Return labels smoothed by those of similar examples: (1 − a)·y + a·(b/K + (1 − b)·η).
 
     η has the shares of the classes among the k nearest examples by Euclidean distance. As we read
-    Bahri and Jiang (2021, arXiv:2102.05140): neighbors are sought in the training set itself, in
-    which an example is its own nearest; all examples at the distance of the k-th count, so that
-    no tie is broken and the order of examples changes nothing. The paper's features are the logits
-    of a first model, which costs a second training; features of a frozen encoder cost none.
+    Bahri and Jiang (2021, arXiv:2102.05140), neighbors come from the training set itself, in which
+    an example is its own nearest. All examples at the distance of the k-th count, so ties need not
+    be broken and the order of examples does not matter. The paper's features are the logits of a
+    first model, which costs a second training; features of a frozen encoder cost none.
 
     Neighbors are exact, by sums of squared differences in float64. Memory beyond features and
-    result is bounded, time grows with the square of the number of examples.
+    result is bounded; time grows with the square of the number of examples.
 
     Args:
-        features: What says which examples are similar, axes (examples, features).
+        features: Vectors whose distance defines similarity, axes (examples, features).
         labels: Gold classes.
-        n_classes: K, how many classes there are.
-        k: How many neighbors, 1 or more.
-        weight: a, the share of the label that is replaced: 0 leaves the gold label.
-        uniform: b, the share of that which is uniform, as in label smoothing.
-        counts_itself: Whether an example is a neighbor of itself.
+        n_classes: K, the number of classes.
+        k: Number of neighbors, 1 or more.
+        weight: a, the share of the label that is replaced; 0 keeps the gold label.
+        uniform: b, the uniform part of that share, as in label smoothing.
+        counts_itself: Count an example as its own neighbor.
 
     Returns:
         Axes (examples, classes).
 
     Raises:
         OptionError: k, weight or uniform is not possible, or a feature is not finite.
-        ShapeError: Features and labels are of different examples.
-        UnknownLabelError: A label is none of the classes.
+        ShapeError: Features and labels belong to different examples.
+        UnknownLabelError: A label is not one of the classes.
     """
     check_share(weight, "weight")
     check_share(uniform, "uniform")
@@ -87,12 +87,12 @@ def _checked(features: Any, *, n_examples: int) -> Tensor:  # noqa: ANN401 - as 
 
 
 def _neighborhoods(points: Tensor, *, k: int, counts_itself: bool) -> Iterator[Tensor]:
-    """For a piece of the examples after the other, which examples are their neighbors."""
+    """Yield a mask of the neighbors of a few examples at a time."""
     n_examples, n_features = points.shape
     squares = points.square().sum(dim=1)
-    # Products of matrices are quick but round differently from block to block. Hence they only
-    # choose candidates. Their error, and that of the sums below, is less than this share of the
-    # squared lengths (Higham, Accuracy and Stability, section 3.1, with room to spare).
+    # Matrix products are fast, but their rounding depends on the block, so they only choose
+    # candidates. Their error, and that of the sums below, is less than this share of the
+    # squared lengths (Higham, Accuracy and Stability, section 3.1, with a margin).
     share = 16 * (n_features + 8) * torch.finfo(torch.float64).eps
     n_at_once = max(1, PIECE // n_examples)
     for begin in range(0, n_examples, n_at_once):
@@ -104,28 +104,28 @@ def _neighborhoods(points: Tensor, *, k: int, counts_itself: bool) -> Iterator[T
             is_possible[torch.arange(len(rows)), rows] = False
         about[~is_possible] = torch.inf
         reach = (about + share * lengths).kthvalue(k, dim=1, keepdim=True).values
-        mine, theirs = (is_possible & (about - share * lengths <= reach)).nonzero(as_tuple=True)
+        here, there = (is_possible & (about - share * lengths <= reach)).nonzero(as_tuple=True)
         distances = torch.full_like(about, torch.inf)
-        distances[mine, theirs] = _distances(points, rows[mine], theirs)
+        distances[here, there] = _distances(points, rows[here], there)
         yield is_possible & (distances <= distances.kthvalue(k, dim=1, keepdim=True).values)
 
 
 def _distances(points: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """Squared distances of pairs; that of a pair is the same bits whatever else is asked for."""
+    """Squared distances of pairs; the bits of each do not depend on the other pairs."""
     vectors = points.numpy()
-    found = torch.empty(len(first), dtype=torch.float64)
+    distances = torch.empty(len(first), dtype=torch.float64)
     length = max(1, PIECE // max(1, vectors.shape[1]))
     for begin in range(0, len(first), length):
         some = slice(begin, begin + length)
         differences = vectors[first[some].numpy()] - vectors[second[some].numpy()]
-        # numpy adds up each row by itself; torch may choose another way for another shape.
-        found[some] = torch.from_numpy(np.square(differences).sum(axis=1))
-    return found
+        # numpy adds up each row by itself; torch may sum differently for another shape.
+        distances[some] = torch.from_numpy(np.square(differences).sum(axis=1))
+    return distances
 
 
 def _shares(nearby: Tensor, gold: Tensor, *, n_classes: int) -> Tensor:
-    """Shares of the classes in some neighborhoods, from whole counts."""
-    mine, theirs = nearby.nonzero(as_tuple=True)
-    cells = mine * n_classes + gold[theirs]
+    """Shares of the classes in some neighborhoods, from integer counts."""
+    here, there = nearby.nonzero(as_tuple=True)
+    cells = here * n_classes + gold[there]
     counts = torch.bincount(cells, minlength=len(nearby) * n_classes).reshape(-1, n_classes)
     return counts.to(torch.float64) / counts.sum(dim=1, keepdim=True)

@@ -1,4 +1,4 @@
-"""The mean of probabilities that come one batch after the other, in memory or on disk."""
+"""Running mean of probabilities, in memory or on disk."""
 
 import os
 from collections.abc import Mapping
@@ -13,42 +13,36 @@ from torch import Tensor
 from seedproof.errors import OptionError
 from seedproof.stabilize.soft_labels.checks import as_probs, as_rows
 from seedproof.stabilize.soft_labels.mapped_rows import MappedRows
-from seedproof.typing import is_count
+from seedproof.typing import check_count
 
 
 class RunningMean:
-    """Mean of the probabilities of each example over as many updates as it had.
+    """Mean probabilities of each example over its updates.
 
-    Kept as sums in float64 and a count for each row, so that the mean is the sum of what was given,
-    in that order, divided once. It takes 8 bytes for each example and class.
+    Stored as float64 sums and a count per row, so the mean is the sum of the updates in their
+    order, divided once. It takes 8 bytes per example and class.
 
-    With a path these are in a file, so that they need not fit into memory. Then `state_dict`
-    copies the file to a snapshot beside it, of which the last two are kept, and `load_state_dict`
-    takes the rows from the snapshot, whatever the file holds. So a training that is killed at any
-    moment, be it in the middle of an update, and goes on from its last checkpoint gives the same
-    bits as one that was not. Without a checkpoint, a file whose process was killed is refused.
+    With a path they are stored in a file and need not fit into memory. `state_dict` then copies
+    the file to a snapshot next to it (the last two are kept), and `load_state_dict` restores the
+    snapshot. Training that is killed at any moment, even during an update, and resumed from its
+    last checkpoint gives the same bits as uninterrupted training. A file whose process was killed
+    is refused until a checkpoint is loaded.
 
     Args:
-        n_examples: How many rows.
-        n_classes: How many classes.
-        path: A file for the rows, one for each training; memory without it.
+        n_examples: Number of rows.
+        n_classes: Number of classes.
+        path: A file for the rows, one per training. If omitted, they are kept in memory.
 
     Raises:
         OptionError: There are too few examples or classes.
-        UnreadableError: The file is something else, or has other rows.
+        UnreadableError: The file is not that of a running mean, or has another size.
     """
 
     def __init__(
         self, n_examples: int, n_classes: int, *, path: str | os.PathLike[str] | None = None
     ) -> None:
-        for name, value, least in (("n_examples", n_examples, 1), ("n_classes", n_classes, 2)):
-            if not is_count(value, least):
-                raise OptionError(
-                    "{option} is {number!r}. Give a whole number, {least} or more.",
-                    option=name,
-                    number=value,
-                    least=least,
-                )
+        check_count("n_examples", n_examples, 1)
+        check_count("n_classes", n_classes, 2)
         self.n_examples = n_examples
         self.n_classes = n_classes
         self._file: MappedRows | None = None
@@ -67,18 +61,18 @@ class RunningMean:
         *,
         rows: Any = None,  # noqa: ANN401 - as above
     ) -> None:
-        """Take in probabilities of some examples; nothing is taken in if one of them is refused.
+        """Add probabilities of some examples: all of them, or none if one of them is refused.
 
         Args:
             probs: Probabilities, axes (examples, classes).
-            rows: Which examples they are of, one that is there twice counts twice; all of them, in
-                order, without it.
+            rows: Positions of the examples; repeated ones count repeatedly. If omitted, all
+                examples in order.
 
         Raises:
-            OptionError: A row is of no example.
-            ShapeError: There are not as many probabilities as rows and classes.
-            ProbabilityError: A row of probabilities is no distribution.
-            RunError: The file holds what an earlier training has left, or another process has it.
+            OptionError: A row does not exist.
+            ShapeError: The probabilities do not match rows and classes.
+            ProbabilityError: A row of probabilities is not a distribution.
+            RunError: The file contains data of an earlier training, or another process uses it.
         """
         chosen = None if rows is None else as_rows(rows, n_examples=self.n_examples).numpy()
         n_given = self.n_examples if chosen is None else len(chosen)
@@ -98,46 +92,46 @@ class RunningMean:
             np.add.at(self._counts, rows, 1)
 
     def mean(self) -> Tensor:
-        """Mean probabilities of all examples; NaN where an example never came.
+        """Return the mean probabilities of all examples; NaN for those without updates.
 
         Returns:
-            A float64 tensor of its own, axes (examples, classes).
+            A float64 copy, axes (examples, classes).
 
         Raises:
-            RunError: The file's process was killed while it changed it.
+            RunError: A process was killed while it changed the file.
         """
         return self.rows(slice(None))
 
     def rows(self, rows: Any) -> Tensor:  # noqa: ANN401 - as above
-        """Mean probabilities of some examples; NaN where an example never came.
+        """Return the mean probabilities of some examples; NaN for those without updates.
 
         Args:
-            rows: Which examples.
+            rows: Positions of the examples.
 
         Returns:
-            A float64 tensor of its own, axes (examples, classes).
+            A float64 copy, axes (examples, classes).
 
         Raises:
-            OptionError: A row is of no example.
-            RunError: The file's process was killed while it changed it.
+            OptionError: A row does not exist.
+            RunError: A process was killed while it changed the file.
         """
         chosen = rows
         if not isinstance(rows, slice):
             chosen = as_rows(rows, n_examples=self.n_examples).numpy()
         if self._file is not None:
             self._file.check_readable()
-        with np.errstate(invalid="ignore"):  # 0/0 of those that never came
+        with np.errstate(invalid="ignore"):  # 0/0 for examples without updates
             return torch.from_numpy(self._sums[chosen] / self._counts[chosen, None])
 
     @property
     def counts(self) -> Tensor:
-        """How often each example came, copied."""
+        """Number of updates per example, as a copy."""
         if self._file is not None:
             self._file.check_readable()
         return torch.from_numpy(np.array(self._counts))
 
     def clear(self) -> None:
-        """Begin anew, whatever was there."""
+        """Reset all rows."""
         if self._file is not None:
             self._file.clear()
             return
@@ -145,19 +139,19 @@ class RunningMean:
         self._counts[:] = 0
 
     def flush(self) -> None:
-        """Bring everything to disk, so that another process can read it; nothing in memory."""
+        """Write the file to disk, so that other processes can read it; does nothing in memory."""
         if self._file is not None:
             self._file.flush()
 
     def close(self) -> None:
-        """Flush, and let another process have the file; what is here can still be read."""
+        """Flush and unlock the file; it can still be read."""
         if self._file is not None:
             self._file.close()
 
     # ------------------------------------------------------------------------------- checkpoints
 
     def state_dict(self) -> dict[str, Any]:
-        """All rows, copied; with a path, number and checksum of the snapshot that holds them."""
+        """Return a copy of all rows, or with a path the number and checksum of a snapshot."""
         state: dict[str, Any] = {"n_examples": self.n_examples, "n_classes": self.n_classes}
         if self._file is not None:
             number, checksum = self._file.snapshot()
@@ -168,32 +162,32 @@ class RunningMean:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a state was saved.
+        """Restore a saved state.
 
         Args:
-            state: What `state_dict` gave.
+            state: A result of `state_dict`.
 
         Raises:
-            OptionError: It is of other examples or classes, or of memory instead of a file.
-            NotFoundError: The snapshot does not exist any more: only the last two are kept.
-            DamagedStoreError: The snapshot holds other bytes than the state was saved with.
+            OptionError: The size differs, or only one of the two has a file.
+            NotFoundError: The snapshot no longer exists: only the last two are kept.
+            DamagedStoreError: The snapshot has changed since the state was saved.
         """
         shape = (state.get("n_examples"), state.get("n_classes"))
         if shape != (self.n_examples, self.n_classes):
             raise OptionError(
-                "The state is of {n_stored} examples and {n_stored_classes} classes, and this mean "
-                "has {n_examples} and {n_classes}. Load it into one of the same size.",
+                "The state has {n_stored} examples and {n_stored_classes} classes, but this mean "
+                "has {n_examples} and {n_classes}. Load it into a mean of the same size.",
                 n_stored=shape[0],
                 n_stored_classes=shape[1],
                 n_examples=self.n_examples,
                 n_classes=self.n_classes,
             )
         if ("snapshot" in state) != (self._file is not None):
-            places = ("in a file", "in memory")
-            had, has = places if "snapshot" in state else places[::-1]
+            places = ("a file", "memory")
+            saved, own = places if "snapshot" in state else places[::-1]
             raise OptionError(
-                f"The state is of a mean {had}, and this one is {has}. "
-                "Give a path to both or to none.",
+                f"The state was saved from {saved}, but this mean is in {own}. "
+                "Give a path to both or to neither.",
                 option="path",
                 is_in_file=self._file is not None,
             )

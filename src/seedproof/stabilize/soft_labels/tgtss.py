@@ -12,16 +12,16 @@ from seedproof.errors import MissingExampleError, OptionError, ShapeError
 from seedproof.stabilize.soft_labels.checks import as_labels, as_rows
 from seedproof.stabilize.soft_labels.running_mean import RunningMean
 from seedproof.stabilize.soft_labels.targets import one_hot, raised
-from seedproof.typing import is_count
+from seedproof.typing import check_count
 
 
 @dataclass(frozen=True)
 class TgtssSettings:
-    """Which steps of the teacher are averaged, and what becomes of the mean.
+    """Settings of `Tgtss`: the steps to average, and the exponent.
 
     Args:
         start: The first optimizer step after which predictions count; steps are numbered from 1.
-        every: Only each so-manieth step from there on.
+        every: Consider every n-th step only.
         power: The exponent that the mean is raised to; below 1 it flattens.
     """
 
@@ -30,54 +30,40 @@ class TgtssSettings:
     power: float = 0.5
 
     def __post_init__(self) -> None:
-        for name, least in (("start", 0), ("every", 1)):
-            value = getattr(self, name)
-            if not is_count(value, least):
-                raise OptionError(
-                    "{option} is {number!r}. Give a whole number, {least} or more.",
-                    option=name,
-                    number=value,
-                    least=least,
-                )
+        check_count("start", self.start, 0)
+        check_count("every", self.every, 1)
         if not 0.0 < self.power < float("inf"):
             raise OptionError(
                 "power is {power!r}. Give a number above 0; 0.5 flattens.", power=self.power
             )
 
     def is_due(self, step: int) -> bool:
-        """Whether predictions after so many optimizer steps count.
-
-        Args:
-            step: How many steps were made.
-
-        Returns:
-            Whether they do.
-        """
+        """Return whether predictions after `step` optimizer steps count."""
         return step >= self.start and (step - self.start) % self.every == 0
 
 
 class Tgtss:
-    """Soft labels from what a teacher predicts for its training set while it is trained.
+    """Soft labels from a teacher's predictions for its training set during training.
 
-    From a step on, the probabilities after each step (or each k-th) are averaged, and the mean is
-    raised to a power: q = p̄^T / Σ p̄^T. A student is trained on q alone (Findings of ACL 2023,
-    "Measuring and Mitigating Local Instability in Deep Neural Networks", section 4.5).
+    From step `start` on, the probabilities after each step (or each n-th) are averaged, and the
+    mean is raised to a power: q = p̄^T / Σ p̄^T. A student is trained on q alone (Findings of ACL
+    2023, "Measuring and Mitigating Local Instability in Deep Neural Networks", section 4.5).
 
     Predicting the whole training set so often costs several trainings: `n_predicted` counts it.
-    The free variant observes the probabilities that training computes anyway, those of its own
-    batches; they are of the weights before the step, and with dropout if the model has it.
+    The free variant observes the probabilities that training computes anyway, for its own batches.
+    They belong to the weights before the step, and include dropout if the model has it.
 
     Args:
-        n_examples: How many training examples.
-        n_classes: How many classes.
+        n_examples: Number of training examples.
+        n_classes: Number of classes.
         start: The first optimizer step after which predictions count; steps are numbered from 1.
-        every: Only each so-manieth step from there on.
+        every: Consider every n-th step only.
         power: The exponent; 0.5 is the paper's.
-        path: A file for the running mean, one for each teacher; memory without it.
+        path: A file for the running mean, one per teacher. If omitted, it is kept in memory.
 
     Raises:
         OptionError: A setting is not possible.
-        UnreadableError: The file is something else, or has other rows.
+        UnreadableError: The file is not that of a running mean, or has another size.
     """
 
     def __init__(
@@ -97,7 +83,7 @@ class Tgtss:
 
     @property
     def n_predicted(self) -> int:
-        """Forward passes of single examples that were made for this and nothing else.
+        """Number of extra forward passes, in examples.
 
         Divide by the number of training examples for passes over the training set; without
         gradients, a pass costs about a third of an epoch.
@@ -106,17 +92,17 @@ class Tgtss:
 
     @property
     def has_observed(self) -> bool:
-        """Whether anything was observed."""
+        """True after the first observation."""
         return self._last_step >= 0
 
     def is_due(self, step: int) -> bool:
-        """Whether to observe after so many optimizer steps.
+        """Return whether to observe a step.
 
         Args:
-            step: How many steps were made: 1 after the first.
+            step: Number of optimizer steps so far: 1 after the first.
 
         Returns:
-            Whether to.
+            Whether its predictions count.
         """
         return self.settings.is_due(step)
 
@@ -128,20 +114,20 @@ class Tgtss:
         rows: Any = None,  # noqa: ANN401 - as above
         is_extra: bool | None = None,
     ) -> None:
-        """Take in what the teacher predicts at a step.
+        """Add the teacher's predictions at a step to the mean.
 
         Args:
             probs: Probabilities, axes (examples, classes).
-            step: How many optimizer steps were made.
-            rows: Which examples they are of; all of the training set, in order, without them.
-            is_extra: Whether they were predicted for this alone, which is what `n_predicted`
-                counts: if not given, yes for the whole training set, and no with rows, which are
-                then a batch of the training itself. Give True for pieces of the training set.
+            step: Number of optimizer steps so far.
+            rows: Positions of the examples. If omitted, the whole training set, in order.
+            is_extra: Whether they were predicted only for this, and so count in `n_predicted`.
+                If omitted, True for the whole training set, and False with rows, which are then
+                a batch of the training itself. Give True for pieces of the training set.
 
         Raises:
-            OptionError: The step is not due, or earlier than what was observed before.
-            ShapeError: There are not as many probabilities as rows and classes.
-            ProbabilityError: A row of probabilities is no distribution.
+            OptionError: The step is not due, or earlier than the last one observed.
+            ShapeError: The probabilities do not match rows and classes.
+            ProbabilityError: A row of probabilities is not a distribution.
         """
         self._check(step, is_whole=rows is None)
         self.running_mean.update(probs, rows=rows)
@@ -152,14 +138,14 @@ class Tgtss:
     def _check(self, step: int, *, is_whole: bool) -> None:
         if not self.is_due(step):
             raise OptionError(
-                "Step {step} is not due: {settings}. Ask is_due(step) before predicting.",
+                "Step {step} is not due: {settings}. Call is_due(step) before predicting.",
                 step=step,
                 settings=self.settings,
             )
         if step < self._last_step or (is_whole and step == self._last_step):
             raise OptionError(
-                "Step {step} was observed after step {last_step}. "
-                "Steps go up; if the training was resumed, load the state of its checkpoint.",
+                "Step {step} was observed after step {last_step}, but steps must increase. "
+                "If training was resumed, load the state of its checkpoint.",
                 step=step,
                 last_step=self._last_step,
             )
@@ -170,19 +156,19 @@ class Tgtss:
         *,
         gold: Any = None,  # noqa: ANN401 - as above
     ) -> Tensor:
-        """Soft labels for the student: the mean, raised to the power.
+        """Return soft labels for the student: the mean, raised to the power.
 
         Args:
-            rows: Which examples; all without them.
-            gold: Gold labels of the whole training set: examples that were never observed get
-                these instead, unsmoothed. Without them such examples are refused.
+            rows: Positions of the examples. If omitted, all of them.
+            gold: Gold labels of the whole training set, used unsmoothed for examples that were
+                never observed. If omitted, such examples are refused.
 
         Returns:
             Float64 on the CPU, axes (examples, classes).
 
         Raises:
             MissingExampleError: Examples were never observed, and there are no gold labels.
-            ShapeError: There are not as many gold labels as examples.
+            ShapeError: The number of gold labels is not that of the examples.
         """
         mean = self.running_mean
         chosen = torch.arange(mean.n_examples)
@@ -193,9 +179,9 @@ class Tgtss:
         n_unseen = int(is_unseen.sum())
         if n_unseen and gold is None:
             raise MissingExampleError(
-                "{n_unseen} of {n_chosen} example(s) were never observed: nothing is known of "
-                "them. Train the teacher longer, begin with an earlier start, observe the whole "
-                "training set, or give the gold labels as gold to use these instead.",
+                "{n_unseen} of {n_chosen} example(s) were never observed. Train the teacher "
+                "longer, choose an earlier start, observe the whole training set, or pass gold "
+                "to use the gold labels instead.",
                 n_unseen=n_unseen,
                 n_chosen=len(chosen),
             )
@@ -214,7 +200,7 @@ class Tgtss:
     # ------------------------------------------------------------------------------- checkpoints
 
     def state_dict(self) -> dict[str, Any]:
-        """Every counter and the running mean, or the number of its snapshot on disk."""
+        """Return all counters and the running mean, or the number of its snapshot on disk."""
         return {
             "settings": asdict(self.settings),
             "n_predicted": self._n_predicted,
@@ -223,20 +209,20 @@ class Tgtss:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a state was saved.
+        """Restore a saved state.
 
         Args:
-            state: What `state_dict` gave.
+            state: A result of `state_dict`.
 
         Raises:
-            OptionError: It has other settings, or is of other examples.
-            NotFoundError: The snapshot does not exist any more: only the last two are kept.
-            DamagedStoreError: The snapshot holds other bytes than the state was saved with.
+            OptionError: The settings or the number of examples differ.
+            NotFoundError: The snapshot no longer exists: only the last two are kept.
+            DamagedStoreError: The snapshot has changed since the state was saved.
         """
         if state.get("settings") != asdict(self.settings):
             raise OptionError(
-                "The state has the settings {stored}, and these are "
-                "{settings}. Load it into the same.",
+                "The state was saved with the settings {stored}, but these are {settings}. "
+                "Load it into a Tgtss with the same settings.",
                 stored=state.get("settings"),
                 settings=asdict(self.settings),
             )

@@ -1,4 +1,5 @@
-"""What is taken as probabilities, labels and rows, and what a refusal tells to do."""
+"""Checks of probabilities, labels and rows."""
+# ruff: noqa: D103 - names state the facts
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ OFF = [[0.498, 0.497]]  # sums to 0.995
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_may_be_off_by_more(dtype):
-    """A row that sums to 0.995 is one in half precision, and none in any other, as in records."""
+def test_half_precision_has_a_larger_tolerance(dtype):
+    """A row that sums to 0.995 is accepted in half precision only, as in records."""
     half = torch.tensor(OFF, dtype=dtype)
     # bfloat16 rounds 0.498 to 0.498047 and 0.497 to 0.496094.
     assert as_probs(half, n_examples=1, n_classes=2).sum().item() == pytest.approx(0.995, abs=2e-3)
@@ -30,8 +31,7 @@ def test_half_precision_may_be_off_by_more(dtype):
             mixed([0], values, weight=0.5)
 
 
-def test_a_refusal_tells_what_to_do():
-    """Not only what is wrong."""
+def test_error_says_what_to_do():
     with pytest.raises(UnknownLabelError, check=WithFields(label=3, highest=2)):
         as_labels([3], n_classes=3)
     with pytest.raises(OptionError, check=WithFields(row=9, highest=8)):

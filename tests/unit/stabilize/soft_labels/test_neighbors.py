@@ -1,4 +1,5 @@
-"""Labels smoothed by neighbors, against a loop over all pairs in exact arithmetic."""
+"""Labels smoothed by neighbors, compared with a loop over all pairs in exact arithmetic."""
+# ruff: noqa: D103 - names state the facts
 
 from fractions import Fraction
 
@@ -13,7 +14,7 @@ from seedproof.testing.errors import WithFields
 
 
 def slowly(features, labels, *, n_classes, k, weight, uniform, counts_itself):
-    """The definition, by a loop over pairs, with distances that are not rounded."""
+    """Smooth by a loop over pairs, with exact distances."""
     points = [[Fraction(float(x)) for x in point] for point in features]
     result = np.zeros((len(points), n_classes))
     for i, point in enumerate(points):
@@ -33,7 +34,7 @@ def slowly(features, labels, *, n_classes, k, weight, uniform, counts_itself):
 
 @pytest.mark.parametrize("counts_itself", [True, False])
 @pytest.mark.parametrize("grid", [None, 2])
-def test_it_equals_a_loop_over_all_pairs(counts_itself, grid):
+def test_smoothing_equals_a_loop_over_all_pairs(counts_itself, grid):
     """Also on a grid, where most distances tie; 1e-15 is the rounding of the last sum."""
     rng = np.random.default_rng(3)
     features = rng.normal(size=(60, 3))
@@ -43,13 +44,13 @@ def test_it_equals_a_loop_over_all_pairs(counts_itself, grid):
     settings = {"n_classes": 4, "weight": 0.8, "uniform": 0.25, "counts_itself": counts_itself}
 
     for k in (1, 5, 59):
-        found = knn_smoothed(features, labels, k=k, **settings)
+        smoothed = knn_smoothed(features, labels, k=k, **settings)
 
         expected = slowly(features, labels, k=k, **settings)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15)
+        np.testing.assert_allclose(smoothed, expected, rtol=0, atol=1e-15)
 
 
-def test_a_hand_computed_case():
+def test_hand_computed_case():
     """On a line: the nearest three of 0 are 0, 1 and 2, of the classes a, a and b."""
     q = knn_smoothed([[0.0], [1.0], [2.0], [9.0]], [0, 0, 1, 1], n_classes=2, k=3, weight=0.6)
 
@@ -58,15 +59,14 @@ def test_a_hand_computed_case():
     np.testing.assert_allclose(q, expected, rtol=0, atol=1e-15)
 
 
-def test_all_that_tie_for_the_last_place_are_neighbors():
-    """0 has two at the distance 1, and asks for two with itself: all three count."""
+def test_all_examples_tied_for_the_last_place_are_neighbors():
     q = knn_smoothed([[0.0], [1.0], [-1.0]], [0, 1, 2], n_classes=3, k=2, weight=1.0)
 
     np.testing.assert_allclose(q[0], [1 / 3, 1 / 3, 1 / 3], rtol=0, atol=1e-15)
 
 
-def test_the_order_of_examples_and_the_size_of_pieces_change_no_bit(monkeypatch):
-    """Features far from the origin, where quick distances are rounded to nothing."""
+def test_order_of_examples_and_size_of_pieces_change_no_bit(monkeypatch):
+    """Features far from the origin, where fast distances round to 0."""
     rng = np.random.default_rng(5)
     features = 1e8 + rng.normal(size=(80, 7)).round(2)
     labels = rng.integers(0, 3, 80)
@@ -81,15 +81,13 @@ def test_the_order_of_examples_and_the_size_of_pieces_change_no_bit(monkeypatch)
     np.testing.assert_allclose(expected, exact, rtol=0, atol=1e-15)
 
 
-def test_examples_that_are_all_alike_are_all_neighbors():
-    """Every example then gets the shares of the classes."""
+def test_identical_examples_are_all_neighbors():
     q = knn_smoothed(np.ones((8, 2)), [0, 0, 0, 0, 0, 0, 1, 1], n_classes=2, k=1, weight=1.0)
 
     np.testing.assert_array_equal(q, np.tile([0.75, 0.25], (8, 1)))
 
 
 def test_weight_zero_is_the_gold_label_and_uniform_one_is_label_smoothing():
-    """Whatever the neighbors say."""
     features, labels = [[0.0], [0.1], [5.0]], [0, 1, 1]
 
     gold = knn_smoothed(features, labels, n_classes=2, k=2, weight=0.0)
@@ -117,7 +115,6 @@ def test_weight_zero_is_the_gold_label_and_uniform_one_is_label_smoothing():
         "one-axis", "one-example", "weight", "uniform",
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused(features, choice, error, fields):
-    """With the value that was given, and what is allowed."""
+def test_bad_arguments_are_refused(features, choice, error, fields):
     with pytest.raises(error, check=WithFields(**fields)):
         knn_smoothed(features, [0, 1], **({"n_classes": 2, "k": 1, "weight": 0.5} | choice))

@@ -1,4 +1,5 @@
-"""Running means in memory and on disk, against a dense store of everything that was given."""
+"""Running means in memory and on disk, compared with a list of all updates."""
+# ruff: noqa: D103 - names state the facts
 
 import gc
 
@@ -25,7 +26,7 @@ PLACES = pytest.mark.parametrize("on_disk", [False, True])
 
 
 def stream(n_updates, *, seed=0, replace=False):
-    """Batches of rows with their probabilities; some rows come often, one never."""
+    """Yield batches of rows with probabilities; the last row never occurs."""
     rng = np.random.default_rng(seed)
     for _ in range(n_updates):
         rows = rng.choice(N_EXAMPLES - 1, size=5, replace=replace)
@@ -33,24 +34,22 @@ def stream(n_updates, *, seed=0, replace=False):
 
 
 def slowly(batches):
-    """The mean of each row, from a list of all that came for it."""
-    came = {}
+    """Return the mean of each row from a list of its updates."""
+    updates = {}
     for rows, probs in batches:
-        for row, one in zip(rows, probs, strict=True):
-            came.setdefault(int(row), []).append(one)
+        for row, row_probs in zip(rows, probs, strict=True):
+            updates.setdefault(int(row), []).append(row_probs)
     mean = np.full((N_EXAMPLES, N_CLASSES), np.nan)
-    for row, all_of_it in came.items():
-        mean[row] = np.cumsum(all_of_it, axis=0)[-1] / len(all_of_it)  # in order, one by one
+    for row, row_updates in updates.items():
+        mean[row] = np.cumsum(row_updates, axis=0)[-1] / len(row_updates)  # in order, one by one
     return mean
 
 
 def make(tmp_path, *, on_disk, name="mean"):
-    """An empty mean."""
     return RunningMean(N_EXAMPLES, N_CLASSES, path=tmp_path / name if on_disk else None)
 
 
 def feed(mean, batches):
-    """Take in all batches."""
     for rows, probs in batches:
         mean.update(probs, rows=rows)
     return mean
@@ -58,8 +57,8 @@ def feed(mean, batches):
 
 @PLACES
 @pytest.mark.parametrize("replace", [False, True])
-def test_it_equals_a_brute_force_mean_by_row(tmp_path, on_disk, replace):
-    """Bit by bit, each row by its own count, also if a batch has a row twice; unseen is NaN."""
+def test_mean_equals_a_brute_force_mean_by_row(tmp_path, on_disk, replace):
+    """Bit for bit, even if a batch has a row twice; rows without updates are NaN."""
     mean = feed(make(tmp_path, on_disk=on_disk), stream(40, replace=replace))
 
     expected = slowly(stream(40, replace=replace))
@@ -72,8 +71,7 @@ def test_it_equals_a_brute_force_mean_by_row(tmp_path, on_disk, replace):
 
 
 @PLACES
-def test_all_rows_at_once_are_all_rows_by_number(tmp_path, on_disk):
-    """Without rows, all examples in order."""
+def test_omitted_rows_are_all_rows_in_order(tmp_path, on_disk):
     rng = np.random.default_rng(1)
     whole = make(tmp_path, on_disk=on_disk)
     numbered = make(tmp_path, on_disk=on_disk, name="other")
@@ -87,8 +85,8 @@ def test_all_rows_at_once_are_all_rows_by_number(tmp_path, on_disk):
 
 
 @PLACES
-def test_a_resumed_mean_equals_an_uninterrupted_one(tmp_path, on_disk):
-    """After any update, bit by bit, through a file that holds plain data only."""
+def test_resumed_mean_equals_an_uninterrupted_one(tmp_path, on_disk):
+    """After any update, bit for bit, through a file with plain data only."""
     batches = list(stream(8))
     expected = feed(make(tmp_path, on_disk=on_disk, name="whole"), batches).mean()
 
@@ -106,8 +104,7 @@ def test_a_resumed_mean_equals_an_uninterrupted_one(tmp_path, on_disk):
 
 
 @PLACES
-def test_what_was_saved_does_not_change_any_more(tmp_path, on_disk):
-    """A state in memory is as good as a file."""
+def test_saved_state_is_a_copy(tmp_path, on_disk):
     mean = feed(make(tmp_path, on_disk=on_disk), stream(3))
     kept = mean.mean()
     state = mean.state_dict()
@@ -121,8 +118,7 @@ def test_what_was_saved_does_not_change_any_more(tmp_path, on_disk):
 
 
 @PLACES
-def test_what_is_refused_changes_nothing(tmp_path, on_disk):
-    """Rows and probabilities are checked before the first of them is taken in."""
+def test_refused_update_changes_nothing(tmp_path, on_disk):
     mean = feed(make(tmp_path, on_disk=on_disk), stream(2))
     before = mean.mean()
     good = [[0.2, 0.3, 0.5]]
@@ -149,8 +145,7 @@ def test_what_is_refused_changes_nothing(tmp_path, on_disk):
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 1), (2.0, 3), (True, 3)])
-def test_sizes_that_are_none_are_refused(shape):
-    """An example and two classes are the least."""
+def test_bad_sizes_are_refused(shape):
     with pytest.raises(OptionError) as caught:
         RunningMean(*shape)
 
@@ -159,7 +154,7 @@ def test_sizes_that_are_none_are_refused(shape):
 
 
 @PLACES
-def test_states_of_others_are_refused(tmp_path, on_disk):
+def test_states_of_other_means_are_refused(tmp_path, on_disk):
     """Of another size, or from memory to disk and back."""
     mean = make(tmp_path, on_disk=on_disk)
     state = mean.state_dict()
@@ -171,8 +166,7 @@ def test_states_of_others_are_refused(tmp_path, on_disk):
 
 
 @PLACES
-def test_clearing_begins_anew(tmp_path, on_disk):
-    """As if nothing had ever come."""
+def test_clearing_resets_the_mean(tmp_path, on_disk):
     mean = feed(make(tmp_path, on_disk=on_disk), stream(3, seed=4))
 
     mean.clear()
@@ -181,11 +175,7 @@ def test_clearing_begins_anew(tmp_path, on_disk):
     np.testing.assert_array_equal(mean.mean(), slowly(stream(3)))
 
 
-# ----------------------------------------------------------------------------------------- on disk
-
-
-def test_another_process_can_read_what_was_flushed(tmp_path):
-    """A student reads what its teacher has left; two students at once do."""
+def test_flushed_mean_can_be_read_by_others(tmp_path):
     feed(make(tmp_path, on_disk=True), stream(4)).flush()
 
     students = [make(tmp_path, on_disk=True) for _ in range(2)]
@@ -194,8 +184,7 @@ def test_another_process_can_read_what_was_flushed(tmp_path):
         np.testing.assert_array_equal(student.mean(), slowly(stream(4)))
 
 
-def test_what_may_be_half_written_is_not_read(tmp_path):
-    """Before it is flushed, nobody else can take it for a mean."""
+def test_mean_that_may_be_half_written_is_not_read(tmp_path):
     teacher = feed(make(tmp_path, on_disk=True), stream(4))
 
     student = make(tmp_path, on_disk=True)
@@ -208,8 +197,8 @@ def test_what_may_be_half_written_is_not_read(tmp_path):
     np.testing.assert_array_equal(teacher.mean(), slowly(stream(4)))
 
 
-def test_a_second_training_is_not_added_to_the_first(tmp_path):
-    """A script that is run again would otherwise average two teachers without a word."""
+def test_second_training_is_not_added_to_the_first(tmp_path):
+    """A script that runs again would otherwise average two teachers."""
     feed(make(tmp_path, on_disk=True), stream(4)).close()
     again = make(tmp_path, on_disk=True)
 
@@ -221,7 +210,6 @@ def test_a_second_training_is_not_added_to_the_first(tmp_path):
 
 
 def test_two_trainings_cannot_share_a_file(tmp_path):
-    """The second is told so when it begins to write."""
     first, second = make(tmp_path, on_disk=True), make(tmp_path, on_disk=True)
     feed(first, stream(1))
 
@@ -234,8 +222,8 @@ def test_two_trainings_cannot_share_a_file(tmp_path):
         feed(second, stream(1))
 
 
-def test_a_mean_that_is_forgotten_lets_go_of_its_file(tmp_path):
-    """As a cell of a notebook that is run again does."""
+def test_garbage_collected_mean_unlocks_its_file(tmp_path):
+    """As in a notebook cell that runs again."""
     mean = feed(make(tmp_path, on_disk=True), stream(1))
     state = mean.state_dict()
     del mean
@@ -247,8 +235,8 @@ def test_a_mean_that_is_forgotten_lets_go_of_its_file(tmp_path):
     np.testing.assert_array_equal(feed(again, []).mean(), slowly(stream(1)))
 
 
-def test_the_last_two_snapshots_are_kept(tmp_path):
-    """So that one is left if a kill comes between a snapshot and the checkpoint that names it."""
+def test_last_two_snapshots_are_kept(tmp_path):
+    """One is left if a kill comes between a snapshot and the checkpoint that names it."""
     mean = make(tmp_path, on_disk=True)
     states = []
     for seed in range(4):
@@ -263,8 +251,8 @@ def test_the_last_two_snapshots_are_kept(tmp_path):
         mean.load_state_dict(states[1])
 
 
-def test_the_snapshot_that_a_training_goes_on_from_is_kept(tmp_path):
-    """The newest may belong to a checkpoint that was never saved; however often that happens."""
+def test_snapshot_that_training_resumed_from_is_kept(tmp_path):
+    """The newest may belong to a checkpoint that was never saved."""
     mean = feed(make(tmp_path, on_disk=True), stream(1))
     saved = mean.state_dict()
     expected = mean.mean()
@@ -278,8 +266,7 @@ def test_the_snapshot_that_a_training_goes_on_from_is_kept(tmp_path):
         np.testing.assert_array_equal(mean.mean(), expected)
 
 
-def test_a_damaged_snapshot_is_refused_and_leaves_nothing_to_read(tmp_path):
-    """What was copied before the checksum was known is no mean."""
+def test_damaged_snapshot_is_refused_and_the_mean_unreadable(tmp_path):
     mean = feed(make(tmp_path, on_disk=True), stream(1))
     state = mean.state_dict()
     snapshot = tmp_path / "mean.000001"
@@ -297,8 +284,9 @@ def test_a_damaged_snapshot_is_refused_and_leaves_nothing_to_read(tmp_path):
         make(tmp_path, on_disk=True).mean()
 
 
-def test_what_an_interrupt_has_left_is_not_gone_on_with(tmp_path, monkeypatch):
-    """Half of an update may be there, also for the process itself; a state mends it."""
+def test_interrupted_update_makes_the_mean_unreadable_until_a_state_is_loaded(
+    tmp_path, monkeypatch
+):
     mean = feed(make(tmp_path, on_disk=True), stream(2))
     state = mean.state_dict()
 
@@ -321,15 +309,13 @@ def test_what_an_interrupt_has_left_is_not_gone_on_with(tmp_path, monkeypatch):
     np.testing.assert_array_equal(mean.mean(), slowly(stream(2)))
 
 
-def test_the_folder_of_a_file_is_made(tmp_path):
-    """As that of a store is."""
+def test_folder_of_the_file_is_created(tmp_path):
     RunningMean(2, 3, path=tmp_path / "means" / "of" / "teacher.mean").flush()
 
     assert (tmp_path / "means" / "of" / "teacher.mean").is_file()
 
 
-def test_files_of_others_are_refused(tmp_path):
-    """They stay as they are."""
+def test_other_files_are_refused_and_unchanged(tmp_path):
     make(tmp_path, on_disk=True)
     (tmp_path / "notes").write_text("mine")
 
@@ -343,8 +329,7 @@ def test_files_of_others_are_refused(tmp_path):
     assert (tmp_path / "notes").read_text() == "mine"
 
 
-def test_who_only_reads_takes_no_snapshot_away(tmp_path):
-    """A second process looks at a mean that the first goes on with: all states can be loaded."""
+def test_reader_deletes_no_snapshot_of_the_writer(tmp_path):
     writer = make(tmp_path, on_disk=True)
     states = []
     for batch in stream(2):

@@ -1,4 +1,5 @@
-"""Soft labels from labels and models: by hand, against numpy, and refused where they say nothing."""
+"""Soft labels from labels and models: by hand, and compared with numpy."""
+# ruff: noqa: D103 - names state the facts
 
 import weakref
 
@@ -22,15 +23,11 @@ from seedproof.testing.errors import WithFields
 
 
 def draw(n_models, *, seed=0, n_examples=7, n_classes=4):
-    """Probabilities of some models."""
     rng = np.random.default_rng(seed)
     return rng.dirichlet(np.ones(n_classes), size=(n_models, n_examples))
 
 
-# ----------------------------------------------------------------------------------------- raised
-
-
-def test_the_power_one_half_flattens():
+def test_power_one_half_flattens():
     """√.64 : √.36 is 4 : 3; the exponent is the inverse of the usual temperature."""
     q = raised([[0.64, 0.36], [0.0, 1.0], [0.5, 0.5]], power=0.5)
 
@@ -40,14 +37,14 @@ def test_the_power_one_half_flattens():
     assert q[0, 0] < 0.64
 
 
-def test_the_power_two_sharpens_and_one_changes_nothing():
+def test_power_two_sharpens_and_one_changes_nothing():
     """.64² : .36² is 256 : 81."""
     assert raised([[0.64, 0.36]], power=2)[0, 0].item() == pytest.approx(256 / 337, abs=1e-16)
     assert raised([[0.64, 0.36]], power=1)[0, 0].item() == pytest.approx(0.64, abs=1e-16)
 
 
-def test_it_is_a_softmax_at_temperature_two():
-    """p^½/Σ is what distillation calls temperature 2; 1e-15 is rounding."""
+def test_power_one_half_is_a_softmax_at_temperature_two():
+    """1e-15 is rounding."""
     logits = torch.randn((6, 5), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
     q = raised(logits.softmax(dim=1), power=0.5)
@@ -56,8 +53,7 @@ def test_it_is_a_softmax_at_temperature_two():
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 40.0, 1e6])
-def test_nothing_underflows(power):
-    """Tiny probabilities to a large power are 0 each, and their sum would be as well."""
+def test_tiny_probabilities_do_not_underflow(power):
     tiny = [[1e-300, 5e-324, 0.0], [2e-200, 2e-200, 1e-210]]
 
     q = raised(tiny, power=power)
@@ -72,8 +68,8 @@ def test_nothing_underflows(power):
     row=st.lists(st.floats(0, 1), min_size=2, max_size=6).filter(lambda row: max(row) > 1e-3),
     power=st.floats(0.05, 8),
 )
-def test_the_order_of_classes_stays_and_rows_sum_to_one(row, power):
-    """Whatever the power; 1e-12 is the rounding of six powers."""
+def test_order_of_classes_stays_and_rows_sum_to_one(row, power):
+    """1e-12 is the rounding of six powers."""
     q = raised([row], power=power)[0].numpy()
 
     assert q.sum() == pytest.approx(1.0, abs=1e-12)
@@ -81,36 +77,7 @@ def test_the_order_of_classes_stays_and_rows_sum_to_one(row, power):
     assert (np.diff(q[order]) >= 0).all()
 
 
-def test_a_row_of_zeros_is_refused():
-    """It says nothing, and 0/0 would be NaN."""
-    with pytest.raises(ProbabilityError, check=WithFields(n_empty=2)):
-        raised([[0.0, 0.0], [0.1, 0.9], [0.0, 0.0]], power=0.5)
-
-
-@pytest.mark.parametrize("power", [0.0, -1.0, float("nan"), float("inf")])
-def test_powers_that_are_none_are_refused(power):
-    """The power 0 would make everything uniform, also what is impossible."""
-    with pytest.raises(OptionError, check=WithFields(power=power)):
-        raised([[0.5, 0.5]], power=power)
-
-
-@pytest.mark.parametrize("bad", [-0.1, float("nan"), float("inf")])
-def test_logits_are_no_probabilities(bad):
-    """Negative, infinite, or not a number."""
-    probability = pytest.approx(bad, nan_ok=True)
-
-    with pytest.raises(ProbabilityError, check=WithFields(probability=probability)):
-        raised([[0.5, bad]], power=0.5)
-
-
-def test_one_axis_is_refused():
-    """Examples and classes are two."""
-    with pytest.raises(ShapeError, check=WithFields(shape=(2,))):
-        raised([0.5, 0.5], power=0.5)
-
-
-def test_arrays_that_cannot_be_written_to_are_read():
-    """Such as those of a mapped file; and lists are read in 64 bits, as arrays are."""
+def test_read_only_arrays_and_lists_are_accepted():
     probs = draw(1)[0]
     probs.flags.writeable = False
 
@@ -118,9 +85,6 @@ def test_arrays_that_cannot_be_written_to_are_read():
 
     assert torch.equal(q, raised(probs.tolist(), power=0.5))
     assert torch.equal(q, raised(torch.tensor(probs, requires_grad=True), power=0.5))
-
-
-# ---------------------------------------------------------------------------------------- smoothed
 
 
 def test_smoothing_spreads_over_all_classes():
@@ -131,37 +95,8 @@ def test_smoothing_spreads_over_all_classes():
     torch.testing.assert_close(q, expected, rtol=0, atol=1e-16)
 
 
-@pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan")])
-def test_smoothing_is_a_share(alpha):
-    """From 0 to 1."""
-    with pytest.raises(OptionError, check=WithFields(option="alpha", number=alpha)):
-        smoothed([0], n_classes=2, alpha=alpha)
-
-
-@pytest.mark.parametrize(
-    ("labels", "n_classes", "error", "fields"),
-    [
-        ([0, 3], 3, UnknownLabelError, {"label": 3, "highest": 2}),
-        ([-100], 3, UnknownLabelError, {"label": -100}),
-        ([0.0, 1.0], 3, DtypeError, {"argument": "labels", "dtype": torch.float64}),
-        ([True], 3, DtypeError, {"argument": "labels", "dtype": torch.bool}),
-        (["book", "cancel"], 3, DtypeError, {"argument": "labels", "label": "book"}),
-        ([[0]], 3, ShapeError, {"argument": "labels", "shape": (1, 1)}),
-        ([0], 1, ClassesError, {"n_classes": 1}),
-    ],
-    ids=["large", "negative", "floats", "booleans", "names", "two-axes", "one-class"],
-)
-def test_labels_that_are_none_are_refused(labels, n_classes, error, fields):
-    """A label of −100, which other losses skip, is none either."""
-    with pytest.raises(error, check=WithFields(**fields)):
-        smoothed(labels, n_classes=n_classes, alpha=0.1)
-
-
-# ---------------------------------------------------------------------------------------- ensemble
-
-
-def test_an_ensemble_is_the_mean_raised():
-    """Against numpy, where all models are in memory; 1e-15 is rounding."""
+def test_ensemble_is_the_mean_raised_to_a_power():
+    """Against numpy; 1e-15 is rounding."""
     probs = draw(20)
 
     q = ensemble(list(probs), power=0.5)
@@ -170,13 +105,12 @@ def test_an_ensemble_is_the_mean_raised():
     np.testing.assert_allclose(q, roots / roots.sum(axis=1, keepdims=True), rtol=0, atol=1e-15)
 
 
-def test_an_ensemble_holds_one_model_at_a_time():
-    """When the next model is asked for, the one before is gone; and none is changed."""
+def test_ensemble_holds_one_model_at_a_time():
     probs, alive = draw(5), []
 
     def models():
-        for one in probs:
-            given = torch.from_numpy(one.copy())
+        for model_probs in probs:
+            given = torch.from_numpy(model_probs.copy())
             alive.append(weakref.ref(given))
             assert sum(ref() is not None for ref in alive) == 1
             yield given
@@ -186,8 +120,7 @@ def test_an_ensemble_holds_one_model_at_a_time():
     np.testing.assert_allclose(q, probs.mean(axis=0), rtol=0, atol=1e-15)
 
 
-def test_what_a_model_gave_stays_as_it_is():
-    """The sum is not taken in the first model's memory."""
+def test_ensemble_does_not_change_its_input():
     first = torch.from_numpy(draw(1)[0])
     kept = first.clone()
 
@@ -196,20 +129,7 @@ def test_what_a_model_gave_stays_as_it_is():
     assert torch.equal(first, kept)
 
 
-def test_an_ensemble_of_none_and_of_unlike_models_is_refused():
-    """Different examples have no mean."""
-    with pytest.raises(EmptyInputError):
-        ensemble([])
-    with pytest.raises(ShapeError, check=WithFields(n_models=1, shape=(6, 4))):
-        ensemble([draw(1)[0], draw(1, n_examples=6)[0]])
-    with pytest.raises(ProbabilityError, check=WithFields(sum=1.4, tolerance=0.001)):
-        ensemble([[[0.7, 0.7]]])
-
-
-# ------------------------------------------------------------------------------------------- mixed
-
-
-def test_a_mixture_of_labels_and_the_deployed_model():
+def test_mixture_of_labels_and_the_deployed_model():
     """A quarter of the model, three quarters of the label."""
     q = mixed([1, 0], [[0.8, 0.2], [0.4, 0.6]], weight=0.25)
 
@@ -217,8 +137,8 @@ def test_a_mixture_of_labels_and_the_deployed_model():
     torch.testing.assert_close(q, expected, rtol=0, atol=1e-15)
 
 
-def test_the_ends_of_a_mixture():
-    """Weight 0 are the labels, and weight 1 is the model, to the bit."""
+def test_weight_0_gives_the_labels_and_1_the_model():
+    """To the bit."""
     probs = torch.from_numpy(draw(1)[0])
     labels = probs.argmin(dim=1)
 
@@ -226,9 +146,40 @@ def test_the_ends_of_a_mixture():
     assert torch.equal(mixed(labels, probs, weight=1.0), probs)
 
 
-def test_mixtures_of_other_examples_are_refused():
-    """As many labels as rows."""
-    with pytest.raises(ShapeError, check=WithFields(shape=(1, 2), n_examples=2, n_classes=2)):
-        mixed([0, 1], [[0.5, 0.5]], weight=0.5)
-    with pytest.raises(OptionError, check=WithFields(option="weight", number=2)):
-        mixed([0], [[0.5, 0.5]], weight=2)
+NAN, INF = float("nan"), float("inf")
+HALVES = [[0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "settings", "error", "fields"),
+    [
+        (raised, [[[0.0, 0.0], [0.1, 0.9], [0.0, 0.0]]], {"power": 0.5}, ProbabilityError, {"n_empty": 2}),
+        (raised, [HALVES], {"power": 0.0}, OptionError, {"power": 0.0}),
+        (raised, [HALVES], {"power": -1.0}, OptionError, {"power": -1.0}),
+        (raised, [HALVES], {"power": NAN}, OptionError, {"power": NAN}),
+        (raised, [HALVES], {"power": INF}, OptionError, {"power": INF}),
+        (raised, [[[0.5, -0.1]]], {"power": 0.5}, ProbabilityError, {"probability": -0.1}),
+        (raised, [[[0.5, NAN]]], {"power": 0.5}, ProbabilityError, {"probability": pytest.approx(NAN, nan_ok=True)}),
+        (raised, [[[0.5, INF]]], {"power": 0.5}, ProbabilityError, {"probability": INF}),
+        (raised, [[0.5, 0.5]], {"power": 0.5}, ShapeError, {"shape": (2,)}),
+        (smoothed, [[0]], {"n_classes": 2, "alpha": -0.1}, OptionError, {"option": "alpha", "number": -0.1}),
+        (smoothed, [[0]], {"n_classes": 2, "alpha": 1.1}, OptionError, {"option": "alpha", "number": 1.1}),
+        (smoothed, [[0]], {"n_classes": 2, "alpha": NAN}, OptionError, {"option": "alpha", "number": NAN}),
+        (smoothed, [[0, 3]], {"n_classes": 3, "alpha": 0.1}, UnknownLabelError, {"label": 3, "highest": 2}),
+        # Other losses skip −100.
+        (smoothed, [[-100]], {"n_classes": 3, "alpha": 0.1}, UnknownLabelError, {"label": -100}),
+        (smoothed, [[0.0, 1.0]], {"n_classes": 3, "alpha": 0.1}, DtypeError, {"argument": "labels", "dtype": torch.float64}),
+        (smoothed, [[True]], {"n_classes": 3, "alpha": 0.1}, DtypeError, {"argument": "labels", "dtype": torch.bool}),
+        (smoothed, [["book", "cancel"]], {"n_classes": 3, "alpha": 0.1}, DtypeError, {"argument": "labels", "label": "book"}),
+        (smoothed, [[[0]]], {"n_classes": 3, "alpha": 0.1}, ShapeError, {"argument": "labels", "shape": (1, 1)}),
+        (smoothed, [[0]], {"n_classes": 1, "alpha": 0.1}, ClassesError, {"n_classes": 1}),
+        (ensemble, [[]], {}, EmptyInputError, {}),
+        (ensemble, [[draw(1)[0], draw(1, n_examples=6)[0]]], {}, ShapeError, {"n_models": 1, "shape": (6, 4)}),
+        (ensemble, [[[[0.7, 0.7]]]], {}, ProbabilityError, {"sum": 1.4, "tolerance": 0.001}),
+        (mixed, [[0, 1], HALVES], {"weight": 0.5}, ShapeError, {"shape": (1, 2), "n_examples": 2, "n_classes": 2}),
+        (mixed, [[0], HALVES], {"weight": 2}, OptionError, {"option": "weight", "number": 2}),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_refused(function, arguments, settings, error, fields):
+    with pytest.raises(error, check=WithFields(**fields)):
+        function(*arguments, **settings)

@@ -1,4 +1,5 @@
-"""TGTSS on real small trainings, against a list of everything that was predicted."""
+"""TGTSS on small trainings, compared with a list of all predictions."""
+# ruff: noqa: D103 - names state the facts
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ BATCHES = [
 
 
 def train(look=None, *, targets=None):
-    """A real training; `look` sees each step: its number, the model, the batch and its logits."""
+    """Train; `look` is called per step with its number, the model, the batch and its logits."""
     model = Net()
     optimizer = adam(model)
     for step, rows in enumerate(BATCHES, start=1):
@@ -39,12 +40,11 @@ def train(look=None, *, targets=None):
 
 @torch.no_grad()
 def predict(model):
-    """Probabilities of the whole training set."""
     return model(EXAMPLES).softmax(dim=1)
 
 
 def teach(tgtss):
-    """A teacher under observation, and all that was observed, kept in a list."""
+    """Return an observed teacher, and a list of all observations."""
     stored = []
 
     def look(step, model, rows, logits):
@@ -59,8 +59,8 @@ def teach(tgtss):
 
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize(("every", "n_observed"), [(1, 16), (3, 6), (100, 1)])
-def test_it_equals_a_brute_force_mean_of_stored_predictions(tmp_path, on_disk, every, n_observed):
-    """Bit by bit: the mean in float64 of float32 predictions, from the fifth step on."""
+def test_targets_equal_the_mean_of_stored_predictions(tmp_path, on_disk, every, n_observed):
+    """Bit for bit: the mean in float64 of float32 predictions, from the fifth step on."""
     path = tmp_path / "mean" if on_disk else None
     tgtss = Tgtss(N_EXAMPLES, N_CLASSES, start=5, every=every, path=path)
 
@@ -75,8 +75,7 @@ def test_it_equals_a_brute_force_mean_of_stored_predictions(tmp_path, on_disk, e
     assert tgtss.n_predicted == n_observed * N_EXAMPLES
 
 
-def test_the_free_variant_equals_a_brute_force_mean_by_row():
-    """Each row by its own count, bit by bit; and it predicts nothing."""
+def test_free_variant_equals_a_brute_force_mean_by_row():
     tgtss = Tgtss(N_EXAMPLES, N_CLASSES, start=3, power=0.7)
     came = {row: [] for row in range(N_EXAMPLES)}
 
@@ -85,8 +84,8 @@ def test_the_free_variant_equals_a_brute_force_mean_by_row():
         if tgtss.is_due(step):
             probs = logits.detach().softmax(dim=1)
             tgtss.observe(probs, step=step, rows=rows)
-            for row, one in zip(rows.tolist(), probs.double().numpy(), strict=True):
-                came[row].append(one)
+            for row, row_probs in zip(rows.tolist(), probs.double().numpy(), strict=True):
+                came[row].append(row_probs)
 
     train(look)
 
@@ -99,8 +98,8 @@ def test_the_free_variant_equals_a_brute_force_mean_by_row():
     assert tgtss.n_predicted == 0
 
 
-def test_pieces_of_the_training_set_are_the_whole():
-    """For a training set that is too large to predict at once; the cost is the same."""
+def test_pieces_of_the_training_set_equal_the_whole():
+    """At the same cost."""
     whole = Tgtss(N_EXAMPLES, N_CLASSES, start=1)
     pieces = Tgtss(N_EXAMPLES, N_CLASSES, start=1)
     probs = predict(Net())
@@ -114,7 +113,7 @@ def test_pieces_of_the_training_set_are_the_whole():
     assert pieces.n_predicted == whole.n_predicted == 2 * N_EXAMPLES
 
 
-def test_a_student_learns_from_the_targets():
+def test_student_learns_from_the_targets():
     """It ends nearer to the soft labels than its teacher's own training does."""
     tgtss = Tgtss(N_EXAMPLES, N_CLASSES, start=15)
     teach(tgtss)
@@ -127,8 +126,8 @@ def test_a_student_learns_from_the_targets():
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
-def test_a_resumed_teacher_equals_an_uninterrupted_one(tmp_path, on_disk):
-    """From any step, with what came after the checkpoint forgotten: targets, costs, bit by bit."""
+def test_resumed_teacher_equals_an_uninterrupted_one(tmp_path, on_disk):
+    """From any step, bit for bit."""
     n_observed, stored = 12, np.random.default_rng(0).dirichlet(np.ones(3), size=(13, N_EXAMPLES))
 
     def make(name):
@@ -158,8 +157,7 @@ def test_a_resumed_teacher_equals_an_uninterrupted_one(tmp_path, on_disk):
         resumed.running_mean.close()
 
 
-def test_examples_that_were_never_seen_are_named():
-    """How many, and what to do; with gold labels they get these, and the others what was seen."""
+def test_examples_never_observed_are_refused_or_get_gold_labels():
     tgtss = Tgtss(4, 2, start=1)
     tgtss.observe([[0.64, 0.36], [0.1, 0.9]], step=1, rows=[2, 0])
 
@@ -176,15 +174,14 @@ def test_examples_that_were_never_seen_are_named():
     assert tgtss.targets([2]).shape == (1, 2)
 
 
-def test_which_steps_are_due():
-    """From the start on, each third; steps are counted from 1, after they were made."""
+def test_due_steps_start_at_start_and_count_by_every():
     settings = TgtssSettings(start=4, every=3)
 
     assert [step for step in range(1, 15) if settings.is_due(step)] == [4, 7, 10, 13]
 
 
-def test_steps_that_are_not_due_or_go_back_are_refused():
-    """A training that was resumed without its state would count steps twice."""
+def test_steps_not_due_or_repeated_are_refused():
+    """Training resumed without its state would count steps twice."""
     tgtss = Tgtss(2, 2, start=4, every=2)
     probs = [[0.5, 0.5], [0.5, 0.5]]
 
@@ -200,7 +197,6 @@ def test_steps_that_are_not_due_or_go_back_are_refused():
 
 
 def test_states_with_other_settings_are_refused():
-    """They would mix two means."""
     state = Tgtss(2, 2, start=4).state_dict()
 
     with pytest.raises(OptionError) as caught:
@@ -214,8 +210,7 @@ def test_states_with_other_settings_are_refused():
     "settings",
     [{"start": -1}, {"start": 1.5}, {"every": 0}, {"power": 0.0}, {"power": float("nan")}],
 )
-def test_settings_that_make_no_sense_are_refused(settings):
-    """With the value that was given."""
+def test_bad_settings_are_refused(settings):
     name, value = next(iter(settings.items()))
 
     fields = settings if name == "power" else {"option": name, "number": value}

