@@ -44,7 +44,7 @@ class Verdict(StrEnum):
 WORDS: Mapping[Verdict, str] = {
     Verdict.HOLDS: "holds here",
     Verdict.FAILS: "does not hold here",
-    Verdict.SIZE_OPEN: "a cut is shown, its size is open",
+    Verdict.SIZE_OPEN: "a reduction is shown, its size is open",
     Verdict.SHARE_OPEN: "its size is open",
     Verdict.OPEN: "not shown here",
 }

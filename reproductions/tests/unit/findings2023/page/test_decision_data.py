@@ -83,7 +83,7 @@ def test_choices_have_a_column_per_data_set(both, finetuned):
 
     rows = choices_table(choices(settings), settings[:2]).rows
 
-    half = next(row for row in rows if row[0] == "half as much training again")
+    half = next(row for row in rows if row[0] == "50 % more training")
     assert half[1:3] == ("**16 heads** `heads-16`", "−75\xa0% [−83, −67]")
     assert half[-2:] == ("1.25× (16×)", "1.02×")
     tuned = next(row for row in rows if row[1] == "**EMA** `ema`")
