@@ -28,8 +28,8 @@ def checked(*verdicts, groups=None):
 
 
 @pytest.mark.parametrize("paper", ["conll2019", "findings2023"])
-def test_claims_of_a_paper_are_data(paper):
-    """Names are unique, rules are known, and every claim has a statement and a place."""
+def test_claims_of_a_paper_are_complete(paper):
+    """Names are unique, rules are known, and every claim has a statement, a topic and a place."""
     claims = read_claims(f"seedproof_reproductions.{paper}")
 
     assert len({claim.name for claim in claims}) == len(claims) > 10
@@ -37,7 +37,7 @@ def test_claims_of_a_paper_are_data(paper):
     assert all(claim.says and claim.topic and claim.where for claim in claims)
 
 
-def test_a_case_is_judged_and_put_in_words():
+def test_case_gets_a_verdict_and_texts():
     """Texts follow from claim and evidence; data sets without a case are missing."""
     (done,) = evaluate([CLAIM], lambda _: [CASE])
 
@@ -59,8 +59,8 @@ def test_a_case_is_judged_and_put_in_words():
         ),
     ],
 )
-def test_our_figure_has_the_form_of_its_rule(rule, evidence, ours):
-    """Texts that are given replace the default ones."""
+def test_our_figure_is_formatted_by_its_rule(rule, evidence, ours):
+    """Given texts replace the default ones."""
     claim, given = replace(CLAIM, rule=rule, expected="lower"), {"published": "x", "ours": "y"}
     cases = [Case("sst", "SST", evidence), Case("sst", "SST", evidence, **given)]
 
