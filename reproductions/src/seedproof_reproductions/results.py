@@ -43,7 +43,7 @@ def plain_array(values: npt.NDArray[Any]) -> Any:  # noqa: ANN401 - nested lists
 
 
 def plain_figure(estimate: Estimate) -> list[float | None]:
-    """Return value, low and high; the value alone if there is no interval."""
+    """Return value, low and high; only the value if it has no interval."""
     if estimate.low is None:
         return [short(estimate.value)]
     return [short(value) for value in (estimate.value, estimate.low, estimate.high)]

@@ -80,7 +80,7 @@ def test_probabilities_and_attention_do_not_depend_on_the_batch(shape):
 
 @pytest.mark.parametrize("shape", MODELS, ids=str)
 def test_every_weight_is_trained_and_padding_stays_zero(shape):
-    """There is no dropout; gradients with respect to words start from `from_embedded`."""
+    """Training has no dropout; gradients with respect to words start from `from_embedded`."""
     model = made(shape).train()
     numbers, lengths, *query = inputs(shape)
     embedded = [model.embedding(query[0]), query[1]] if query else []

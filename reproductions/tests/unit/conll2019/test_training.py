@@ -48,7 +48,7 @@ def test_roc_auc_equals_that_of_scikit_learn(scores, data):
 
     ours = training.roc_auc(np.array(scores), np.array(labels))
 
-    # Of one class there is no pair to put in order.
+    # One class has no pairs to order.
     is_both = 0 < sum(labels) < len(labels)
     assert ours == pytest.approx(roc_auc_score(labels, scores) if is_both else 0.5, abs=1e-12)
 

@@ -128,7 +128,7 @@ def test_tgtss_is_the_mean_of_a_teachers_predictions_raised_to_a_power(
 @pytest.mark.parametrize("power", [0.5, 1.0])
 @pytest.mark.parametrize("n_epochs", [1, 3])
 def test_free_tgtss_is_the_mean_of_a_teachers_batches(teach, targets_of, prepared, power, n_epochs):
-    """Utterances without predictions keep their gold labels; there is no extra cost."""
+    """Utterances without predictions keep their gold labels; batches add no cost."""
     # The last half of one epoch; or one batch of the second epoch, and the third.
     n_counted, n_seen = {1: (2, {0, 1}), 3: (5, {1, 2})}[n_epochs]
     arm, cost = Arm(SoftLabels("tgtss-free", power=power, teacher="shared")), Cost()

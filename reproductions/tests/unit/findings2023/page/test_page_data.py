@@ -84,7 +84,7 @@ def test_reduction_on_hard_utterances_needs_both_selections(settings):
 
 
 def test_claims_about_missing_arms_are_not_covered(finetuned, only_control):
-    """Without the ensemble there is no share of it; SWA alone is not SWA and L2."""
+    """Without the ensemble, its share is not covered; SWA alone is not SWA and L2."""
     covered = {name for name, codes in verdicts(by_setting([finetuned])).items() if codes}
     missing = {"tgtss-recovers", "fraction-of-cost", "ensemble-best", "tgtss-beats"}
     missing |= {"smoothing-cuts", "exponent-matters"}
