@@ -1,9 +1,9 @@
-"""Build the results pages from the results that are stored with the reproductions.
+"""Build the results pages from the stored results of the reproductions.
 
     python docs/scripts/build_results.py
 
-MkDocs calls `on_pre_build` before it reads the pages, so that the site always shows the stored
-results. The pages are committed as well, for people who read the repository.
+MkDocs calls `on_pre_build` before it reads the pages, so the site always shows the stored results.
+The pages are also committed, for readers of the repository.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parents[1] / "results"
 
 
 def on_pre_build(config: object) -> None:
-    """Build the pages; MkDocs passes its configuration, of which nothing is needed."""
+    """Build the pages; the configuration that MkDocs passes is not used."""
     del config
     build_pages(FOLDER)
 

@@ -1,20 +1,19 @@
-"""Run every command and every Python block of the docs, and compare what they print.
+"""Run every command and Python block of the docs, and compare their output with the page.
 
-Also see that every metric card and every error code is on its page.
+Also check that every metric card and every error code is on its page.
 
-In a `console` block the lines that begin with `$ ` are run and the lines below must be their
-output; a command without output shown must succeed. `python` blocks of a page run one after the
-other in one namespace; a `text` block right below one must be what it prints. A block with a
-`title` is the content of a file of that name, and a `diff` block with one is an edit of that file.
-A block whose fence has any other language, such as `sh`, is not run. Each page has a fresh folder
-with `examples/`.
+In a `console` block, lines that begin with `$ ` are commands, with their output below. A command
+without output must succeed. The `python` blocks of a page run in one namespace; a `text` block
+directly below must equal the output. A block with a `title` is the content of that file, and a
+`diff` block with a title edits it. Blocks in other languages, such as `sh`, are not run. Each page
+has a fresh folder with `examples/`.
 
-In an output `…` stands for whatever is there, be it several lines. Below the comment
-`<!-- numbers vary -->` numbers are not compared: a training gives others on another machine.
+In an output, `…` matches any text, including several lines. Below the comment
+`<!-- numbers vary -->`, numbers are not compared, because training differs between machines.
 
 Usage: python docs/scripts/check_docs.py [--write] [PAGE...]
 
-With `--write` outputs that differ are replaced by what was printed: read the diff, then commit.
+With `--write`, outputs that differ are replaced by the actual output: read the diff, then commit.
 """
 
 import os
@@ -53,7 +52,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """The fenced blocks of a page, in order."""
+    """Return the fenced blocks of a page, in order."""
     return [
         Block(match["language"], match["title"], match["text"], match["varies"] is not None)
         for match in FENCE.finditer(page.read_text(encoding="utf-8"))
@@ -61,28 +60,28 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def plain(text: str) -> list[str]:
-    """Lines without trailing space, with ordinary spaces, without blank ends."""
+    """Return the lines without trailing spaces, no-break spaces and blank lines at both ends."""
     spaced = text.replace("\N{NO-BREAK SPACE}", " ").strip("\n")
     return [line.rstrip() for line in spaced.splitlines()]
 
 
 def agrees(shown: str, printed: str, *, varies: bool) -> bool:
-    """Whether the text on a page stands for the text that was printed."""
+    """Return True if the output on a page matches the actual output."""
     page, truth = ("\n".join(plain(text)) for text in (shown, printed))
     if varies:
-        # A number of another width moves what is right of it, or onto the next line.
+        # A number of another width changes the alignment and the line breaks.
         page, truth = (" ".join(NUMBER.sub("0", text).split()) for text in (page, truth))
     return re.fullmatch(re.escape(page).replace("…", ".*"), truth, re.DOTALL) is not None
 
 
-# Outputs as shown and as printed, by page, where they differ.
+# Outputs that differ, by page: as shown and as printed.
 CORRECTIONS: dict[Path, list[tuple[str, str]]] = {}
 
 
 def difference(shown: str, printed: str, page: Path, *, varies: bool, above: str) -> str | None:
-    """What differs between the page and the truth; None if nothing does.
+    """Return the diff between the page and the actual output; None if they match.
 
-    The line above the output says where on the page it is.
+    The line above the output identifies its position on the page.
     """
     if agrees(shown, printed, varies=varies):
         return None
@@ -93,14 +92,14 @@ def difference(shown: str, printed: str, page: Path, *, varies: bool, above: str
 
 
 def commands(block: str) -> Iterator[tuple[str, str]]:
-    """Each command of a console block with the output shown below it."""
+    """Yield each command of a console block with the output below it."""
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, _, output = part.partition("\n")
         yield command, output
 
 
 def check_console(block: Block, page: Path) -> Iterator[str]:
-    """Run the commands of a block, in order."""
+    """Run the commands of a block in order, and yield problems."""
     scripts = sysconfig.get_path("scripts")
     environment = os.environ | {
         "PATH": scripts + os.pathsep + os.environ["PATH"],
@@ -126,13 +125,13 @@ def check_console(block: Block, page: Path) -> Iterator[str]:
 
 
 def check_python(block: Block, below: Block | None, page: Path, names: dict[str, object]) -> str:
-    """Run a block; what is wrong with it or with the output below it, empty if nothing is."""
-    printed, complaints = StringIO(), StringIO()
+    """Run a block; return the problem with it or its output, empty if there is none."""
+    printed, errors = StringIO(), StringIO()
     try:
-        with redirect_stdout(printed), redirect_stderr(complaints):
+        with redirect_stdout(printed), redirect_stderr(errors):
             exec(compile(block.text, page.name, "exec"), names)  # noqa: S102 - the docs are ours
-    except Exception as error:  # noqa: BLE001 - whatever a page raises is a finding
-        return f"{block.text}\n{complaints.getvalue()}{type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 - report every exception
+        return f"{block.text}\n{errors.getvalue()}{type(error).__name__}: {error}"
     if below is None or below.language != "text":
         return ""
     wrong = difference(below.text, printed.getvalue(), page, varies=below.varies, above="```text")
@@ -140,22 +139,22 @@ def check_python(block: Block, below: Block | None, page: Path, names: dict[str,
 
 
 def edit(title: str, changes: str) -> str:
-    """Replace the lines of a `diff` block in a file; what is wrong, empty if nothing is."""
+    """Apply a `diff` block to a file; return the problem, empty if there is none."""
     lines = [f"{line or ' '}\n" for line in changes.splitlines()]
     before = "".join(line[1:] for line in lines if line[0] in " -")
     after = "".join(line[1:] for line in lines if line[0] in " +")
     file = Path(title)
     text = file.read_text(encoding="utf-8")
     if text.count(before) != 1:
-        return f"{title} does not hold these lines once:\n{before}"
+        return f"{title} does not contain these lines exactly once:\n{before}"
     file.write_text(text.replace(before, after), encoding="utf-8")
     return ""
 
 
 def check_page(page: Path) -> list[str]:
-    """Everything on a page that is not as shown."""
+    """Return all problems of a page."""
     blocks = blocks_of(page)
-    # Functions of a page travel to other processes as those of a main program do.
+    # Functions of a page are sent to other processes like those of a main program.
     names: dict[str, object] = {"__name__": "__main__"}
     problems: list[str] = []
     with TemporaryDirectory() as name, chdir(name):
@@ -173,7 +172,7 @@ def check_page(page: Path) -> list[str]:
 
 
 def check_lists() -> Iterator[str]:
-    """Cards and error codes that their page lacks."""
+    """Yield metric cards, summary keys and error codes that are missing from their pages."""
     metrics = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
     for card in sorted((ROOT / "src/seedproof/metrics/cards").glob("*.md")):
         if f'"{card.name}:' not in metrics:
@@ -194,7 +193,7 @@ def check_lists() -> Iterator[str]:
 
 
 def check_pages(pages: list[Path]) -> list[list[str]]:
-    """What is wrong on each page; two at a time, unless corrections are to be kept."""
+    """Return the problems of each page; check two in parallel unless corrections are collected."""
     if "--write" in sys.argv[1:] or len(pages) == 1:
         return [check_page(page) for page in pages]
     with ProcessPoolExecutor(max_workers=2) as pool:
@@ -202,12 +201,12 @@ def check_pages(pages: list[Path]) -> list[list[str]]:
 
 
 def main() -> None:
-    """Check all pages, or those that are named; exit code 1 if one of them is wrong."""
+    """Check all pages, or the given ones; exit with code 1 if there is a problem."""
     chosen = [Path(word).resolve() for word in sys.argv[1:] if not word.startswith("--")]
     pages = chosen or PAGES
     problems = [] if chosen else list(check_lists())
-    for page, found in zip(pages, check_pages(pages), strict=True):
-        problems += [f"{page.relative_to(ROOT)}\n{problem}" for problem in found]
+    for page, page_problems in zip(pages, check_pages(pages), strict=True):
+        problems += [f"{page.relative_to(ROOT)}\n{problem}" for problem in page_problems]
     if "--write" in sys.argv[1:]:
         for page, corrections in CORRECTIONS.items():
             text = page.read_text(encoding="utf-8")
@@ -217,8 +216,8 @@ def main() -> None:
     for problem in problems:
         print(f"\n{problem}", file=sys.stderr)
     if problems:
-        sys.exit(f"\n{len(problems)} place(s) in the docs are not true.")
-    print(f"{len(pages)} pages, every snippet as shown")
+        sys.exit(f"\n{len(problems)} problem(s) in the docs.")
+    print(f"{len(pages)} pages, all snippets match")
 
 
 if __name__ == "__main__":

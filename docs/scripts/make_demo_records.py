@@ -1,11 +1,11 @@
-"""Make the records that `seedproof demo` shows, from the store of a real study.
+"""Create the records of `seedproof demo` from the store of a real study.
 
-They are the runs of two arms: what each run says of all test examples, bit for bit, and the
-attention of a fixed random part of them, in half precision. Ids, gold labels, class names, seeds
-and facts of the runs go with them. Words do not: a token is known by its place. Nor do times, as
-these runs shared their machine with other work.
+They are the runs of two arms: the predictions for all test examples, bit for bit, and the attention
+for a fixed random sample of them, in half precision, with ids, gold labels, class names, seeds and
+facts of the runs. Words are left out: a token is named by its position. Times are left out, too,
+because the machine also had other work.
 
-The same store gives the same bytes. Make the store as docs/how-to/reproduce-a-paper.md says:
+The same store gives the same bytes. Create it as in docs/how-to/reproduce-a-paper.md:
 
     seedproof reproduce conll2019 --dataset sst --arms none,naswa --seeds 10 --store sst-cnn
 
@@ -34,7 +34,7 @@ TIMES = ("began", "seconds")
 
 
 def main() -> None:
-    """Cut the bundle out of the store that is named, and write it into the package."""
+    """Extract the bundle from the given store and write it into the package."""
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     bundle = cut(Store(Location.of(sys.argv[1])))
@@ -45,23 +45,14 @@ def main() -> None:
 
 
 def cut(store: Store, *, arms: tuple[str, ...] = ARMS, n_explained: int = N_EXPLAINED) -> Bundle:
-    """Some arms of a study, without texts.
-
-    Args:
-        store: The study's store.
-        arms: Which arms.
-        n_explained: Of how many examples the explanations are kept.
-
-    Returns:
-        The bundle.
-    """
+    """Return some arms of a study as a bundle without texts."""
     sources = [store.shards(arm=arm, split=SPLIT) for arm in arms]
-    reasons = [open_explanations(store, arm=arm, split=SPLIT, method=METHOD) for arm in arms]
-    if any(source.n_shards != 1 for source in (*sources, *reasons)):
+    explanations = [open_explanations(store, arm=arm, split=SPLIT, method=METHOD) for arm in arms]
+    if any(source.n_shards != 1 for source in (*sources, *explanations)):
         sys.exit("A demo is small, but these records have several row groups.")
     shards = [source.shard(0) for source in sources]
-    explained = [source.shard(0) for source in reasons]
-    check_alike([pa.array([run.seeds for run in one.manifests]) for one in sources], "seeds")
+    explained = [source.shard(0) for source in explanations]
+    check_alike([pa.array([run.seeds for run in source.manifests]) for source in sources], "seeds")
     check_alike([shard.ids for shard in shards], "examples")
     check_alike([pa.array(shard.labels) for shard in shards], "labels")
     check_alike([shard.ids for shard in explained], "explained examples")
@@ -70,7 +61,7 @@ def cut(store: Store, *, arms: tuple[str, ...] = ARMS, n_explained: int = N_EXPL
     ids = shards[0].ids.to_numpy()
     return Bundle(
         study=replace(store.study, plan={**(store.study.plan or {}), "arms": list(arms)}),
-        runs=tuple(bare(run) for one in sources for run in one.manifests),
+        runs=tuple(bare(run) for source in sources for run in source.manifests),
         split=SPLIT,
         method=METHOD,
         classes=sources[0].classes,
@@ -84,13 +75,13 @@ def cut(store: Store, *, arms: tuple[str, ...] = ARMS, n_explained: int = N_EXPL
 
 
 def check_alike(columns: list[pa.Array], what: str) -> None:
-    """Leave if arms differ in what all runs must share."""
+    """Exit if arms differ in something that all runs must share."""
     if not all(column.equals(columns[0]) for column in columns):
         sys.exit(f"The arms have different {what}.")
 
 
 def bare(run: RunManifest) -> RunManifest:
-    """A run without its files and times."""
+    """Return a run without its files and times."""
     facts, scalars = (
         {name: value for name, value in known.items() if name not in TIMES}
         for known in (run.facts, run.scalars)
@@ -99,14 +90,14 @@ def bare(run: RunManifest) -> RunManifest:
 
 
 def second_class(probs: FloatArray) -> FloatArray:
-    """The probabilities of the second of two classes, if they give back those of the first."""
+    """Return the probabilities of the second class; exit if the first is not their complement."""
     if probs.shape[2] != 2 or not np.array_equal(probs[..., 0], 1 - probs[..., 1]):
         sys.exit("The probabilities are not 1 - p and p, bit for bit: keep those of both classes.")
     return probs[..., 1]
 
 
 def choose(shard: ExplanationShard, n_explained: int) -> tuple[IntArray, IntArray]:
-    """A fixed random part of the examples, and the places of their tokens among all tokens."""
+    """Return a fixed random sample of the examples, and the positions of their tokens."""
     if shard.n_draws.max() != 1:
         sys.exit("Some examples are explained more than once: keep one draw.")
     rng = np.random.default_rng(CHOICE_SEED)

@@ -1,4 +1,4 @@
-"""Make the example page and its screenshot, as the README and the docs show them.
+"""Create the example page and its screenshot for the README and the docs.
 
 Usage: python docs/scripts/make_example_report.py (needs Chromium and Playwright)
 """
@@ -17,7 +17,7 @@ VIEW = {"width": 1180, "height": 1320}
 
 
 def main() -> None:
-    """Measure the example, keep its page, take its picture."""
+    """Measure the example, store its page, and take a screenshot."""
     ASSETS.mkdir(exist_ok=True)
     page_file = ASSETS / "example-report.html"
     with TemporaryDirectory() as folder:

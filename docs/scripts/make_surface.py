@@ -1,9 +1,9 @@
-"""Draw what averaging does: SGD and ASWA on a surface with a saddle, several seeds each.
+"""Draw SGD and ASWA on a surface with a saddle, with several seeds each.
 
     python docs/scripts/make_surface.py
 
 Writes `docs/assets/averaging-surface.png`. The surface is x² − y² + y⁴/2 + x/5: a saddle near the
-origin, and a valley on either side. Each seed begins at its own point and gets its own noise.
+origin, and a valley on either side. Each seed has its own start and its own noise.
 """
 
 from pathlib import Path
@@ -23,13 +23,13 @@ NOISE, LEARNING_RATE = 2.0, 0.05
 
 
 def height(point: torch.Tensor) -> torch.Tensor:
-    """The surface at a point."""
+    """Return the height of the surface at a point."""
     x, y = point[..., 0], point[..., 1]
     return x**2 - y**2 + y**4 / 2 + x / 5
 
 
 def descend(seed: int, arm: str) -> list[dict[str, object]]:
-    """The way down under one seed."""
+    """Return the path of one seed."""
     generator = torch.Generator().manual_seed(seed)
     point = nn.Module()
     start = torch.tensor([1.2, 0.05]) + 0.05 * torch.randn(2, generator=generator)
@@ -52,12 +52,12 @@ def descend(seed: int, arm: str) -> list[dict[str, object]]:
 
 
 def main() -> None:
-    """Compute the ways, and draw them."""
+    """Compute the paths and draw them."""
     axis = np.linspace(-1.8, 1.8, 73)
     grid = [
         {"x": x, "y": y, "height": float(height(torch.tensor([x, y])))} for x in axis for y in axis
     ]
-    ways = {arm: [r for s in range(N_SEEDS) for r in descend(s, arm)] for arm in ("none", "aswa")}
+    paths = {arm: [r for s in range(N_SEEDS) for r in descend(s, arm)] for arm in ("none", "aswa")}
     shades = (
         alt.Chart(alt.Data(values=grid))
         .mark_square(size=30, opacity=1, clip=True)
@@ -70,14 +70,14 @@ def main() -> None:
     panels = []
     for arm, title in (("none", "SGD"), ("aswa", "SGD with ASWA")):
         lines = (
-            alt.Chart(alt.Data(values=ways[arm]))
+            alt.Chart(alt.Data(values=paths[arm]))
             .mark_line(strokeWidth=1.6, opacity=0.9)
             .encode(x="x:Q", y="y:Q", order="step:Q", color=alt.Color("seed:N", legend=None))
         )
         both = alt.layer(shades, lines).resolve_scale(color="independent")
         panels.append(both.properties(width=260, height=260, title=f"{title}, {N_SEEDS} seeds"))
     speed = (
-        alt.Chart(alt.Data(values=[row for rows in ways.values() for row in rows]))
+        alt.Chart(alt.Data(values=[row for rows in paths.values() for row in rows]))
         .mark_line()
         .encode(
             x=alt.X("step:Q", title="step"),

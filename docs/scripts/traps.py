@@ -1,7 +1,7 @@
 """Print the figures of the page on traps.
 
-Two classes, and for each example a probability that a run answers "1": what a model of that
-seed-to-seed behavior would show with few runs and with many.
+Each example has two classes and a probability that a run predicts "1". The tables show what such a
+model gives with few runs and with many.
 
 Usage: python docs/scripts/traps.py
 """
@@ -19,26 +19,26 @@ RUNS = (5, 10, 20, 50)
 
 
 def draw(n_runs: int, chance: np.ndarray, rng: np.random.Generator) -> Batch:
-    """Predictions of so many runs, each of which draws its answers independently."""
+    """Return predictions of `n_runs` runs that draw their answers independently."""
     predictions = rng.random((n_runs, len(chance))) < chance
     return Batch(predictions.astype(np.int32), n_classes=2)
 
 
 def entropies(n_runs: int, chance: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Plug-in label entropy of each example, from fresh runs."""
+    """Return the plug-in label entropy of each example, from new runs."""
     return label_entropy(draw(n_runs, chance, rng).agreement).values
 
 
 def shrinkage(n_runs: int) -> float:
-    """Expected sd of n normal values, as a share of the true one (known as c4)."""
+    """Return the expected sd of n normal values as a share of the true sd (known as c4)."""
     return sqrt(2 / (n_runs - 1)) * exp(lgamma(n_runs / 2) - lgamma((n_runs - 1) / 2))
 
 
 def main() -> None:
-    """Print one table for each trap."""
+    """Print one table per trap."""
     rng = np.random.default_rng(0)
 
-    print("An example that 75 % of all runs answer alike (true entropy 0.562)")
+    print("An example on which 75 % of all runs agree (true entropy 0.562)")
     print("runs  plug-in  corrected  flip rate")
     chance = np.full(N_EXAMPLES, 0.75)
     for n_runs in RUNS:
@@ -51,7 +51,7 @@ def main() -> None:
     chance = 1 / (1 + np.exp(-rng.normal(0, 3, N_EXAMPLES)))
 
     print("\nThe same model, measured with more and more runs")
-    print("runs  flip rate  entropy  ambiguity  high-entropy share  sd reads")
+    print("runs  flip rate  entropy  ambiguity  high-entropy share  sd share")
     for n_runs in RUNS:
         batch = draw(n_runs, chance, rng)
         entropy = label_entropy(batch.agreement).values
@@ -63,15 +63,15 @@ def main() -> None:
             f"  {high:18.3f}  {shrinkage(n_runs):8.3f}"
         )
 
-    print("\nEntropy 'reduced' on examples above 0.56, with no difference between the arms at all")
-    print("runs  chosen on the same runs  chosen on other runs")
+    print("\nApparent reduction on examples above 0.56, for arms without any difference")
+    print("runs  selected on the same runs  selected on other runs")
     for n_runs in RUNS:
-        baseline, other, chooser = (entropies(n_runs, chance, rng) for _ in range(3))
+        baseline, other, selector = (entropies(n_runs, chance, rng) for _ in range(3))
         reductions = [
-            1 - other[chosen].mean() / baseline[chosen].mean()
-            for chosen in (baseline > HIGH_ENTROPY, chooser > HIGH_ENTROPY)
+            1 - other[selected].mean() / baseline[selected].mean()
+            for selected in (baseline > HIGH_ENTROPY, selector > HIGH_ENTROPY)
         ]
-        print(f"{n_runs:4}  {reductions[0]:23.1%}  {reductions[1]:20.1%}")
+        print(f"{n_runs:4}  {reductions[0]:25.1%}  {reductions[1]:22.1%}")
 
 
 if __name__ == "__main__":

@@ -38,8 +38,8 @@ def built(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_committed_page_is_that_of_the_results(built, name):
-    """Rewrite it with `python -m seedproof_reproductions.build docs/results`."""
+def test_committed_page_matches_the_stored_results(built, name):
+    """To update it, run `python -m seedproof_reproductions.build docs/results`."""
     text = (built / f"{name}.md").read_text(encoding="utf-8")
 
     assert facts_on((DOCS / f"{name}.md").read_text(encoding="utf-8")) == facts_on(text)
@@ -49,8 +49,8 @@ def test_committed_page_is_that_of_the_results(built, name):
         assert all((folder / image).read_text("utf-8").startswith("<svg") for image in shown)
 
 
-def test_figures_of_the_page_are_those_in_the_files():
-    """SST with a CNN, read from the JSON by hand."""
+def test_figures_of_the_page_match_the_json_file():
+    """For SST with a CNN."""
     path = files("seedproof_reproductions.conll2019") / "results" / "sst-cnn-additive.json"
     arms = json.loads(path.read_text(encoding="utf-8"))["arms"]
     effect = arms["aswa"]["effects"]["flip_rate"]

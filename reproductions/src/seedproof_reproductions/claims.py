@@ -20,6 +20,7 @@ class Claim:
 
     name: str
     says: str
+    topic: str  # short form for the summary of a page
     where: str  # sections and tables of the paper
     rule: str  # one of `RULES`
     metric: str = ""
@@ -32,13 +33,13 @@ class Claim:
 
     @property
     def in_full(self) -> str:
-        """Its statement, with the `note` on numbers that the paper has elsewhere, if any."""
+        """The statement, followed by its `note` on other numbers in the paper, if any."""
         return f"{self.says} {self.more.get('note', '').format(**self.more)}".rstrip()
 
 
 @dataclass(frozen=True)
 class Case:
-    """A result that a claim is about; `evaluate` adds the verdict, and texts that are omitted."""
+    """A result that a claim is about; `evaluate` adds the verdict and missing texts."""
 
     dataset: str
     where: str  # setting, and arm or method, as on the page
@@ -63,8 +64,17 @@ class CheckedClaim:
         return tuple(check.verdict for check in self.checks)
 
     @property
+    def outcome(self) -> str:
+        """`hold` in every check, `fail` in at least one, `open`, or `missing` without a check."""
+        if not self.checks:
+            return "missing"
+        if Verdict.FAILS in self.verdicts:
+            return "fail"
+        return "hold" if set(self.verdicts) == {Verdict.HOLDS} else "open"
+
+    @property
     def summary(self) -> str:
-        """All verdicts in one line, each group of checks for itself."""
+        """All verdicts in one line, separately for each group of checks."""
         groups: dict[str, list[Verdict]] = {}
         for check in self.checks:
             groups.setdefault(check.group, []).append(check.verdict)
@@ -123,7 +133,7 @@ def _ours(claim: Claim, evidence: Evidence) -> str:
 
 
 def summarize(verdicts: Sequence[Verdict]) -> str:
-    """Several verdicts in one line, such as "holds here in 1 of 3; not shown here in 2 of 3"."""
+    """Join verdicts in one line, such as "holds here in 1 of 3; not shown here in 2 of 3"."""
     n = len(verdicts)
     counts = {verdict: verdicts.count(verdict) for verdict in Verdict if verdict in verdicts}
     if not counts:
@@ -132,16 +142,3 @@ def summarize(verdicts: Sequence[Verdict]) -> str:
         return "; ".join(f"{code.words} in {count} of {n}" for code, count in counts.items())
     tail = {1: "", 2: ", in both comparisons"}.get(n, f", in all {n} comparisons")
     return f"{verdicts[0].words}{tail}"
-
-
-def count_claims(claims: Sequence[CheckedClaim]) -> dict[str, int]:
-    """Count claims that hold everywhere, fail somewhere, are open somewhere, were not covered."""
-    missing = sum(not claim.checks for claim in claims)
-    fail = sum(Verdict.FAILS in claim.verdicts for claim in claims)
-    hold = sum(set(claim.verdicts) == {Verdict.HOLDS} for claim in claims)
-    return {
-        "hold": hold,
-        "fail": fail,
-        "open": len(claims) - missing - fail - hold,
-        "missing": missing,
-    }

@@ -1,7 +1,7 @@
 """Text classifiers with attention: a CNN or BiLSTM encoder, additive or scaled-dot attention.
 
 The models of Jain & Wallace (2019) and of the CoNLL 2019 paper, written from their
-descriptions. There is no dropout, so `init` and `order` are the only sources of randomness.
+descriptions. They have no dropout, so `init` and `order` are the only sources of randomness.
 """
 
 import math

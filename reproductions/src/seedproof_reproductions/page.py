@@ -1,7 +1,7 @@
-"""Pages of reproduced papers: plain data and one Markdown template in, files out.
+"""Pages of reproduced papers, rendered from plain data and a Markdown template.
 
-`page.md.jinja` has the macros and the layout of all pages. Each paper extends it in a template of
-its own, which holds the prose. Data is plain: texts, numbers, `Table`s, charts and checked claims.
+`page.md.jinja` has the layout of all pages, and each paper extends it in its own template. The data
+are plain: texts, numbers, `Table`s, charts and checked claims.
 """
 
 import os
@@ -14,16 +14,16 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from seedproof.report.numbers import NO_BREAK
-from seedproof_reproductions.claims import CheckedClaim, count_claims
+from seedproof_reproductions.claims import CheckedClaim
 from seedproof_reproductions.figures import listed
 
 INTERVAL = re.compile(r"\[([^],]+), ([^]]+)\]")
 BLANK_LINES = re.compile(r"\n{3,}")
 OUTCOMES = {
-    "hold": "holds here in every comparison",
-    "fail": "does not hold here in at least one",
-    "open": "is open in at least one, and fails in none",
-    "missing": "is not covered by our runs",
+    "hold": "hold in every comparison",
+    "fail": "do not hold in at least one comparison",
+    "open": "are open",
+    "missing": "are not covered by our runs",
 }
 
 
@@ -36,7 +36,7 @@ class Table:
 
     @classmethod
     def of(cls, header: Sequence[str], rows: Iterable[Sequence[str]]) -> "Table":
-        """A table from any sequences of texts."""
+        """Return a table from any sequences of texts."""
         return cls(tuple(header), tuple(tuple(row) for row in rows))
 
 
@@ -50,36 +50,35 @@ class Chart:
 
 
 def claims_data(claims: Sequence[CheckedClaim]) -> dict[str, Any]:
-    """Data of claims on all pages: themselves, how many hold, and their verdicts in one line."""
-    counts = count_claims(claims)
+    """Return the claims, their topics by outcome, and a table of their verdicts."""
     rows = ((item.claim.in_full, item.claim.where, item.summary) for item in claims)
     return {
         "claims": claims,
-        "counts": Table.of(
-            (f"of {len(claims)} claims of the paper", "how many"),
-            ((words, str(counts[name])) for name, words in OUTCOMES.items()),
-        ),
+        "outcomes": {
+            words: [item.claim.topic for item in claims if item.outcome == outcome]
+            for outcome, words in OUTCOMES.items()
+        },
         "claims_table": Table.of(("the paper says", "where", "verdict"), rows),
     }
 
 
 def checks_table(claim: CheckedClaim) -> Table:
-    """The comparisons behind the verdict on a claim."""
+    """Return the comparisons behind the verdict on a claim."""
     rows = ((each.where, each.published, each.ours, each.verdict.words) for each in claim.checks)
     return Table.of(("", "published", "ours", "verdict"), rows)
 
 
 def command(paper: str, options: Mapping[str, Any]) -> str:
-    """A command of `seedproof reproduce`; an option that is True has no value."""
+    """Return a command of `seedproof reproduce`; an option that is True has no value."""
     given = {f"--{name.replace('_', '-')}": value for name, value in options.items()}
     parts = (name if value is True else f"{name} {value}" for name, value in given.items())
     return " ".join((f"seedproof reproduce {paper}", *parts))
 
 
 def render(template: str, data: Mapping[str, Any]) -> str:
-    """A page as Markdown, from a template such as `conll2019/page.md.jinja`.
+    """Render a page as Markdown, from a template such as `conll2019/page.md.jinja`.
 
-    A name that the template uses and that `data` lacks is an error.
+    A name that is missing from `data` is an error.
     """
     environment = Environment(  # noqa: S701 - Markdown is not escaped as HTML
         loader=PackageLoader("seedproof_reproductions", ""),

@@ -1,4 +1,4 @@
-"""Results of a recipe as small JSON files: numbers of few digits, written and read again."""
+"""Write and read the results of a recipe as small JSON files with rounded numbers."""
 
 import json
 import math
@@ -43,7 +43,7 @@ def plain_array(values: npt.NDArray[Any]) -> Any:  # noqa: ANN401 - nested lists
 
 
 def plain_figure(estimate: Estimate) -> list[float | None]:
-    """Return value, low and high; the value alone if there is no interval."""
+    """Return value, low and high; only the value if it has no interval."""
     if estimate.low is None:
         return [short(estimate.value)]
     return [short(value) for value in (estimate.value, estimate.low, estimate.high)]
@@ -108,8 +108,8 @@ def read_results(
     for name, content in contents.items():
         if content["paper"] != paper:
             raise OptionError(
-                "{name}.json holds results of another paper, {other_paper}, not of {paper}. "
-                "Give each paper a folder of its own.",
+                "{name}.json has results of another paper, {other_paper}, not of {paper}. "
+                "Use a separate folder for each paper.",
                 name=name,
                 other_paper=content["paper"],
                 paper=paper,
@@ -137,8 +137,8 @@ def _read(file: Traversable) -> dict[str, Any]:
         ) from error
     if not isinstance(content, dict) or not content.keys() >= REQUIRED:
         raise UnreadableError(
-            "{file} in the folder of results does not hold results of a recipe. Move it "
-            "away, or give another folder.",
+            "{file} in the folder of results is not a result of a recipe. Move it away, "
+            "or use another folder.",
             file=file.name,
         )
     return content

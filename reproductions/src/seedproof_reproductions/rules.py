@@ -44,7 +44,7 @@ class Verdict(StrEnum):
 WORDS: Mapping[Verdict, str] = {
     Verdict.HOLDS: "holds here",
     Verdict.FAILS: "does not hold here",
-    Verdict.SIZE_OPEN: "a cut is shown, its size is open",
+    Verdict.SIZE_OPEN: "a reduction is shown, its size is open",
     Verdict.SHARE_OPEN: "its size is open",
     Verdict.OPEN: "not shown here",
 }
@@ -240,16 +240,16 @@ def excludes_loss(accuracy: Effect | None, loss: float) -> bool:
 
 
 def share_of_cut(effect: Effect | None, reference: Effect | None) -> Estimate | None:
-    """A cut as a share of another arm's cut; None if that arm shows no cut.
+    """Return a cut as a share of another arm's cut; None if that arm shows no cut.
 
     Both intervals are widened so that they hold together, whatever the correlation of the arms:
     with many runs, that of the share covers at least 95 %.
     """
-    mine, whole = _widened(effect), _widened(reference)
-    if mine is None or whole is None or whole[2] >= 1:
+    part, whole = _widened(effect), _widened(reference)
+    if part is None or whole is None or whole[2] >= 1:
         return None
-    cuts, whole_cuts = [1 - x for x in mine], [1 - x for x in whole]
-    ends = [part / all_of_it for part in cuts[1:] for all_of_it in whole_cuts[1:]]
+    cuts, whole_cuts = [1 - x for x in part], [1 - x for x in whole]
+    ends = [cut / whole_cut for cut in cuts[1:] for whole_cut in whole_cuts[1:]]
     return Estimate(cuts[0] / whole_cuts[0], min(ends), max(ends))
 
 

@@ -77,15 +77,15 @@ def make_runs(
     if missing.total() > MANY_RUNS:
         arms = "one arm" if len(missing) == 1 else f"{len(missing)} arms"
         typer.echo(
-            f"{missing.total():,} runs in {arms}{slow and f'; {slow}'}: this takes hours. --arms "
-            "and --seeds make it shorter.",
+            f"{missing.total():,} runs in {arms}{slow and f'; {slow}'}: this takes hours. Use "
+            "--arms and --seeds to train fewer.",
             err=True,
         )
     status = study.run(engine, workers=workers, follow=follow)
     if status.failed:
         raise RunError(
             "{n_failed} run(s) failed. See why with: seedproof status "
-            "{store} --tracebacks. The same command tries them again.",
+            "{store} --tracebacks. The same command retries them.",
             n_failed=len(status.failed),
             store=study.store,
         )
@@ -99,8 +99,8 @@ def _missing(study: Study) -> Counter[str]:
     single = [arm for arm in dict.fromkeys(wanted.values()) if n_runs[arm] < 2]
     if single:
         raise TooFewRunsError(
-            "The arm {arm!r} would have one run, and no other to differ from. Give --seeds "
-            "2 or more.",
+            "The arm {arm!r} would have one run, and nothing to compare it with. Use --seeds 2 "
+            "or more.",
             arm=single[0],
         )
     return Counter(arm for run_id, arm in wanted.items() if run_id not in done)
@@ -118,7 +118,7 @@ def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mappin
     plan = records.study.plan or {}
     if f"{__package__}.{paper}." not in str(plan.get("target", "")):
         raise OptionError(
-            "{store!r} does not hold a study of this recipe. Give a store that "
+            "{store!r} is not a study of this recipe. Give a store that "
             "`seedproof reproduce {paper}` made.",
             store=os.fspath(store),
             paper=paper,

@@ -28,8 +28,8 @@ def smoke(seedproof, folder, *command):
 
 
 @pytest.mark.usefixtures("made_sst")
-def test_a_smoke_run_of_conll2019_trains_shows_and_resumes(seedproof, tmp_path):
-    """Three seeds and two arms are made once; the second time nothing is, and the table stays."""
+def test_conll2019_smoke_run_trains_prints_and_resumes(seedproof, tmp_path):
+    """Three seeds of two arms are trained once; the second call only prints the same table."""
     n_runs, lines, _, kept = smoke(seedproof, tmp_path, *CONLL)
 
     assert n_runs == 6
@@ -40,8 +40,8 @@ def test_a_smoke_run_of_conll2019_trains_shows_and_resumes(seedproof, tmp_path):
 
 
 @pytest.mark.usefixtures("made_sst")
-def test_models_of_conll2019_are_explained_and_a_page_is_written(seedproof, tmp_path):
-    """An LSTM with dot attention; gradients and LIME go into another store; arms can be added."""
+def test_conll2019_explains_models_and_writes_a_page(seedproof, tmp_path):
+    """An LSTM with dot attention; explanations have their own store, and arms can be added."""
     model = ("--encoder", "lstm", "--attention", "dot", "--epochs", 1, "--seeds", 2)
     command = (*CONLL, *model, "--store", "mine", "--results", "kept")
     stored = ("reproduce", "conll2019", "--from-results", "--results", "kept")
@@ -69,9 +69,7 @@ def test_models_of_conll2019_are_explained_and_a_page_is_written(seedproof, tmp_
         pytest.param("finetune", 6, ["none", "tgtss-free", "ema"], marks=pytest.mark.full),
     ],
 )
-def test_a_smoke_run_of_findings2023_trains_shows_and_resumes(
-    seedproof, tmp_path, track, n_runs, arms
-):
+def test_findings2023_smoke_run_trains_prints_and_resumes(seedproof, tmp_path, track, n_runs, arms):
     """Every arm has a line; the second time nothing is trained, and the table stays."""
     n_made, lines, err, kept = smoke(seedproof, tmp_path, *FINDINGS, "--track", track)
 
@@ -87,8 +85,8 @@ def test_a_smoke_run_of_findings2023_trains_shows_and_resumes(
 
 
 @pytest.mark.parametrize("paper", ["conll2019", "findings2023"])
-def test_the_packages_results_are_shown_without_torch(paper, tmp_path):
-    """Nor does the verb itself load it, or what draws pages."""
+def test_stored_results_are_shown_without_torch(paper, tmp_path):
+    """The verb imports neither torch nor the code that draws pages."""
     code = (
         "import sys; from seedproof.cli import main\n"
         "heavy = {'torch', 'transformers', 'altair', 'pooch'}; assert not heavy & set(sys.modules)\n"
@@ -119,7 +117,7 @@ def test_the_packages_results_are_shown_without_torch(paper, tmp_path):
         "findings2023 --from-results --results conll",
     ],
 )  # fmt: skip
-def test_impossible_commands_are_refused_before_anything_is_made(
+def test_invalid_commands_are_refused_before_any_file_is_written(
     seedproof, tmp_path, monkeypatch, arguments
 ):
     """Exit code 2, one line with a code of ours, and no file is written."""

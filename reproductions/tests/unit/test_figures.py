@@ -32,8 +32,8 @@ def test_changes_have_units_intervals_and_verdicts():
         ("flip_rate", None, "–"),
     ],
 )
-def test_the_ends_of_an_interval_differ(metric, estimate, text):
-    """By one digit more if they are close."""
+def test_ends_of_an_interval_differ(metric, estimate, text):
+    """Close ends get one more digit."""
     assert figures.figure(metric, estimate) == text
 
 
@@ -46,7 +46,7 @@ def test_the_ends_of_an_interval_differ(metric, estimate, text):
         (Effect("flip_rate", "ratio", 0.95, 0.9, 1.0), "[−10, 0.0]"),
     ],
 )
-def test_an_end_near_no_change_keeps_its_sign(effect, text):
+def test_end_near_no_change_keeps_its_sign(effect, text):
     """The verdict depends on it; exactly no change has no sign."""
     assert figures.change(effect).endswith(text)
 
@@ -55,7 +55,7 @@ def test_an_end_near_no_change_keeps_its_sign(effect, text):
     ("low", "high", "is_undetermined"),
     [(0.01, 42.38, True), (0.19, 5.1, True), (0.21, 5.1, False), (0.19, 4.9, False)],
 )
-def test_an_interval_from_a_fifth_to_five_times_is_undetermined(low, high, is_undetermined):
+def test_interval_from_a_fifth_to_five_times_is_undetermined(low, high, is_undetermined):
     """No number says anything then."""
     effect = Effect("accuracy_sd", "ratio", 0.8, low, high, verdict="no difference shown")
 
@@ -63,8 +63,8 @@ def test_an_interval_from_a_fifth_to_five_times_is_undetermined(low, high, is_un
     assert (figures.judged_change(effect) == figures.UNDETERMINED) == is_undetermined
 
 
-def test_other_figures():
-    """Published cuts, shares, correlations, costs, medians and lists."""
+def test_other_figures_are_formatted():
+    """Published reductions, shares, correlations, costs, medians and lists."""
     assert [figures.cut(31.4), figures.cut(-2.0)] == ["−31.4\xa0%", "+2\xa0%"]
     assert figures.cut(61.39, digits=0) == "−61\xa0%"
     assert figures.share(Estimate(0.83, -0.004, 1.2)) == "83\xa0% [0, 120]"

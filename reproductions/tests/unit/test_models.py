@@ -59,7 +59,7 @@ def drawn(*size):
 
 @pytest.mark.parametrize("shape", MODELS, ids=str)
 def test_probabilities_and_attention_do_not_depend_on_the_batch(shape):
-    """Two classes share one logit; padding and marks have no attention."""
+    """Two classes share one logit; padding and markers have no attention."""
     model = made(shape)
     answer = model(*inputs(shape))
 
@@ -94,8 +94,8 @@ def test_every_weight_is_trained_and_padding_stays_zero(shape):
     assert (model.embedding.weight.grad[PADDING] == 0).all()
 
 
-def test_the_cnn_is_a_sum_over_windows():
-    """32 filters of each width; a width of 3 sees its neighbors, and ends are as if 0."""
+def test_cnn_is_a_sum_over_windows():
+    """32 filters per width; a width of 3 includes the neighbors; outside the text is 0."""
     encoder = models.CNNEncoder(2)
     words = torch.tensor([[[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]]])
     weight, bias = encoder.windows[1].weight, encoder.windows[1].bias
@@ -109,8 +109,8 @@ def test_the_cnn_is_a_sum_over_windows():
     assert_close(states[0, 0, 32:64], first.relu())
 
 
-def test_two_lstms_are_one_in_both_directions():
-    """States and summary equal those of torch's bidirectional LSTM of 128 on packed texts."""
+def test_two_lstms_equal_a_bidirectional_lstm():
+    """States and summary equal those of torch's bidirectional LSTM of 128 units on packed texts."""
     encoder = models.LSTMEncoder(SIZE)
     oracle = nn.LSTM(SIZE, 128, batch_first=True, bidirectional=True)
     backward = {f"{name}_reverse": w for name, w in encoder.back.state_dict().items()}

@@ -22,7 +22,7 @@ def template(monkeypatch):
 
 
 def test_tables_and_folds_are_markdown(template):
-    """An interval stays in one piece, and a folded part is indented."""
+    """An interval is not broken, and a folded part is indented."""
     text = template(
         '{% from "macros.md.jinja" import table, fold %}{% call fold("T") %}{{ table(content) }}'
         "{% endcall %}",
@@ -39,14 +39,14 @@ def test_tables_and_folds_are_markdown(template):
 
 
 def test_blank_lines_are_merged_and_missing_names_refused(template):
-    """However many lines a condition leaves; a page is never silently incomplete."""
+    """A page is never silently incomplete."""
     assert template("a\n\n{% if x %}b{% endif %}\n\n\nc\n", x=False) == "a\n\nc\n"
     with pytest.raises(UndefinedError):
         template("{{ missing }}")
 
 
 def test_charts_go_into_a_folder_with_the_name_of_the_page(tmp_path):
-    """The page comes first; its text is written as it is."""
+    """The page comes first; its text is written unchanged."""
     path = tmp_path / "results" / "paper.md"
 
     written = page.write("text\n", [Chart("flips", "Flips.", "<svg/>")], path)

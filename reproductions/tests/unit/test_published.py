@@ -9,7 +9,7 @@ CLAIMS = {claim.name: claim for claim in read_claims("seedproof_reproductions.co
 
 @pytest.mark.parametrize("encoder", ["cnn", "lstm"])
 @pytest.mark.parametrize("arm", ["aswa", "naswa"])
-def test_stated_cuts_of_conll2019_follow_from_the_tables(encoder, arm):
+def test_reductions_stated_in_conll2019_follow_from_its_tables(encoder, arm):
     """They are the means over six data sets, to one digit."""
     rows = published2019()["accuracy"][encoder].values()
     cuts = [100 * (1 - row[arm][1] / row["none"][1]) for row in rows]
@@ -18,7 +18,7 @@ def test_stated_cuts_of_conll2019_follow_from_the_tables(encoder, arm):
 
 
 @pytest.mark.parametrize("dataset", ["clinc150", "massive"])
-def test_shares_of_the_ensemble_of_findings2023_follow_from_the_cuts(dataset):
+def test_ensemble_shares_in_findings2023_follow_from_the_reductions(dataset):
     """To the percent that the paper prints."""
     rows = published2023()["table3"][dataset]
     shares = {name: row["share"] for name, row in rows.items() if "share" in row}

@@ -12,8 +12,8 @@ from seedproof_reproductions.findings2023 import results as findings2023
 RESULTS = conll2019.stored_results()[0]
 
 
-def test_numbers_have_six_digits_and_effects_can_be_made_again():
-    """Counts stay whole; what is not finite is None; an effect loses its note."""
+def test_numbers_have_six_digits_and_effects_can_be_restored():
+    """Counts stay integers; values that are not finite become None; an effect loses its note."""
     flips = Effect("flip_rate", "ratio", 0.5, 0.25, 0.75, "runs × examples", 1.5, "steadier")
     effects = {"flip_rate": flips, "mce": Effect("mce", "difference", 1 / 3, note="x")}
 
@@ -30,7 +30,7 @@ def test_numbers_have_six_digits_and_effects_can_be_made_again():
 
 
 def test_written_results_are_read_by_name(tmp_path):
-    """Other files are left alone; a folder that is missing has none; others are refused."""
+    """Other files are ignored; a missing folder is empty; results of other papers are refused."""
     for name in ("b", "a"):
         results.write_results(RESULTS | {"name": name}, tmp_path / "results")
     (tmp_path / "results" / "note.txt").write_text("no results")
@@ -45,8 +45,8 @@ def test_written_results_are_read_by_name(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[1]", b'{"paper": "conll2019"}'])
-def test_a_file_without_results_is_refused_by_its_name(tmp_path, content):
-    """Even if others are good."""
+def test_file_without_results_is_refused_by_name(tmp_path, content):
+    """Even if other files are valid."""
     results.write_results(RESULTS, tmp_path)
     (tmp_path / "package.json").write_bytes(content)
     with pytest.raises(UnreadableError, check=WithFields(file="package.json")):
@@ -56,8 +56,8 @@ def test_a_file_without_results_is_refused_by_its_name(tmp_path, content):
 @pytest.mark.parametrize(
     ("recipe", "derived"), [(conll2019, "min_count"), (findings2023, "learning_rate")]
 )
-def test_the_packages_own_results_are_named_by_their_setting(recipe, derived):
-    """Explained ones have a suffix."""
+def test_packaged_results_are_named_by_their_setting(recipe, derived):
+    """Results of explained models have a suffix."""
     stored = recipe.stored_results()
 
     assert stored

@@ -60,7 +60,7 @@ def test_every_rule_is_open_without_evidence():
     ],
 )
 def test_direction_needs_the_whole_interval(effect, verdict):
-    """An interval that contains no change shows nothing, however narrow it is."""
+    """An interval that includes no change decides nothing, however narrow it is."""
     assert judge("direction", Evidence(effect)) == verdict
 
 
@@ -82,8 +82,8 @@ def test_direction_needs_the_whole_interval(effect, verdict):
         (NO_INTERVAL, OPEN),
     ],
 )
-def test_cut_of_60_percent(effect, verdict):
-    """It must also show by another choice of examples, unless the first excludes its size."""
+def test_reduction_of_60_percent(effect, verdict):
+    """The other selection of examples must show it, too, unless the first excludes its size."""
     evidence = Evidence(effect, published=60.0)
 
     assert judge("cut", evidence) == verdict
@@ -107,7 +107,7 @@ def test_cut_of_60_percent(effect, verdict):
     ],
 )
 def test_two_rules_on_accuracy(effect, loss, accuracy):
-    """Almost no loss is half a point; as accurate means that no loss is shown, too."""
+    """Almost no loss means half a point; as accurate also means that no loss is shown."""
     assert judge("loss", Evidence(effect)) == loss
     assert judge("accuracy", Evidence(effect)) == accuracy
     assert loses(effect) == (effect.verdict == "worse")
@@ -141,7 +141,7 @@ def test_two_rules_on_accuracy(effect, loss, accuracy):
     ],
 )
 def test_rules_on_estimates(rule, evidence, estimate, verdict):
-    """An interval over texts alone, a missing one, and a missing published figure show nothing."""
+    """An interval over texts only, or a missing interval or published figure, decides nothing."""
     given = Evidence(estimate=Estimate(*estimate), **evidence)
 
     assert judge(rule, given) == verdict
@@ -150,8 +150,8 @@ def test_rules_on_estimates(rule, evidence, estimate, verdict):
     assert judge(rule, Evidence(estimate=Estimate(*estimate))) == OPEN
 
 
-def test_share_of_a_cut_has_an_interval_of_both_arms():
-    """15 of 20 % are three quarters; ends are those of intervals of 97.5 %, by hand."""
+def test_share_of_a_reduction_has_an_interval_from_both_arms():
+    """15 of 20 % is three quarters; the ends come from 97.5 % intervals, by hand."""
     wider = 2.2414 / 1.95996  # quantiles of the normal distribution at 98.75 and 97.5 %
     low, high = (1 - 0.85 * math.exp(sign * 0.05 * wider) for sign in (1, -1))
     most, least = (1 - 0.8 * math.exp(sign * 0.05 * wider) for sign in (-1, 1))
@@ -164,7 +164,7 @@ def test_share_of_a_cut_has_an_interval_of_both_arms():
     assert share.high == pytest.approx(high / least, rel=1e-4)
 
 
-def test_a_rise_has_a_negative_share():
+def test_increase_has_a_negative_share():
     """Both ends are below 0."""
     share = share_of_cut(ratio(1.1, 1.3, 1.2), ratio(0.75, 0.85, 0.8))
 
@@ -176,8 +176,8 @@ def test_a_rise_has_a_negative_share():
     "reference",
     [None, ratio(0.8, 0.995, 0.9), ratio(0.8, 1.1), of_two_runs(ratio(0.5, 0.6)), NO_INTERVAL],
 )
-def test_there_is_no_share_of_a_cut_that_is_not_shown(reference):
-    """Nor of one that the wider interval does not show."""
+def test_reduction_that_is_not_shown_has_no_share(reference):
+    """The wider interval must show it, too."""
     assert share_of_cut(ratio(0.7, 0.9), reference) is None
     assert share_of_cut(None, ratio(0.7, 0.9)) is None
 
@@ -192,8 +192,8 @@ def test_there_is_no_share_of_a_cut_that_is_not_shown(reference):
         ([], OPEN),
     ],
 )
-def test_better_than_all_others(others, verdict):
-    """By whole intervals; one other arm that is better is enough to fail."""
+def test_better_arm_must_beat_all_others(others, verdict):
+    """By whole intervals; it fails if one other arm is better."""
     effect = ratio(0.4, 0.6)
     evidence = Evidence(effect, others=dict(enumerate(others)))
 

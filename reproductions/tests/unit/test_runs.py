@@ -23,8 +23,8 @@ def make(store, *, seeds, arms=("none",)):
     return len(checked)
 
 
-def test_an_arm_needs_two_runs_and_data_are_checked_if_one_is_missing(tmp_path):
-    """A single run is refused before anything is written; runs in the store count."""
+def test_arm_needs_two_runs_and_missing_runs_check_the_data(tmp_path):
+    """A single run is refused before any file is written; runs in the store count."""
     store = tmp_path / "store"
     with pytest.raises(TooFewRunsError):
         make(store, seeds=1)
@@ -36,7 +36,7 @@ def test_an_arm_needs_two_runs_and_data_are_checked_if_one_is_missing(tmp_path):
 
 
 def test_arms_are_opened_with_the_baseline_first(tmp_path):
-    """The others follow as planned; those with a single run are left out, and reported."""
+    """The others follow in planned order; arms with a single run are left out and reported."""
     with pytest.raises(RunError):
         make(tmp_path, seeds=2, arms=("a", "b", "crashes"))
 

@@ -18,14 +18,14 @@ from seedproof_reproductions.findings2023.settings import Setting as Setting2023
         (Setting2023("massive", n_traced=5), "massive-head"),
     ],
 )  # fmt: skip
-def test_a_setting_is_named_by_its_changes_and_read_from_its_arguments(setting, name):
-    """A run is called with its arguments alone; what explains a model is skipped."""
+def test_setting_is_named_by_its_changes_and_read_from_its_arguments(setting, name):
+    """Arguments of the explanation are skipped."""
     assert setting.name == name
     assert type(setting).from_arguments((*setting.as_arguments(), "explain.n_lime=5")) == setting
 
 
 def test_defaults_are_left_out_of_arguments():
-    """A setting that is added later changes no run that exists."""
+    """A new setting does not change existing runs."""
     assert Setting().as_arguments() == ("dataset=sst", "encoder=cnn", "attention=additive")
     assert Setting2023().as_arguments() == ("dataset=clinc150", "track=head")
 
@@ -39,14 +39,14 @@ def test_defaults_are_left_out_of_arguments():
         (Setting2023, "n_traced=-1"),
     ],
 )  # fmt: skip
-def test_impossible_values_and_unknown_arguments_are_refused(kind, argument):
+def test_invalid_values_and_unknown_arguments_are_refused(kind, argument):
     """A typo must not train something else."""
     with pytest.raises(OptionError):
         kind.from_arguments([argument])
 
 
-def test_names_are_those_of_models_stabilizers_and_data_sets():
-    """The lists are kept twice, since one of them must not need torch."""
+def test_names_match_models_stabilizers_and_data_sets():
+    """The lists exist twice, because one of them must not import torch."""
     assert tuple(models.ENCODERS) == Setting.choices["encoder"]
     assert tuple(models.ATTENTIONS) == Setting.choices["attention"]
     assert tuple(PRESETS) == conll2019.ARMS
@@ -58,6 +58,6 @@ def test_names_are_those_of_models_stabilizers_and_data_sets():
     # Five epochs of 59 and of 45 batches; 200 of 295 steps are 68 %: four of six.
     [("clinc150", 295, 200), ("massive", 225, 180), ("clinc150", 6, 4)],
 )
-def test_a_teacher_starts_at_the_papers_share_of_the_steps(dataset, n_steps, start):
-    """With as many steps as it had, at the same step."""
+def test_teacher_starts_at_the_published_share_of_the_steps(dataset, n_steps, start):
+    """With the published number of steps, at the published step."""
     assert Setting2023(dataset).teacher_start(n_steps) == start

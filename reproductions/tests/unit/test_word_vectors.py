@@ -11,7 +11,7 @@ GLOVE = ["good 0.5 -1.0 2\n", "bad 1 2 3\n", "ugly 0 0 1\n"]
 
 
 def test_npz_text_and_fasttext_of_the_same_vectors_agree(tmp_path):
-    """Half precision holds these numbers exactly; fastText begins with two counts."""
+    """These numbers are exact in half precision; a fastText file begins with two counts."""
     words, rows = ["good", "bad"], np.array([[0.5, -1.0, 2.0], [1, 2, 3]], dtype=np.float16)
     joined = np.frombuffer("\n".join(words).encode(), dtype=np.uint8)
     np.savez(tmp_path / "v.npz", words=joined, vectors=rows)
@@ -27,7 +27,7 @@ def test_npz_text_and_fasttext_of_the_same_vectors_agree(tmp_path):
 
 
 def test_unknown_or_damaged_vectors_are_refused(tmp_path):
-    """No name or file; more vectors than words; other sizes, no number, a word alone."""
+    """A wrong name or file, more vectors than words, other sizes, or missing numbers."""
     word = np.frombuffer(b"good", dtype=np.uint8)
     np.savez(tmp_path / "v.npz", words=word, vectors=np.zeros((2, 2)))
 
@@ -42,8 +42,8 @@ def test_unknown_or_damaged_vectors_are_refused(tmp_path):
             read_text(lines, ["bad", "short"])
 
 
-def test_words_without_a_vector_are_drawn_alike_in_every_run():
-    """Nothing but the vocabulary decides the matrix; padding is 0."""
+def test_words_without_a_vector_are_the_same_in_every_run():
+    """Only the vocabulary determines the matrix; padding is 0."""
     vocabulary = Vocabulary(["good", "rare", "bad", "odd"])
     vectors = read_text(GLOVE, ["good", "bad"]) | {"<unknown>": np.ones(3, np.float32)}
 
@@ -63,8 +63,8 @@ def test_words_without_a_vector_are_drawn_alike_in_every_run():
 
 
 @pytest.mark.skipif("SEEDPROOF_DATA" not in os.environ, reason="SEEDPROOF_DATA is not set")
-def test_the_real_subset_is_glove():
-    """The first numbers of "the" in glove.6B.100d; half precision has three digits."""
+def test_real_subset_is_glove():
+    """The first numbers of "the" in glove.6B.100d, with the three digits of half precision."""
     the = find_vectors("glove-100d", ["the"])["the"]
 
     np.testing.assert_allclose(the[:3], [-0.038194, -0.24487, 0.72812], rtol=1e-3)

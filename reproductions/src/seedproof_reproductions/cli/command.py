@@ -1,4 +1,4 @@
-"""`seedproof reproduce`: train what a paper trained, under many seeds, and compare with it."""
+"""`seedproof reproduce`: train the models of a paper with many seeds, and compare the results."""
 
 from dataclasses import fields
 from importlib import import_module
@@ -46,16 +46,16 @@ def reproduce(
     engine: Annotated[str, option("engine")] = "processes",
     workers: Annotated[int | None, option("workers")] = None,
 ) -> None:
-    """Train what a paper trained; finished runs are never repeated.
+    """Train the models of a paper; finished runs are never repeated.
 
-    Data sets are fetched and checked, or taken from the folder that SEEDPROOF_DATA names.
+    Data sets are downloaded and verified, or read from the folder in SEEDPROOF_DATA.
     """
     given = locals()
     request = Request(**{option.name: given[option.name] for option in fields(Request)})
     request.check(paper)
     if page is not None:
         if not from_results:
-            raise OptionError("A page is made of stored results. Add --from-results, or no --page.")
+            raise OptionError("A page needs stored results. Add --from-results, or remove --page.")
         check_page(page)
     if from_results:
         _show_stored(paper, request, page)
@@ -72,8 +72,8 @@ def _show_stored(paper: str, request: Request, page: str | None) -> None:
     options = request.training_options()
     if options:
         raise OptionError(
-            "--{option} is about training, and --from-results trains nothing. Leave one of "
-            "them out.",
+            "--{option} applies to training, and --from-results trains nothing. Remove one of "
+            "them.",
             option=options[0],
         )
     stored = import_module(f"seedproof_reproductions.{paper}.results").stored_results(
@@ -82,7 +82,7 @@ def _show_stored(paper: str, request: Request, page: str | None) -> None:
     if not stored:
         where = "The package" if request.results is None else repr(request.results)
         raise NotFoundError(
-            "{where} holds no results. Make some with --results, or leave --from-results out.",
+            "{where} has no results. Create some with --results, or remove --from-results.",
             where=where,
         )
     if page is not None:

@@ -23,7 +23,7 @@ PAPER_OPTIONS = {
 
 @dataclass(frozen=True)
 class Request:
-    """What to train and where results go; None stands for the paper's value."""
+    """Options of a training and of its results; None means the value of the paper."""
 
     dataset: str | None
     encoder: str | None
@@ -50,7 +50,7 @@ class Request:
             given = self._given(names)
             if given and other != paper:
                 raise OptionError(
-                    "--{option} goes with {other}, not {paper}. Leave it out.",
+                    "--{option} applies to {other}, not to {paper}. Remove it.",
                     option=given[0],
                     other=other,
                     paper=paper,
@@ -63,7 +63,7 @@ class Request:
                     name=name,
                 )
         if not self.explain and self._given(("lime_examples", "lime_samples")):
-            raise OptionError("--lime-examples and --lime-samples go with --explain. Add it.")
+            raise OptionError("--lime-examples and --lime-samples need --explain. Add it.")
 
     @property
     def arm_names(self) -> tuple[str, ...] | None:
@@ -89,7 +89,7 @@ class Request:
         return replace(setting.smoke() if self.smoke else setting, **sizes)
 
     def or_usual(self, name: str, usual: int) -> int:
-        """Return a number that was given, or else the usual one."""
+        """Return the given number, or the usual one if omitted."""
         given = getattr(self, name)
         return usual if given is None else int(given)
 

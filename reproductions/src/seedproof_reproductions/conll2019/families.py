@@ -24,7 +24,7 @@ class Families(NamedTuple):
 
 
 def compared_families(sides: Sequence[ArmData], *, match_rates: bool = False) -> Families:
-    """Compare each arm with the baseline, which comes first; nothing if there is no other arm.
+    """Compare each arm with the baseline, which comes first; nothing without another arm.
 
     Rates are matched where arms have probabilities of two classes; other arms are left out.
     """

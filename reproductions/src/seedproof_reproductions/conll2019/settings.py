@@ -18,7 +18,7 @@ MIN_COUNTS = {"sst": 2, "imdb": 10, "agnews": 5, "snli": 2, "adr": 2, "diabetes"
 class Setting(BaseSetting):
     """One data set, one model, and its training: by default as published, except for the vectors.
 
-    There is no early stopping. `vectors` may be the path of a file, `n_dimensions` is the size of a
+    Training never stops early. `vectors` may be the path of a file, `n_dimensions` is the size of a
     word's vector, and a split of `n_…` examples is a fixed random part; None is all.
     """
 

@@ -71,7 +71,7 @@ class Arm:
 
     @property
     def teacher(self) -> Teacher | None:
-        """Whether its soft labels come from a teacher of its own or a shared one, if any."""
+        """`fresh` or `shared` for an arm with teachers, None for others."""
         if self.soft is None or self.soft.kind in {"smoothing", "knn"}:
             return None
         return self.soft.teacher

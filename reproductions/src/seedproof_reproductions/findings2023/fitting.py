@@ -66,7 +66,7 @@ def fit(
         _model(prepared, arm, setting, sources).train() for _ in range(2 if arm.codistilled else 1)
     ]
     model = models[0]
-    weights = [weight for one in models for weight in one.parameters()]
+    weights = [weight for each in models for weight in each.parameters()]
     optimizer = Adam(weights, lr=setting.learning_rate, weight_decay=arm.weight_decay, fused=True)
     n_epochs, n_steps = setting.epochs * arm.epochs, steps_of(prepared, arm, setting)
     kept = {
@@ -80,7 +80,7 @@ def fit(
             if arm.decay:
                 for group in optimizer.param_groups:
                     group["lr"] = setting.learning_rate * (1 - step / n_steps)
-            logits = [one(train.inputs[batch]) for one in models]
+            logits = [each(train.inputs[batch]) for each in models]
             loss = _loss(logits, train.labels[batch], None if targets is None else targets[batch])
             optimizer.zero_grad()
             torch.autograd.backward(loss)

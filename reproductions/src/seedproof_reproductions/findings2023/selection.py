@@ -143,7 +143,7 @@ def choices(settings: Sequence[SettingResults]) -> dict[str, Candidate]:
     }
     for setting in settings:
         if setting.track != "head":
-            rows[f"{setting.short_title}, any training"] = best_of(setting)
+            rows[f"{setting.short_title}, any training cost"] = best_of(setting)
     selected: dict[str, Candidate] = {}
     for budget, arm in rows.items():
         if arm is not None and arm not in selected.values():

@@ -98,7 +98,7 @@ def taught_labels(
 ) -> Tensor:
     """Train teachers, and turn their predictions into soft labels."""
     if soft.kind == "ensemble":
-        probs = (_final_probs(prepared, setting, teacher, one, cost) for one in sources)
+        probs = (_final_probs(prepared, setting, teacher, source, cost) for source in sources)
         return ensemble(probs, power=soft.power).float()
     listener = Listener(prepared, setting, teacher, soft, cost)
     trained = fit(prepared, teacher, setting, sources[0], on_step=listener.after_step)

@@ -19,8 +19,8 @@ def explained(source, store, seeds=2):
 
 
 @pytest.mark.usefixtures("made_sst")
-def test_the_models_that_predicted_are_explained(tmp_path):
-    """Same predictions; gradients of all examples that sum to 1, LIME of some, drawn twice."""
+def test_explained_models_are_those_that_predicted(tmp_path):
+    """Predictions are equal; gradients sum to 1; LIME explains some examples, with two draws."""
     source, place = tmp_path / "runs", tmp_path / "explained"
     study(SETTING, store=source, seeds=2, arms=("none",)).run("serial", progress=False)
     results = complete(explained(source, place), SETTING, engine="serial", follow=None)
@@ -49,7 +49,7 @@ def test_the_models_that_predicted_are_explained(tmp_path):
         explained(source, source)
 
 
-def test_the_papers_two_arms_are_explained_if_both_are_there():
-    """LIME is slow, so that further arms are left out."""
+def test_only_none_and_naswa_are_explained_if_both_were_trained():
+    """LIME is slow, so other arms are left out."""
     assert arms_to_explain(("none", "aswa", "naswa", "ema")) == ("none", "naswa")
     assert arms_to_explain(("none", "aswa")) == ("none", "aswa")

@@ -12,8 +12,8 @@ ARMS = ("none", "aswa", "naswa", "ema")
 
 
 @pytest.mark.usefixtures("made_sst")
-def test_a_further_arm_does_not_widen_the_papers_intervals(tmp_path):
-    """With EMA in the store, ASWA has the interval that it has without, and that of all."""
+def test_another_arm_does_not_widen_the_intervals_of_the_papers_arms(tmp_path):
+    """ASWA has the same interval with EMA in the store, and a wider one over all arms."""
     three, four = tmp_path / "three", tmp_path / "four"
     for place, arms in ((three, ARMS[:3]), (four, ARMS)):
         study(SETTING, store=place, seeds=3, arms=arms).run("serial", progress=False)

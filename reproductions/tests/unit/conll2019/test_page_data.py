@@ -36,8 +36,8 @@ def checked(*results):
     return {item.claim.name: item for item in checked_claims(by_setting(results))}
 
 
-def test_results_are_found_by_arm_and_path(own, explained):
-    """Gradients and LIME are those of the study that explained; what is missing is None."""
+def test_results_are_looked_up_by_arm_and_path(own, explained):
+    """Gradients and LIME come from the study that explained; missing values are None."""
     (sst,) = by_setting([explained, own])
     none, lime = own["arms"]["none"], explained["arms"]["none"]["explanations"]["lime"]
 
@@ -58,8 +58,8 @@ def test_results_are_found_by_arm_and_path(own, explained):
 
 
 @pytest.mark.parametrize("at", ["", "matched", "explanations.attention"])
-def test_effects_of_all_arms_have_intervals_of_their_own(stored, own, at):
-    """They are wider; where nothing is stored for all, the effect alone is given."""
+def test_simultaneous_intervals_are_wider(stored, own, at):
+    """If none are stored, the effect of the arm alone is returned."""
     sst, dot = by_setting([own, stored["sst-cnn-dot"]])
     measured = Measured("explanation_kl" if "." in at else "flip_rate", at)
 
@@ -95,8 +95,8 @@ def test_stored_results_keep_their_verdicts(stored):
     assert claims["lime-alike"].missing == ("agnews",)
 
 
-def test_settings_are_judged_by_their_own_table(stored, own):
-    """LSTM belongs to Table 3, and dot attention to none; a user's own copy of Diabetes counts."""
+def test_each_setting_is_compared_with_its_own_table(stored, own):
+    """LSTM belongs to Table 3, dot attention to no table; a user's copy of Diabetes is covered."""
     claims = checked(stored["sst-lstm-additive"], stored["sst-cnn-dot"])
     assert claims["sd-cut-cnn"].checks == claims["sd-none-cnn"].checks == ()
     places = [check.where for check in claims["sd-cut-lstm"].checks]
@@ -120,8 +120,8 @@ def test_settings_are_judged_by_their_own_table(stored, own):
     assert set(claims["sd-cut-diabetes"].verdicts) == {FAILS}
 
 
-def test_two_runs_judge_no_value_and_no_range(own, explained):
-    """Their intervals are over texts alone; the study that explained has runs of its own."""
+def test_two_runs_do_not_decide_values_and_ranges(own, explained):
+    """Their intervals are over texts only; the study that explained has its own number of runs."""
     own["arms"]["none"]["metrics"]["accuracy_sd"] = [0.03, 0.02, 0.04]
 
     verdicts = {}
@@ -133,8 +133,8 @@ def test_two_runs_judge_no_value_and_no_range(own, explained):
     assert verdicts == {2: (OPEN, OPEN, FAILS), 3: (FAILS, FAILS, FAILS)}
 
 
-def test_less_than_the_paper_had_is_marked(stored, own):
-    """12,000 of 60,000 texts: published figures are of another setting. Fewer seeds are not."""
+def test_smaller_settings_are_marked(stored, own):
+    """With 12,000 of 60,000 texts, published figures are marked; with fewer seeds they are not."""
     less = stored["agnews-cnn-additive-epochs-10-n-train-12000"]
     own["arms"]["aswa"]["n_runs"] = 7
     sst, agnews = by_setting([less, own])
@@ -147,7 +147,7 @@ def test_less_than_the_paper_had_is_marked(stored, own):
     assert published == ["82.0 ±1.01", f"95.5 ±0.23 {ELSEWHERE}"]
 
 
-def test_a_page_of_the_baseline_alone_compares_nothing(own, tmp_path):
+def test_page_of_the_baseline_alone_has_no_comparisons(own, tmp_path):
     """Only the sd and the top tokens without averaging are judged."""
     own["arms"] = {"none": own["arms"]["none"]}
     own["rivals"] = None

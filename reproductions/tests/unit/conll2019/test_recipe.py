@@ -10,8 +10,8 @@ SETTING = Setting(epochs=1, n_train=40, n_dev=20, n_test=20)
 
 
 @pytest.mark.usefixtures("made_sst")
-def test_results_are_those_of_measure_and_compare(tmp_path):
-    """To six digits: figures of predictions and attention, effects, scalars, sizes and pairs."""
+def test_results_equal_those_of_measure_and_compare(tmp_path):
+    """To six digits: metrics of predictions and attention, effects, scalars, sizes and pairs."""
     store = tmp_path / "runs"
     trained = study(SETTING, store=store, seeds=2, arms=("none", "aswa"))
     results = complete(trained, SETTING, engine="serial")

@@ -26,8 +26,8 @@ def prepared(made_sst):
     return prepare(SETTING)
 
 
-def test_a_batch_is_as_wide_as_its_longest_text():
-    """Rows come in the order of the positions; second texts are padded on their own."""
+def test_batch_is_as_wide_as_its_longest_text():
+    """Rows are in the order of the positions; second texts are padded separately."""
     tokens, queries = (("a",), ("a", "b", "b"), ("b", "a")), (("b",), ("b",), tuple("aaaa"))
     split = encode(Texts(np.arange(3), tokens, np.arange(3), queries), Vocabulary(["a", "b"]))
 
@@ -42,19 +42,19 @@ def test_a_batch_is_as_wide_as_its_longest_text():
 @given(
     scores=st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.9]), min_size=4, max_size=30), data=st.data()
 )
-def test_roc_auc_is_that_of_scikit_learn(scores, data):
-    """With ties, too; both sum ranks, so a few units of the last place may differ."""
+def test_roc_auc_equals_that_of_scikit_learn(scores, data):
+    """Including ties; both sum ranks, so the last bits may differ."""
     labels = data.draw(st.lists(st.integers(0, 1), min_size=len(scores), max_size=len(scores)))
 
     ours = training.roc_auc(np.array(scores), np.array(labels))
 
-    # Of one class there is no pair to put in order.
+    # One class has no pairs to order.
     is_both = 0 < sum(labels) < len(labels)
     assert ours == pytest.approx(roc_auc_score(labels, scores) if is_both else 0.5, abs=1e-12)
 
 
-def test_the_loss_is_the_cross_entropy():
-    """−ln of the probability that the gold class has, on average."""
+def test_loss_is_the_cross_entropy():
+    """The mean of −ln of the probability of the gold class."""
     two = Answer(torch.tensor([[0.5], [-1.0]]), torch.empty(0))
     three = Answer(torch.tensor([[0.5, 0.0, 1.0], [2.0, 0.0, 0.0]]), torch.empty(0))
 
@@ -65,7 +65,7 @@ def test_the_loss_is_the_cross_entropy():
 
 
 def test_evaluation_is_in_the_order_of_the_split(prepared, make_run, monkeypatch):
-    """Sorting by length is undone: each example has its own prediction, and all its tokens."""
+    """Examples are sorted by length for evaluation, and restored to their order with all tokens."""
     monkeypatch.setattr(training, "EVALUATION_BATCH", 7)
     model = train_model(prepared, replace(SETTING, epochs=1), make_run()).model
 
@@ -81,8 +81,8 @@ def test_evaluation_is_in_the_order_of_the_split(prepared, make_run, monkeypatch
     assert evaluation.loss == pytest.approx(float(loss_of(answer, prepared.test.labels)), rel=1e-5)
 
 
-def test_a_seed_decides_everything(prepared, make_run):
-    """The same run gives the same bits, and another seed others; the easy task is learned."""
+def test_same_seed_gives_the_same_bits(prepared, make_run):
+    """Another seed gives other bits, and the easy task is learned."""
     first, again, other = (train_model(prepared, SETTING, make_run(s)) for s in (0, 0, 1))
 
     weights = [parameters_to_vector(run.model.parameters()) for run in (first, again, other)]
@@ -98,7 +98,7 @@ def test_a_seed_decides_everything(prepared, make_run):
 
 
 @pytest.mark.parametrize("arm", ["none", "aswa", "aswa-code", "naswa", "naswa-code", "ema", "lawa"])
-def test_the_chosen_model_is_the_one_that_dev_judged(prepared, make_run, arm, monkeypatch):
+def test_selected_model_has_the_best_dev_score(prepared, make_run, arm, monkeypatch):
     """It has the score of the chosen epoch, the best of all that count."""
     scores = []
 

@@ -16,13 +16,13 @@ COLUMNS = ("text", "label", "exp_split")
     ("name", "sizes"),
     [("sst", [863, 862]), ("agnews", [1900, 1900]), ("snli", [3219, 3237, 3368])],
 )
-def test_the_real_test_files_have_the_sizes_of_the_paper(name, sizes):
-    """Table 1, and our note about SST."""
+def test_real_test_files_have_the_published_sizes(name, sizes):
+    """As in Table 1, except for our note about SST."""
     assert np.bincount(load(name).test.labels).tolist() == sizes
 
 
-def test_sst_keeps_more_than_five_tokens_and_fewer_than_the_longest(write):
-    """Of 5, 6, 7 and 8 tokens, those of 6 and 7 stay; ids are places in the file."""
+def test_sst_drops_short_sentences_and_the_longest(write):
+    """Of 5, 6, 7 and 8 tokens, those with 6 and 7 are kept; ids are positions in the file."""
     splits = ("dev", "train", "test")
     rows = [(" ".join("w" * n), n % 2, split) for split in splits for n in (5, 6, 7, 8)]
     write("sst/sst_dataset.csv", [COLUMNS, *rows])
@@ -33,8 +33,8 @@ def test_sst_keeps_more_than_five_tokens_and_fewer_than_the_longest(write):
     assert (train.ids.tolist(), train.labels.tolist()) == ([5, 6], [0, 1])
 
 
-def test_imdb_cuts_long_reviews_to_train_on_and_does_not_test_on_them(write):
-    """A tenth of the training is held out; a fifth of the shorter test reviews is kept."""
+def test_imdb_truncates_long_training_reviews_and_drops_long_test_reviews(write):
+    """A tenth of the training reviews is held out; a fifth of the short test reviews is kept."""
     rows = [(i % 2, f"{'word' if i % 4 else 'word ' * 500} number{i}") for i in range(40)]
     for split in ("train", "test"):
         write(f"imdb/imdb_{split}.csv.xz", [("label", "text"), *rows])
@@ -62,8 +62,8 @@ def test_imdb_reads_the_public_archive_by_folder(write, data_folder):
         assert words == ("train", ("neg", "pos")[label])
 
 
-def test_agnews_is_world_against_business_by_the_description(write):
-    """Sports and science are left out; a part of the training file is noted."""
+def test_agnews_keeps_world_and_business(write):
+    """Sports and science are left out; an incomplete training file is noted."""
     write("agnews/test.csv", [(kind, "title", f"text {kind}") for kind in "1234"])
     text = "class,title,description,source\n" + "1,,War,x\n3,,Trade,x\n2,,Goal,x\n" * 5
     write("agnews/agnews_train_partial.csv.xz", text)
@@ -78,7 +78,7 @@ def test_agnews_is_world_against_business_by_the_description(write):
 
 
 def test_snli_pairs_have_a_premise_and_a_query(write):
-    """Labels 1, 2, 3 are neutral, contradiction, entailment; files must have as many lines."""
+    """Labels 1, 2, 3 are neutral, contradiction, entailment; files must have equal lengths."""
     write("snli/cat_train.csv", '1\t1\tA "man\tHe is old.\n3\t3\tA dog.\tA pet.\n2\t2\tA.\tB.\n')
     for split in ("dev", "test"):
         write(f"snli/labels.{split}", "entailment\nneutral\n")
@@ -96,8 +96,8 @@ def test_snli_pairs_have_a_premise_and_a_query(write):
         load("snli")
 
 
-def test_snli_leaves_out_pairs_without_agreement(write, data_folder):
-    """The public archive has a gold label of `-` for them; ids keep their places."""
+def test_snli_drops_pairs_without_agreement(write, data_folder):
+    """Their gold label is `-` in the public archive; the ids of the others do not change."""
     rows = "gold_label\tsentence1\tsentence2\n-\tNo one.\tKnows.\ncontradiction\tA cat.\tA dog.\n"
     for split in ("train", "dev", "test"):
         write(f"snli_1.0/snli_1.0_{split}.txt", rows)
@@ -113,8 +113,8 @@ def test_snli_leaves_out_pairs_without_agreement(write, data_folder):
     ("name", "path", "positive", "n_tokens"),
     [("adr", "adr/adr.csv", "reaction", 5000), ("anemia", "mimic/anemia.csv", "chronic", 4000)],
 )
-def test_the_users_own_copy_is_read(write, name, path, positive, n_tokens):
-    """Clinical notes are cut; without dev a tenth of train is held out; without a copy, nothing."""
+def test_copy_of_the_user_is_read(write, name, path, positive, n_tokens):
+    """Notes are truncated; without dev, a tenth of train is held out; a copy is required."""
     with pytest.raises(NotFoundError):
         load(name)
     rows = [("word " * 5000, 1, split) for split in ("train", "dev", "test")]

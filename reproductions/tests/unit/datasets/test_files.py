@@ -12,8 +12,8 @@ from seedproof_reproductions.datasets import files
 CONTENT = b"text,label\n"
 
 
-def test_own_copies_are_below_the_data_folder(write, monkeypatch, tmp_path):
-    """A typo in the variable must not lead to a download; an empty value means not set."""
+def test_wrong_data_folder_is_refused(write, monkeypatch, tmp_path):
+    """A typo in the variable must not start a download; an empty value means not set."""
     own = write("a/b.csv", "")
 
     assert files.local_file("a/b.csv") == files.own_file("a/b.csv", title="A") == own
@@ -50,8 +50,8 @@ def served(tmp_path, monkeypatch):
         server.shutdown()
 
 
-def test_a_public_file_is_fetched_once_and_checked(served, tmp_path):
-    """The second time it comes from the cache, though its origin is gone."""
+def test_public_file_is_downloaded_once_and_verified(served, tmp_path):
+    """The second call reads it from the cache, even if the server is gone."""
     origin = served(hashlib.sha256(CONTENT).hexdigest())
 
     first = files.public_file("made/words.csv")
@@ -63,8 +63,8 @@ def test_a_public_file_is_fetched_once_and_checked(served, tmp_path):
     assert files.digest_notes(first, "made/words.csv") == ()
 
 
-def test_a_public_file_that_has_changed_is_refused_and_an_own_copy_noted(served, request):
-    """Other bytes are another data set; the user's own copy is used, and a note names it."""
+def test_changed_public_file_is_refused_and_changed_copy_is_noted(served, request):
+    """A download with other bytes is refused; a copy of the user is read with a note."""
     served("0" * 64)
     with pytest.raises(NotFoundError):
         files.public_file("made/words.csv")
@@ -76,7 +76,7 @@ def test_a_public_file_that_has_changed_is_refused_and_an_own_copy_noted(served,
 
 
 def test_tables_are_read_compressed_or_not(write):
-    """Quotes, commas and newlines inside a field survive; with tabs, a quote is part of a field."""
+    """Quotes, commas and newlines inside a field are kept; in TSV a quote is part of a field."""
     text = "so, so\ngood"
     content = f'label,text\n1,"{text}"\n'
     plain, packed = write("a.csv", content), write("a.csv.xz", content)
@@ -100,7 +100,7 @@ def test_tables_are_read_compressed_or_not(write):
         (b"a,1\nb,1,2\n", False, UnreadableError),
     ],
 )
-def test_a_damaged_table_is_refused(write, content, has_header, error):
+def test_damaged_table_is_refused(write, content, has_header, error):
     """A missing column, no rows, another encoding, a short row, or a long one without a header."""
     file = write("bad.csv", content)
     with pytest.raises(error, check=WithFields(file=file)):

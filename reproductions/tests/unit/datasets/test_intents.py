@@ -21,8 +21,8 @@ MASSIVE = {
 }
 
 
-def test_intents_of_clinc150_are_classes_in_the_order_of_their_names(write):
-    """Without those out of scope; ids go on from split to split; other bytes are noted."""
+def test_clinc150_intents_are_classes_sorted_by_name(write):
+    """Out-of-scope utterances are dropped; ids continue over splits; other bytes are noted."""
     path = write(FILE, json.dumps(CLINC))
 
     data = load_clinc150()
@@ -33,8 +33,8 @@ def test_intents_of_clinc150_are_classes_in_the_order_of_their_names(write):
     assert str(path) in data.notes[0]
 
 
-def test_the_domain_of_massive_is_the_first_word_of_the_intent(write_massive):
-    """Ids are those of the source; each of the three files is noted."""
+def test_massive_domain_is_the_first_word_of_the_intent(write_massive):
+    """Ids are those of the source; changes in each of the three files are noted."""
     write_massive(**MASSIVE)
 
     data = load_massive()
@@ -62,8 +62,8 @@ def test_the_domain_of_massive_is_the_first_word_of_the_intent(write_massive):
         (LINES, '{"id": "7", "text": "a", "label_text": "b"}', UnknownLabelError),
     ],
 )
-def test_a_damaged_copy_is_refused_by_its_name(write, write_massive, path, content, error):
-    """Not JSON, not laid out as published, an empty split, a class that is not trained on."""
+def test_damaged_copy_is_refused_by_name(write, write_massive, path, content, error):
+    """Not JSON, another layout, an empty split, or a class without training examples."""
     write_massive(**MASSIVE)
     damaged = write(path, content)
     with pytest.raises(error) as raised:
@@ -72,8 +72,8 @@ def test_a_damaged_copy_is_refused_by_its_name(write, write_massive, path, conte
 
 
 @pytest.mark.skipif("SEEDPROOF_DATA" not in os.environ, reason="needs the data sets")
-def test_the_published_files_have_the_papers_sizes():
-    """Classes, and utterances of each split; nothing is noted."""
+def test_real_intent_files_have_the_published_sizes():
+    """Number of classes, and of utterances per split, without notes."""
     for data, *sizes in (
         (load_clinc150(), 150, 15_000, 3_000, 4_500), (load_massive(), 18, 11_514, 2_033, 2_974),
     ):  # fmt: skip
@@ -81,8 +81,8 @@ def test_the_published_files_have_the_papers_sizes():
         assert data.notes == ()
 
 
-def test_a_sample_is_the_same_each_time():
-    """In the order of the whole, with its ids."""
+def test_sample_is_the_same_each_time():
+    """It keeps the order and the ids."""
     texts = Utterances(np.arange(100), tuple(map(str, range(100))), np.zeros(100, dtype=int))
     part, again = (texts.sample(10, seed=3) for _ in range(2))
 

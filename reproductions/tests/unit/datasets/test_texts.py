@@ -28,12 +28,12 @@ def texts():
     ],
 )
 def test_tokens_are_lower_case_words_and_numbers(text, tokens):
-    """Tags and punctuation are dropped, numbers are one token, and no text is without any."""
+    """Tags and punctuation are dropped, a number is one token, and no text is empty."""
     assert tokenize(text) == tokens
 
 
-def test_samples_splits_and_cuts_keep_ids_queries_and_order(texts):
-    """A part of more than there are is the whole; a part of one is refused."""
+def test_samples_and_splits_keep_ids_queries_and_order(texts):
+    """A sample larger than the data is the whole; a sample of one is refused."""
     rng = np.random.default_rng(0)
     part, (larger, smaller), cut = texts.sample(3, rng=rng), texts.split(0.5, rng=rng), texts.cut(1)
 
@@ -53,8 +53,8 @@ def test_samples_splits_and_cuts_keep_ids_queries_and_order(texts):
         Texts(ids=np.array([1]), tokens=(("a",),), labels=np.array([0, 1]))
 
 
-def test_a_smaller_data_set_depends_on_the_seed_alone(texts):
-    """What is not limited stays whole."""
+def test_smaller_data_set_depends_only_on_the_seed(texts):
+    """Splits without a limit stay complete."""
     data = TextData("made", ("no", "yes"), texts, texts, texts)
     parts = [data.sample(n_train=2, n_dev=2, n_test=None, seed=seed) for seed in (0, *range(10))]
 
@@ -64,8 +64,8 @@ def test_a_smaller_data_set_depends_on_the_seed_alone(texts):
     assert parts[0].test is texts
 
 
-def test_the_vocabulary_is_that_of_the_training_split_by_frequency():
-    """Ties by name, second texts included; other words are unknown, and rare ones dropped."""
+def test_vocabulary_is_sorted_by_frequency_in_the_training_split():
+    """Ties are sorted by name; second texts count; rare words are dropped."""
     train = Texts(np.arange(2), (("b", "c"), ("d",)), np.arange(2), queries=(("c", "a"), ("a",)))
     other = Texts(np.arange(2), (("x",), ("y",)), np.arange(2), queries=(("z",), ("z",)))
     data = TextData("made", ("no", "yes"), train, other, other)

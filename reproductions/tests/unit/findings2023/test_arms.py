@@ -7,7 +7,7 @@ from seedproof_reproductions.findings2023.arms import ARMS, CONTROL, GROUPS, arm
 from seedproof_reproductions.findings2023.names import BASELINE
 
 
-def test_every_arm_has_a_training_and_a_title_of_its_own():
+def test_arms_have_unique_trainings_and_titles():
     """The control comes first."""
     titles = {arm.title for arm in ARMS.values()}
 
@@ -19,8 +19,8 @@ def test_every_arm_has_a_training_and_a_title_of_its_own():
         arm_of("magic")
 
 
-def test_arms_that_train_alike_are_equal_whatever_their_title():
-    """Trainings are found again by their arm; a draw is its arm with another draw."""
+def test_arms_with_the_same_training_are_equal():
+    """The title does not matter; a repeated draw is the same arm with another draw."""
     other = replace(CONTROL, title="something else")
 
     assert (other, hash(other)) == (CONTROL, hash(CONTROL))

@@ -40,7 +40,7 @@ def sides(tmp_path):
 
 
 def test_one_pass_compares_each_arm_alone_and_among_all(sides, tmp_path):
-    """The same effects as two comparisons, to the last bit, whether runs are paired or not."""
+    """The effects are bit-identical to those of two comparisons, for paired and unpaired runs."""
     figures = compare_once(sides)
 
     oracle = compare_arms(sides, Location.of(tmp_path))
@@ -74,8 +74,8 @@ def two_arms(rng, n_runs=20, n_examples=400):
     return arms
 
 
-def test_entropies_are_those_of_counts():
-    """Of all runs, and of those that are left without each of them; high is above 75 to 25."""
+def test_entropies_follow_from_counts():
+    """Of all runs, and of all runs but one; high is above the entropy of 75 to 25."""
     six = [0, 0, 0, 0, 0, 0, 1, 1]
     predictions = runs(SPLIT, six, LAST, SURE)
 
@@ -102,16 +102,16 @@ def test_entropies_are_those_of_counts():
         ({"is_paired": True, "by_arm": True}, 0.0),
     ],
 )
-def test_examples_are_measured_on_runs_that_did_not_choose_them(options, expected):
-    """By hand."""
+def test_examples_are_measured_on_runs_that_did_not_select_them(options, expected):
+    """Computed by hand."""
     effect = cross_fitted(runs(SPLIT, SURE), runs(LAST, SURE), **options)
 
     assert effect.value == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("is_paired", [True, False])
-def test_the_value_is_that_of_compare(is_paired):
-    """Whose reduction has no interval."""
+def test_value_equals_that_of_compare(is_paired):
+    """The reduction of `compare` has no interval."""
     control, arm = two_arms(np.random.default_rng(0))
     arm = arm if is_paired else arm[:13]
     oracle = HighEntropySums(len(control), len(arm), tuple(range(len(arm))) if is_paired else None)

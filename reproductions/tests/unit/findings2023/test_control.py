@@ -19,8 +19,8 @@ def half_width(estimate):
     return (np.arctanh(estimate.high) - np.arctanh(estimate.low)) / 2
 
 
-def test_the_correlation_is_pearsons_with_a_jackknife_of_runs():
-    """Of Fisher's z with Student's t; its squared width adds to that of examples."""
+def test_correlation_is_pearsons_with_a_jackknife_over_runs():
+    """On Fisher's z with Student's t; squared widths over runs and over examples are added."""
     x, y = drawn(np.random.default_rng(3), 6, 300)
 
     estimate = correlation(x, y)

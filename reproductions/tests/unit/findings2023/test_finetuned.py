@@ -23,8 +23,8 @@ def prepared(made_massive):
     return prepare(SETTING)
 
 
-def test_a_prediction_does_not_depend_on_the_batch(prepared):
-    """Utterances of similar length go together, with padding, and come back in their order."""
+def test_prediction_does_not_depend_on_the_batch(prepared):
+    """Utterances are batched by length with padding, and returned in their order."""
     model = fit(prepared, CONTROL, replace(SETTING, epochs=1), Sources.shared(0)).model
 
     together = model.predict(prepared.test.inputs)
@@ -33,8 +33,8 @@ def test_a_prediction_does_not_depend_on_the_batch(prepared):
     torch.testing.assert_close(together, alone, atol=0.01, rtol=0.01)
 
 
-def test_one_training_on_gold_labels_is_what_each_arm_would_have_made(prepared):
-    """To the bit, and a second arm reuses it; its sources advance alike, and global ones stay."""
+def test_shared_training_on_gold_labels_equals_that_of_each_arm(prepared):
+    """Bit for bit; a second arm reuses it; sources advance, global generators do not."""
     before, first, second = torch.get_rng_state(), Sources.shared(0), Sources.shared(0)
     gold = train_on_gold(prepared, SETTING, CONTROL, first)
 
@@ -51,8 +51,8 @@ def test_one_training_on_gold_labels_is_what_each_arm_would_have_made(prepared):
 
 
 @pytest.mark.parametrize("name", ["tgtss-every-10", "tgtss-free"])
-def test_a_teacher_observed_with_others_gives_the_same_labels(prepared, name):
-    """As a teacher trained for this arm alone; and its predictions cost as much."""
+def test_teacher_observed_with_others_gives_the_same_labels(prepared, name):
+    """As a teacher trained for this arm only, and at the same cost."""
     soft, setting = ARMS[name].soft, replace(SETTING, epochs=5)
 
     labels, cost = train_on_gold(prepared, setting, CONTROL, Sources.shared(0)).soft[soft]

@@ -55,8 +55,8 @@ def differ(first, second):
 @pytest.mark.parametrize(
     ("name", "n_steps", "falls"), [("none", 8, 0), ("decay", 8, 1), ("long", 16, 1)]
 )
-def test_with_decay_the_learning_rate_falls_in_a_line_to_0(prepared, setting, name, n_steps, falls):
-    """The first step has the whole rate, and the one after the last would have none."""
+def test_learning_rate_decays_linearly_to_0(prepared, setting, name, n_steps, falls):
+    """The first step has the full rate, and the step after the last would have none."""
     rates = []
 
     def before_step(optimizer, *_):
@@ -70,7 +70,7 @@ def test_with_decay_the_learning_rate_falls_in_a_line_to_0(prepared, setting, na
 
 @pytest.mark.parametrize(("name", "penalty"), [("none", 0.0), ("l2", 1e-3)])
 def test_l2_is_half_the_squared_weights_in_the_loss(prepared, setting, name, penalty):
-    """Times 0.001, through Adam; the control is Adam on the cross-entropy of gold labels."""
+    """Times 0.001, with Adam; the control is Adam on the cross-entropy of gold labels."""
     probs = by_fit(prepared, setting, ARMS[name])
 
     torch.testing.assert_close(probs, by_hand(prepared, setting, penalty=penalty), **CLOSE)
@@ -102,7 +102,7 @@ def test_swa_is_the_mean_of_the_weights_after_the_last_two_epochs(
 
 
 def test_codistilled_heads_learn_from_gold_labels_and_from_each_other(prepared, setting):
-    """To the cross-entropy of each comes its divergence from the other, which is held fixed."""
+    """The loss is the cross-entropy plus the divergence from the other head, held fixed."""
 
     def apart(logits, labels):
         return sum(functional.cross_entropy(own, labels) for own in logits)
@@ -119,8 +119,8 @@ def test_codistilled_heads_learn_from_gold_labels_and_from_each_other(prepared, 
     assert differ(probs, by_hand(prepared, setting, loss=apart, n_models=2))
 
 
-def test_soft_labels_are_what_is_learned(prepared, setting):
-    """Smoothed ones train as torch's own label smoothing does."""
+def test_training_uses_the_soft_labels(prepared, setting):
+    """Smoothed labels give the same result as torch's own label smoothing."""
     loss = partial(gold_loss, smoothing=0.5)
     targets = 0.5 * functional.one_hot(prepared.train.labels, 5) + 0.5 / 5
 

@@ -15,8 +15,8 @@ def head(arm=CONTROL, dropout=0.3):
     return Head(12, 5, arm, dropout, Sources.shared(0))
 
 
-def test_first_weights_are_drawn_as_torch_draws_them():
-    """Uniformly within one over the root of the inputs, biases as well; or zeros in the last."""
+def test_initial_weights_have_the_distribution_of_torch():
+    """Uniform within 1/√inputs, including biases; or zeros in the last layer."""
     model, zeros = head(), head(ARMS["zero-last"])
 
     assert model.n_multiplied == 256 * (12 + 5)
@@ -31,8 +31,8 @@ def test_first_weights_are_drawn_as_torch_draws_them():
     assert torch.equal(zeros.hidden.weight, model.hidden.weight)
 
 
-def test_training_drops_hidden_units_and_predictions_do_not():
-    """Each is dropped with the probability of the setting, or is multiplied by 1 / 0.7."""
+def test_dropout_is_active_only_in_training():
+    """Each unit is dropped with the probability of the setting, or multiplied by 1 / 0.7."""
     features = torch.randn(20, 12, generator=torch.Generator().manual_seed(0))
     model = head(replace(CONTROL, width=5)).train()
     with torch.no_grad():
@@ -48,8 +48,8 @@ def test_training_drops_hidden_units_and_predictions_do_not():
     assert model.training
 
 
-def test_a_fixed_init_is_shared_by_all_runs_and_nothing_else_is(make_run):
-    """Another draw is another start; the schedule changes none."""
+def test_fixed_init_shares_only_the_initial_weights(make_run):
+    """Another draw gives other weights; the schedule does not."""
     names = ("none", "fixed-init", "fixed-init-decay", "fixed-init-draw-2")
     first, second = (
         {name: Sources.of(make_run(i), ARMS[name]).state for name in names} for i in (0, 1)
@@ -65,7 +65,7 @@ def test_a_fixed_init_is_shared_by_all_runs_and_nothing_else_is(make_run):
 
 
 def test_shared_sources_differ_by_index_draw_and_purpose():
-    """The same at every call: an ensemble has as many teachers as it says."""
+    """They are the same at every call, so an ensemble has the stated number of teachers."""
     which = [(index, draw) for index in range(3) for draw in range(3)]
     first, again = ([Sources.shared(*pair).state for pair in which] for _ in range(2))
 

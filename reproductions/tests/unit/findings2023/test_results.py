@@ -90,8 +90,8 @@ def step_entropies_of(store, arm):
     return np.array(entropies)
 
 
-def test_every_arm_is_there_in_the_order_of_all_arms(store, results):
-    """With its group, and with what its runs share; the same each time."""
+def test_results_have_every_arm_in_order(store, results):
+    """With its group and its shared parts; the same each time."""
     assert collect(store) == results
     arms = results["arms"]
     assert list(arms) == [name for name in ARMS if name in TRAINED]
@@ -103,8 +103,8 @@ def test_every_arm_is_there_in_the_order_of_all_arms(store, results):
     assert results["setting"]["learning_rate"] == 1e-3
 
 
-def test_figures_and_effects_are_those_of_measure_and_compare(store, results, oracle):
-    """Of all arms: with the whole store. Alone: narrower, around the same value."""
+def test_figures_and_effects_equal_those_of_measure_and_compare(store, results, oracle):
+    """Over all arms as in the whole store; for an arm alone narrower, around the same value."""
     arms = results["arms"]
     for arm in ("none", "swa"):
         report = sp.measure(store, arm=arm)
@@ -123,8 +123,8 @@ def test_figures_and_effects_are_those_of_measure_and_compare(store, results, or
             assert kept["low"] < alone["low"] < alone["high"] < kept["high"]
 
 
-def test_costs_are_in_units_of_the_control(store, results):
-    """Medians over runs; the encoder and two heads, one of which teaches the other."""
+def test_costs_are_multiples_of_the_control(store, results):
+    """Medians over runs; the encoder and two heads, one of which is the teacher."""
     arms = results["arms"]
     passes = {arm: [run.scalars["forward_passes"] for run in runs_of(store, arm)] for arm in arms}
     for arm, values in passes.items():
@@ -142,8 +142,8 @@ def test_costs_are_in_units_of_the_control(store, results):
     assert arms["tgtss-shared"]["costs"]["heads"] == arms["tgtss"]["costs"]["heads"] > 2
 
 
-def test_entropies_within_runs_are_those_of_counts(store, results):
-    """Mean over examples and traced runs, and its ratio to the control's."""
+def test_entropies_within_runs_follow_from_counts(store, results):
+    """The mean over examples and traced runs, and its ratio to that of the control."""
     arms = results["arms"]
     means = {arm: step_entropies_of(store, arm).mean() for arm in ("none", "tgtss", "linear")}
     for arm, value in means.items():
@@ -167,7 +167,7 @@ def test_entropies_within_runs_are_those_of_counts(store, results):
 
 
 def test_high_entropies_are_measured_in_three_ways(store, results, oracle):
-    """As published, and chosen by other runs of the control and of the arm."""
+    """As published, and selected by other runs of the control and of the arm."""
     high = results["arms"]["tgtss"]["high"]
     before, after = (entropies_of(predictions_of(store, arm)) for arm in ("none", "tgtss"))
     chosen = before > 0.56
@@ -180,8 +180,8 @@ def test_high_entropies_are_measured_in_three_ways(store, results, oracle):
     assert high["by_arm"]["value"] == pytest.approx(1 / (1 - turned.reduction), rel=1e-5)
 
 
-def test_the_control_has_single_runs_and_chart_data(store, results):
-    """A traced run is compared with the others; every example is in one cell of each chart."""
+def test_control_has_single_runs_and_chart_data(store, results):
+    """Each traced run is compared with the others; every example is in one cell of each chart."""
     control, stand_in = results["control"], results["control"]["stand_in"]
     within, final = step_entropies_of(store, "none"), predictions_of(store, "none")
     over = [entropies_of(np.delete(final, run, axis=0)) for run in range(4)]
@@ -201,7 +201,7 @@ def test_the_control_has_single_runs_and_chart_data(store, results):
 
 
 def test_arms_may_have_fewer_runs(collect_part):
-    """Unpaired arms have intervals; two runs are enough for figures, and one is too few."""
+    """Unpaired arms have intervals; two runs are enough for figures, one is not."""
     kept = {"none": N_SEEDS, "tgtss": 5, "linear": 1}
 
     arms = collect_part(lambda arm, seed: seed < kept.get(arm, 0))["arms"]
@@ -217,7 +217,7 @@ def test_arms_may_have_fewer_runs(collect_part):
         collect_part(lambda _, seed: seed == 0)
 
 
-def test_without_a_control_there_are_figures_alone(collect_part):
+def test_results_without_a_control_have_no_effects(collect_part):
     """Other arms are not compared with each other."""
     results = collect_part(lambda arm, _: arm in {"tgtss", "linear"})
 

@@ -25,8 +25,8 @@ CONTROL = traced([[0.2, 0.4, 0.0, 0.6], [0.4, 0.4, 0.2, 0.6], [0.3, 0.4, 0.1, 0.
 ARM = traced([[0.1, 0.2, 0.0, 0.3], [0.2, 0.2, 0.1, 0.3], [0.15, 0.2, 0.05, 0.3]])
 
 
-def test_the_mean_and_the_ratio_are_over_examples_and_traced_runs():
-    """By hand: 1.2, 1.6 and 1.4 over four examples each, half as much in the arm."""
+def test_mean_and_ratio_are_over_examples_and_traced_runs():
+    """By hand: 1.2, 1.6 and 1.4 over four examples each, and half of it in the arm."""
     mean, ratio = run_entropy(CONTROL), run_entropy_ratio(CONTROL, ARM)
 
     assert mean.value == pytest.approx(4.2 / 12)
@@ -55,6 +55,6 @@ def test_the_mean_and_the_ratio_are_over_examples_and_traced_runs():
         traced(np.ones((3, 4)), first_id=7),
     ],
 )
-def test_other_traces_have_no_ratio(other):
-    """Of no run; twice as often; of other examples."""
+def test_incomparable_traces_have_no_ratio(other):
+    """No run, twice as many steps, or other examples."""
     assert run_entropy_ratio(CONTROL, other) is None

@@ -12,8 +12,8 @@ def arm(effect=None, costs=None, shares=None, n_runs=50):
     }
 
 
-def test_each_arm_has_a_row():
-    """Figures in percent, changes with a sign unless they round to 0, costs of the control."""
+def test_summary_table_has_a_row_per_arm():
+    """Figures in percent, changes with a sign unless they round to 0, and relative costs."""
     control = arm(costs={"training": 1.0, "serving": 1.0})
     cut = {"value": 0.4949, "low": 0.44, "high": 1.0}
     other = arm(cut, {"training": 1.0526, "serving": None}, "teacher")

@@ -52,16 +52,16 @@ def raised(probs, power=0.5):
     ("name", "gold", "other"),
     [("label-smoothing-0.1", 0.92, 0.02), ("label-smoothing-0.5", 0.6, 0.1)],
 )
-def test_label_smoothing_spreads_a_part_over_all(targets_of, prepared, name, gold, other):
-    """Of five classes, the gold one gets its share, too; the control has gold labels."""
+def test_label_smoothing_spreads_a_share_over_all_classes(targets_of, prepared, name, gold, other):
+    """The gold class of five gets its share, too; the control has gold labels."""
     is_gold = functional.one_hot(prepared.train.labels, 5).bool()
 
     torch.testing.assert_close(targets_of(ARMS[name]), torch.where(is_gold, gold, other))
     assert targets_of(CONTROL) is None
 
 
-def test_knn_spreads_half_over_the_labels_of_the_ten_nearest(targets_of, prepared):
-    """An utterance is its own nearest."""
+def test_knn_takes_half_of_each_label_from_the_ten_nearest(targets_of, prepared):
+    """An utterance is its own nearest neighbor."""
     gold = functional.one_hot(prepared.train.labels, 5).float()
     inputs = prepared.train.inputs.double()
     nearest = (inputs[:, None] - inputs[None]).square().sum(2).argsort(dim=1)[:, :10]
@@ -72,8 +72,8 @@ def test_knn_spreads_half_over_the_labels_of_the_ten_nearest(targets_of, prepare
     assert not torch.equal(targets, gold)
 
 
-def test_an_ensemble_is_the_root_of_the_mean_of_its_teachers(targets_of, teach, make_run):
-    """Shared ones have their own sources; fresh ones are trained one after the other by the run."""
+def test_ensemble_is_the_root_of_the_mean_of_its_teachers(targets_of, teach, make_run):
+    """Shared teachers have their own sources; the run trains fresh ones one after another."""
     shared = Arm(SoftLabels("ensemble", n_teachers=3, teacher="shared"))
     fresh = replace(ARMS["ensemble-10"], soft=replace(ARMS["ensemble-10"].soft, n_teachers=3))
     run = make_run(1)
@@ -86,7 +86,7 @@ def test_an_ensemble_is_the_root_of_the_mean_of_its_teachers(targets_of, teach, 
 
 
 @pytest.mark.parametrize("draw", [0, 1, 2])
-def test_a_shared_teacher_is_that_of_its_draw_in_every_run(targets_of, teach, draw):
+def test_shared_teacher_depends_only_on_its_draw(targets_of, teach, draw):
     """A deployed model has no exponent; of the eight steps of TGTSS, the last four count."""
     suffix = f"-draw-{draw + 1}" if draw else ""
     steps, _, final = teach(Sources.shared(1, draw))
@@ -97,8 +97,8 @@ def test_a_shared_teacher_is_that_of_its_draw_in_every_run(targets_of, teach, dr
         torch.testing.assert_close(tgtss, raised(torch.stack(steps[4:]).mean(0)))
 
 
-def test_a_fresh_teacher_has_the_levers_of_its_student(targets_of, make_run, teach):
-    """Except for soft labels; and the sources of its run."""
+def test_fresh_teacher_is_trained_like_its_student(targets_of, make_run, teach):
+    """Except for soft labels, and with the sources of its run."""
     levers = Arm(width=32, decay=True, zero_last=True, epochs=2, weight_decay=0.1)
     arm = replace(levers, soft=SoftLabels("tgtss"))
     steps, *_ = teach(Sources.of(make_run(1), arm), levers)
@@ -128,7 +128,7 @@ def test_tgtss_is_the_mean_of_a_teachers_predictions_raised_to_a_power(
 @pytest.mark.parametrize("power", [0.5, 1.0])
 @pytest.mark.parametrize("n_epochs", [1, 3])
 def test_free_tgtss_is_the_mean_of_a_teachers_batches(teach, targets_of, prepared, power, n_epochs):
-    """Utterances without predictions keep their gold labels; they cost nothing."""
+    """Utterances without predictions keep their gold labels; batches add no cost."""
     # The last half of one epoch; or one batch of the second epoch, and the third.
     n_counted, n_seen = {1: (2, {0, 1}), 3: (5, {1, 2})}[n_epochs]
     arm, cost = Arm(SoftLabels("tgtss-free", power=power, teacher="shared")), Cost()

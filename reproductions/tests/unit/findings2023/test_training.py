@@ -16,7 +16,7 @@ from seedproof_reproductions.findings2023.training import log_run
 
 @pytest.fixture
 def logged(make_run, prepared, setting):
-    """What a run logs: its predictions, its dynamics if there are any, and its scalars."""
+    """Records of a run: its predictions, its dynamics if there are any, and its scalars."""
 
     def logged(arm, index=0):
         run, kept = make_run(index), []
@@ -36,8 +36,8 @@ def predict(prepared, setting, sources, arm=CONTROL, **given):
     return fit(prepared, arm, setting, sources, **given).predict(prepared.test.inputs, arm.average)
 
 
-def test_a_linear_head_with_zeros_depends_on_the_order_alone(prepared, setting):
-    """No hidden layer, no dropout, zeros at first: these generators change no bit."""
+def test_linear_head_with_zeros_depends_only_on_the_order(prepared, setting):
+    """Without a hidden layer and dropout, the other generators change no bit."""
 
     def bits(*seeds, arm=ARMS["linear"]):
         sources = Sources(*(torch.Generator().manual_seed(seed) for seed in seeds))
@@ -56,7 +56,7 @@ def test_a_linear_head_with_zeros_depends_on_the_order_alone(prepared, setting):
 
 @pytest.mark.parametrize("name", sorted(set(ARMS) - {"ensemble-shared"}))
 def test_every_arm_trains_and_logs(logged, name):
-    """Predictions and costs; dynamics of all eight steps of the first run alone."""
+    """Predictions and costs; only the first run logs dynamics, of all eight steps."""
     arm = ARMS[name]
     if name == "ensemble-10":
         arm = replace(arm, soft=replace(arm.soft, n_teachers=3))
@@ -74,7 +74,7 @@ def test_every_arm_trains_and_logs(logged, name):
 
 
 def test_costs_are_counted(logged):
-    """A teacher doubles the training, and its predictions are added; 16 heads cost 16 times."""
+    """A teacher doubles the training, plus its predictions; 16 heads cost 16 times as much."""
     arms = ["none", "tgtss-free", "tgtss", "heads-16", "codistillation"]
     scalars = {arm: logged(ARMS[arm])[-1] for arm in arms}
 
@@ -92,7 +92,7 @@ def test_costs_are_counted(logged):
 
 
 def test_several_heads_are_traced_and_served_by_their_mean(logged, make_run, prepared, setting):
-    """One is trained after the other, and the sources of the run advance."""
+    """They are trained one after another, and the sources of the run advance."""
     arm, run, steps, trace = ARMS["heads-4"], make_run(1), [], Trace(prepared, n_models=4)
 
     def after_step(step, model, *_):
@@ -113,8 +113,8 @@ def test_several_heads_are_traced_and_served_by_their_mean(logged, make_run, pre
 
 
 @pytest.mark.parametrize("name", ["label-smoothing-0.5", "knn", "tgtss", "tgtss-shared"])
-def test_a_run_learns_its_soft_labels(logged, make_run, prepared, setting, name):
-    """From the sources that a teacher of its own has left."""
+def test_run_trains_on_its_soft_labels(logged, make_run, prepared, setting, name):
+    """With the sources as its own teacher left them."""
     arm, run = ARMS[name], make_run()
     targets = soft_targets(run, prepared, setting, arm, Cost())
     sources = Sources.of(run, arm)

@@ -23,8 +23,8 @@ def given(settings):
     return advice(settings, choices(settings))
 
 
-def test_everything_that_the_results_show_is_advised(settings):
-    """With figures on both data sets."""
+def test_results_that_are_shown_lead_to_advice(settings):
+    """With figures for both data sets."""
     data = given(settings)
 
     assert all(data[kind] for kind in KINDS)
@@ -50,8 +50,8 @@ def test_everything_that_the_results_show_is_advised(settings):
         ("tgtss", {"flips": 1.02}, "soft_labels"),  # it is as calibrated
     ],
 )
-def test_what_one_data_set_does_not_show_is_not_advised(settings, make_arm, arm, content, kind):
-    """The other advice stays."""
+def test_advice_needs_every_data_set(settings, make_arm, arm, content, kind):
+    """The other advice does not change."""
     settings[1].content["arms"][arm] = make_arm(**content)
 
     data = given(settings)
@@ -60,7 +60,7 @@ def test_what_one_data_set_does_not_show_is_not_advised(settings, make_arm, arm,
 
 
 def test_advice_needs_enough_runs(both, finetuned, only_control):
-    """Five fine-tuned runs and eight of a head; EMA cuts there."""
+    """At least five fine-tuned runs and eight runs of a head."""
     settings = by_setting([*both, finetuned])
     data = given(settings)
     assert data["finetuned"][0]["arm"] == "ema"
@@ -83,7 +83,7 @@ def test_choices_have_a_column_per_data_set(both, finetuned):
 
     rows = choices_table(choices(settings), settings[:2]).rows
 
-    half = next(row for row in rows if row[0] == "half as much training again")
+    half = next(row for row in rows if row[0] == "50 % more training")
     assert half[1:3] == ("**16 heads** `heads-16`", "−75\xa0% [−83, −67]")
     assert half[-2:] == ("1.25× (16×)", "1.02×")
     tuned = next(row for row in rows if row[1] == "**EMA** `ema`")
@@ -91,7 +91,7 @@ def test_choices_have_a_column_per_data_set(both, finetuned):
     assert tuned[3] == "−50\xa0% [−80, −20]"
 
 
-def test_a_point_is_where_an_arm_cuts_least_and_costs_most(settings, make_arm):
+def test_chart_point_has_the_smallest_reduction_and_the_highest_cost(settings, make_arm):
     """Over the data sets, with its simultaneous interval."""
     settings[1].content["arms"]["heads-16"] = make_arm(0.3, training=1.2)
 
@@ -102,8 +102,8 @@ def test_a_point_is_where_an_arm_cuts_least_and_costs_most(settings, make_arm):
     assert point.kind == "kept"
 
 
-def test_the_chart_names_the_front_the_paper_and_the_choices(settings):
-    """No cheaper arm beats one of the front; what rises out of the chart has its number."""
+def test_chart_labels_the_pareto_front_the_paper_and_the_choices(settings):
+    """No cheaper arm beats one on the front; a point outside the chart has its value."""
     points = pareto_points(settings)
     # Linear loses accuracy, and a shared teacher is left out.
     front = [point.arm.arm for point in pareto_front(points)]

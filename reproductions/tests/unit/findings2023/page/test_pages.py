@@ -19,8 +19,8 @@ from seedproof_reproductions.findings2023.results import stored_results
 from seedproof_reproductions.findings2023.settings import Setting
 
 
-def test_a_page_of_another_name_has_a_decision_page_of_its_own(both, finetuned, tmp_path):
-    """Neither overwrites the other's; each is linked by its name."""
+def test_page_with_another_name_has_its_own_decision_page(both, finetuned, tmp_path):
+    """Neither overwrites the default pages, and the links use the new names."""
     page, decision, *images = write_page([finetuned, *both], tmp_path / "mine.md")
 
     assert decision.name == "mine-which-mitigation.md"
@@ -49,8 +49,8 @@ def test_results_without_a_control_are_not_compared(both, tmp_path):
 
 
 @pytest.mark.parametrize("verdict", ["no difference shown", "too few runs"])
-def test_a_page_without_arms_that_reach_the_goal_is_rendered(both, tmp_path, verdict):
-    """Reasons of every kind: costs, flips and too few runs."""
+def test_page_is_rendered_if_no_arm_reaches_the_goal(both, tmp_path, verdict):
+    """With every kind of reason: costs, flips and too few runs."""
     for results in both:
         for name in ("fixed-init", "deployed-shared"):
             del results["arms"][name]
@@ -66,7 +66,7 @@ def test_a_page_without_arms_that_reach_the_goal_is_rendered(both, tmp_path, ver
 
 
 def test_few_runs_give_no_advice_and_no_chart(both, only_control, finetuned):
-    """Fewer than eight; nor do the control alone and fine-tuned runs alone."""
+    """Fewer than eight runs, only the control, or only fine-tuned runs."""
     for results in both:
         for arm in results["arms"].values():
             arm["n_runs"] = 7
@@ -76,8 +76,8 @@ def test_few_runs_give_no_advice_and_no_chart(both, only_control, finetuned):
         assert decision["points"] == ()
 
 
-def test_data_follow_from_what_is_given(both):
-    """The command names the page; an interval from a tenth to ten times as much is explained."""
+def test_page_data_depend_on_path_and_results(both):
+    """The command names the page; an undetermined interval is explained."""
     data = build_data(both, "mine.md")
     assert not data["is_packaged"]
     assert data["command"].split()[3:] == [
@@ -96,8 +96,8 @@ def test_data_follow_from_what_is_given(both):
         build_data([])
 
 
-def test_settings_are_described_next_to_the_paper(both, make):
-    """A smoke run departs further; arms that were not traced are named."""
+def test_settings_are_described_with_the_papers_values(both, make):
+    """A smoke run differs more; arms without recorded steps are listed."""
     both[0]["arms"]["aswa"] |= {"n_traced": 0, "single_run": None}
     both[0]["arms"]["linear"]["single_run_effects"] = {"all": None}
     data = setting_data(SettingResults(both[0]))
@@ -112,8 +112,8 @@ def test_settings_are_described_next_to_the_paper(both, make):
     assert smoke["pairs"]["epochs"] == (2, 5)
 
 
-def test_commands_train_the_settings_again(make, make_arm, finetuned):
-    """Only what is unusual is an option; dropout is set from Python alone."""
+def test_commands_repeat_the_settings(make, make_arm, finetuned):
+    """Only values that differ from the default are options; dropout can only be set in Python."""
     arms = {arm: make_arm() for arm in ARMS_OF_TRACK["head"]}
     every = make(arms=arms, epochs=2)
     smoke = make(arms=arms, **asdict(replace(Setting().smoke(), n_train=700)))

@@ -3,7 +3,7 @@ from seedproof_reproductions.findings2023.reading import SettingResults, by_sett
 
 
 def test_settings_do_not_depend_on_the_order_of_the_files(both, finetuned):
-    """Heads come first, each data set in its place; unequal numbers of runs are a range."""
+    """Heads come first, in the order of the data sets; unequal numbers of runs are a range."""
     settings = by_setting([finetuned, *reversed(both)])
 
     finetuned["arms"]["swa"]["n_runs"] = 3
@@ -13,8 +13,8 @@ def test_settings_do_not_depend_on_the_order_of_the_files(both, finetuned):
     assert [setting.short_title for setting in heads(settings)] == ["CLINC150", "MASSIVE"]
 
 
-def test_a_figure_or_an_effect_of_one_number_has_no_interval(settings):
-    """Others have theirs."""
+def test_single_number_has_no_interval(settings):
+    """Three numbers are a value and its interval."""
     setting = settings[0]
     setting.content["arms"]["linear"]["metrics"]["ece"] = [0.02]
 

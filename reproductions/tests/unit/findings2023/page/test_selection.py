@@ -43,15 +43,15 @@ def replace_everywhere(settings, arm, content):
         (0.4, None, None, False),
     ],
 )
-def test_half_of_the_flips_with_an_interval_that_excludes_40_percent(value, low, high, is_halved):
-    """Both ends count."""
+def test_flips_are_halved_if_the_interval_excludes_40_percent(value, low, high, is_halved):
+    """The limits themselves count as reached."""
     verdict = "not tested" if low is None else judged("flip_rate", low, high)
 
     assert halves(Effect("flip_rate", "ratio", value, low, high, verdict=verdict)) == is_halved
 
 
-def test_two_runs_reach_nothing_however_narrow_their_intervals(settings):
-    """Intervals over utterances say nothing of the next seed."""
+def test_two_runs_never_reach_the_goal(settings):
+    """Intervals over utterances do not cover other seeds."""
     for setting in settings:
         for arm in setting.treatments:
             for name in ("effects", "of_all"):
@@ -64,8 +64,8 @@ def test_two_runs_reach_nothing_however_narrow_their_intervals(settings):
     assert reasons == [{"reason": "runs", "on": name} for name in ("CLINC150", "MASSIVE")]
 
 
-def test_an_arm_that_loses_accuracy_falls_short_by_that(settings):
-    """A linear head cuts most and loses a point."""
+def test_loss_of_accuracy_is_reported_as_a_shortfall(settings):
+    """A linear head has the largest reduction and loses a point."""
     reasons = shortfalls(Candidate("linear", settings))
 
     losses = [(item["reason"], item["change"]) for item in reasons]
@@ -84,7 +84,7 @@ def test_an_arm_that_loses_accuracy_falls_short_by_that(settings):
 )
 @pytest.mark.parametrize("place", [0, 1])
 def test_each_part_of_the_goal_counts_on_every_data_set(settings, make_arm, content, place):
-    """An arm that misses one of them by a little does not reach it; an end at 0.55 does."""
+    """An arm that misses one part by a little does not reach the goal; an end at 0.55 does."""
     assert reached(settings) == ["heads-16", "wide-decay-zero-smooth"]
 
     settings[place].content["arms"]["heads-16"] = make_arm(**({"flips": 0.25} | content))
@@ -93,7 +93,7 @@ def test_each_part_of_the_goal_counts_on_every_data_set(settings, make_arm, cont
 
 
 def test_goal_separates_arms_that_share_something(settings, make_arm):
-    """The wider interval of one arm ends at 0.62, of the other at 0.33."""
+    """The simultaneous interval of one arm ends at 0.62, that of the other at 0.33."""
     deployed = make_arm(0.3, shares="teacher", group="cheaper")
     replace_everywhere(settings, "deployed-shared", deployed)
 
@@ -109,8 +109,8 @@ def test_goal_separates_arms_that_share_something(settings, make_arm):
     assert second[-1] != first[-1] == first[-2]
 
 
-def test_the_closest_arm_is_cheap_and_keeps_accuracy(settings):
-    """The largest cut where it cuts less; if all lose something, the largest cut of all."""
+def test_closest_arm_is_cheap_and_keeps_accuracy(settings):
+    """By its worse data set; if all arms lose accuracy, all are considered."""
     for setting in settings:
         for arm in ("heads-16", "wide-decay-zero-smooth", "deployed-shared"):
             del setting.content["arms"][arm]
@@ -125,7 +125,7 @@ def test_the_closest_arm_is_cheap_and_keeps_accuracy(settings):
 
 
 def test_candidates_are_arms_of_every_data_set(settings, only_control):
-    """Neither an arm of one data set nor a second draw is one."""
+    """An arm of one data set and a repeated draw are not candidates."""
     del settings[1].content["arms"]["linear"]
 
     arms = [arm.arm for arm in candidates(settings)]
@@ -135,8 +135,8 @@ def test_candidates_are_arms_of_every_data_set(settings, only_control):
     assert goal([only_control]) == goal([]) == {}
 
 
-def test_each_budget_has_the_arm_that_cuts_most(settings):
-    """Rows that would repeat a cheaper one are left out."""
+def test_each_budget_has_the_arm_with_the_largest_reduction(settings):
+    """Rows that repeat the arm of a cheaper row are left out."""
     assert chosen(settings) == {
         NOW: "zero-last",
         SMALL_LOSS: "linear",
@@ -149,8 +149,8 @@ def test_each_budget_has_the_arm_that_cuts_most(settings):
     assert chosen(settings)[ANY] == "heads-16"
 
 
-def test_simultaneous_intervals_decide(settings, make_arm):
-    """A cut up to 1.02 is none; a loss of 1.75 points is at most 1.95 alone, 2.05 among all."""
+def test_choices_use_simultaneous_intervals(settings, make_arm):
+    """A ratio up to 1.02 is not a reduction; a loss is at most 1.95 alone, 2.05 among all."""
     replace_everywhere(settings, "zero-last", make_arm(0.8, loose=0.22))
     replace_everywhere(settings, "linear", make_arm(0.15, -0.0175))
 
@@ -159,7 +159,7 @@ def test_simultaneous_intervals_decide(settings, make_arm):
 
 
 def test_unknown_costs_losses_and_shared_parts_exclude_an_arm(settings, make_arm):
-    """On one data set is enough."""
+    """One data set is enough to exclude it."""
     arms = [setting.content["arms"] for setting in settings]
     arms[0]["heads-16"]["costs"] = None
     arms[0]["wide-decay-zero-smooth"]["shares"] = "init"
@@ -170,7 +170,7 @@ def test_unknown_costs_losses_and_shared_parts_exclude_an_arm(settings, make_arm
     assert not {"heads-16", "wide-decay-zero-smooth", "zero-last"} & set(selected)
 
 
-def test_an_arm_is_judged_where_it_cuts_less(settings, make_arm):
+def test_arm_is_judged_on_its_worse_data_set(settings, make_arm):
     """0.1 on one data set and 0.9 on the other is worse than 0.8 on both."""
     settings[0].content["arms"]["swa"] = make_arm(0.1, group="paper")
     settings[1].content["arms"]["swa"] = make_arm(0.9, group="paper")
@@ -178,8 +178,8 @@ def test_an_arm_is_judged_where_it_cuts_less(settings, make_arm):
     assert chosen(settings)[NOW] == "zero-last"
 
 
-def test_fine_tuning_has_a_row_of_its_own(both, finetuned, only_control):
-    """EMA cuts to 0.5 [0.2, 0.8] there; seven runs of a head or four of it are too few."""
+def test_fine_tuning_has_its_own_row(both, finetuned, only_control):
+    """EMA reaches 0.5 [0.2, 0.8]; seven runs of a head or four fine-tuned runs are too few."""
     settings = by_setting([*both, finetuned])
     assert list(chosen(settings).values())[-1] == "ema"
     assert choices([only_control]) == {}
