@@ -1,5 +1,4 @@
 """The contract of all families of metrics."""
-# ruff: noqa: D102, D103 - names state the facts
 
 import pickle
 

@@ -1,5 +1,4 @@
 """The engine contract, for the engines of this package."""
-# ruff: noqa: D102 - names state the facts
 
 import gc
 import os

@@ -1,5 +1,4 @@
 """The explainer contract, for the explainers of this package."""
-# ruff: noqa: D102 - names state the facts
 
 import pytest
 import torch

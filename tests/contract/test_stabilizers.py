@@ -1,5 +1,4 @@
 """The stabilizer contract, for the stabilizers of this package."""
-# ruff: noqa: D102 - names state the facts
 
 import pytest
 

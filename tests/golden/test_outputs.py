@@ -1,5 +1,4 @@
 """Outputs of earlier versions are still read, and still reproduced."""
-# ruff: noqa: D103 - names state the facts
 
 import json
 import math

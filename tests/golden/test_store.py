@@ -1,5 +1,4 @@
 """Stores of earlier versions are read to the same values."""
-# ruff: noqa: D103 - names state the facts
 
 import json
 from pathlib import Path

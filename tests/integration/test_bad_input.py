@@ -1,5 +1,4 @@
 """A table of odd inputs: each works, or fails in one line with the code and fields of its error."""
-# ruff: noqa: D103 - names state the facts
 
 import gzip
 import io

@@ -1,5 +1,4 @@
 """Comparisons are wrong about as rarely as they claim."""
-# ruff: noqa: D103 - names state the facts
 
 import os
 from dataclasses import replace

@@ -1,5 +1,4 @@
 """Selecting few metrics reads little data."""
-# ruff: noqa: D103 - names state the facts
 
 from dataclasses import astuple
 from pathlib import Path

@@ -1,5 +1,4 @@
 """The command line: streams, exit codes and text."""
-# ruff: noqa: D103 - names state the facts
 
 import json
 import os

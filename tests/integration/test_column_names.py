@@ -1,5 +1,4 @@
 """A wrong column name is answered with a command that works."""
-# ruff: noqa: D103 - names state the facts
 
 import json
 import shlex

@@ -1,5 +1,4 @@
 """Damaged data are refused by name, or skipped with a note."""
-# ruff: noqa: D102, D103 - names state the facts
 
 import json
 from pathlib import Path

@@ -1,5 +1,4 @@
 """`seedproof demo` for a new user: alone, offline, and with commands that work."""
-# ruff: noqa: D103 - names state the facts
 
 import importlib.util
 import os

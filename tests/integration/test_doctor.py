@@ -1,5 +1,4 @@
 """`seedproof doctor` on scripts with one fault each, and on scripts with none."""
-# ruff: noqa: D103 - names state the facts
 
 import json
 import math

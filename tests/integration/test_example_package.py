@@ -1,5 +1,4 @@
 """Another package adds a reader, a verb and an engine: all three work once installed."""
-# ruff: noqa: D103 - names state the facts
 
 import json
 import os

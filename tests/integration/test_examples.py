@@ -1,5 +1,4 @@
 """The examples run, and are short."""
-# ruff: noqa: D103 - names state the facts
 
 import subprocess
 import sys

@@ -1,5 +1,4 @@
 """Ingest of a table, interrupted in every way."""
-# ruff: noqa: D103 - names state the facts
 
 import json
 import os

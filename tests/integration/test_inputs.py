@@ -1,5 +1,4 @@
 """Every input format gives the same figures, in any order of rows."""
-# ruff: noqa: D103 - names state the facts
 
 import json
 import subprocess

@@ -1,5 +1,4 @@
 """One store, measured in this process, by processes and on Ray: the same bytes, despite crashes."""
-# ruff: noqa: D103 - names state the facts
 
 import os
 import signal

@@ -1,5 +1,4 @@
 """A command reads the manifest of each run once: stores may be large and remote."""
-# ruff: noqa: D103 - names state the facts
 
 from collections import Counter
 

@@ -1,5 +1,4 @@
 """A store on an object store: written, read and measured over S3, on loopback."""
-# ruff: noqa: D103 - names state the facts
 
 import json
 

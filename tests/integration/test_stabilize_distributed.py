@@ -2,7 +2,6 @@
 
 The file is also the program of the ranks: two processes that communicate over loopback.
 """
-# ruff: noqa: D102, D103 - names state the facts
 
 import os
 import subprocess

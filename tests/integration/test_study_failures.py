@@ -1,5 +1,4 @@
 """Studies with failing runs, on the command line."""
-# ruff: noqa: D103 - names state the facts
 
 import json
 import os

@@ -1,5 +1,4 @@
 """Studies as job arrays: executed on this machine, and as submitted to SLURM."""
-# ruff: noqa: D103 - names state the facts
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
 """Every public name has an example in its docstring, and the example works."""
-# ruff: noqa: D103 - names state the facts
 
 import doctest
 import re

@@ -2,7 +2,6 @@
 
 Errors and notes are rendered only when read, so a missing field would surface late.
 """
-# ruff: noqa: D103 - names state the facts
 
 import ast
 from pathlib import Path

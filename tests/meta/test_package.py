@@ -1,5 +1,4 @@
 """Rules for the whole package: names, imports, sizes, cards."""
-# ruff: noqa: D103 - names state the facts
 
 import importlib
 import json

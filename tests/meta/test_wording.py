@@ -3,7 +3,6 @@
 So wording can be improved without breaking tests. One snapshot per verb or page
 (`tests/snapshots`) shows the text; `SEEDPROOF_UPDATE_SNAPSHOTS=1` rewrites them.
 """
-# ruff: noqa: D103 - names state the facts
 
 import ast
 import re

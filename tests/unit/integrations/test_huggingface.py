@@ -1,5 +1,4 @@
 """Averages with Hugging Face's Trainer, compared with uninterrupted and plain training."""
-# ruff: noqa: D102, D103 - names state the facts
 
 import json
 import shutil

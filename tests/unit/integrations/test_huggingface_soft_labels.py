@@ -1,5 +1,4 @@
 """Soft labels with Hugging Face's Trainer, and TGTSS from its steps, compared with plain loops."""
-# ruff: noqa: D102, D103 - names state the facts
 
 import shutil
 

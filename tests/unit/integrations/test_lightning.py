@@ -1,5 +1,4 @@
 """Averages with Lightning's Trainer, compared with uninterrupted and plain training."""
-# ruff: noqa: D102, D103 - names state the facts
 
 import lightning.pytorch as pl
 import numpy as np

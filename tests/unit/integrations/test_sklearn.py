@@ -1,5 +1,4 @@
 """Studies of scikit-learn estimators: the same data, another `random_state`."""
-# ruff: noqa: D102, D103 - names state the facts
 
 import gc
 from pathlib import Path

@@ -86,19 +86,19 @@ class VisibleText(HTMLParser):
         super().__init__()
         self.lines, self.open = [""], []
 
-    def handle_starttag(self, tag, attrs):  # noqa: ARG002, D102
+    def handle_starttag(self, tag, attrs):  # noqa: ARG002
         if tag in UNSEEN | {"details", "summary"}:
             self.open.append(tag)
         if tag not in INLINE:
             self.lines.append("")
 
-    def handle_endtag(self, tag):  # noqa: D102
+    def handle_endtag(self, tag):
         if self.open[-1:] == [tag]:
             self.open.pop()
         if tag not in INLINE:
             self.lines.append("")
 
-    def handle_data(self, data):  # noqa: D102
+    def handle_data(self, data):
         if self.open[-1:] in ([], ["summary"]):
             self.lines[-1] += data
 

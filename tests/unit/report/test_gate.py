@@ -296,14 +296,14 @@ class Page(HTMLParser):
         self.tags, self.rows = [], []
         self.feed(MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown))
 
-    def handle_starttag(self, tag, attrs):  # noqa: ARG002, D102
+    def handle_starttag(self, tag, attrs):  # noqa: ARG002
         self.tags.append(tag)
         if tag == "tr":
             self.rows.append([])
         elif tag in {"td", "th"}:
             self.rows[-1].append("")
 
-    def handle_data(self, data):  # noqa: D102
+    def handle_data(self, data):
         if self.rows and self.rows[-1] and "pre" not in self.tags:
             self.rows[-1][-1] += data.strip("\n")
 

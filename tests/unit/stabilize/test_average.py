@@ -1,4 +1,3 @@
-# ruff: noqa: D101, D103 - names state the facts
 import gc
 import warnings
 from dataclasses import replace

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, D103 - names state the facts
 import numpy as np
 import pytest
 import torch

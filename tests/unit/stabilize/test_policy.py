@@ -1,4 +1,3 @@
-# ruff: noqa: D103 - names state the facts
 import pickle
 from dataclasses import FrozenInstanceError, replace
 

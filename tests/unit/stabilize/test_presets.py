@@ -1,4 +1,3 @@
-# ruff: noqa: D103 - names state the facts
 import pytest
 
 from seedproof.errors import OptionError, UnknownNameError

@@ -1,5 +1,4 @@
 """Checks of an error's fields."""
-# ruff: noqa: D103 - names state the facts
 
 import pytest
 

@@ -1,5 +1,4 @@
 """Checks of probabilities, labels and rows."""
-# ruff: noqa: D103 - names state the facts
 
 import numpy as np
 import pytest

@@ -1,5 +1,4 @@
 """Losses on soft labels, compared with torch and with explicit formulas."""
-# ruff: noqa: D103 - names state the facts
 
 import math
 

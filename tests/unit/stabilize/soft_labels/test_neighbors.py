@@ -1,5 +1,4 @@
 """Labels smoothed by neighbors, compared with a loop over all pairs in exact arithmetic."""
-# ruff: noqa: D103 - names state the facts
 
 from fractions import Fraction
 

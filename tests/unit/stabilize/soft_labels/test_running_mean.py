@@ -1,5 +1,4 @@
 """Running means in memory and on disk, compared with a list of all updates."""
-# ruff: noqa: D103 - names state the facts
 
 import gc
 

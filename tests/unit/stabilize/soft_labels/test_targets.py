@@ -1,5 +1,4 @@
 """Soft labels from labels and models: by hand, and compared with numpy."""
-# ruff: noqa: D103 - names state the facts
 
 import weakref
 

@@ -1,5 +1,4 @@
 """TGTSS on small trainings, compared with a list of all predictions."""
-# ruff: noqa: D103 - names state the facts
 
 import numpy as np
 import pytest
