@@ -63,13 +63,6 @@ def wide_family(names: Sequence[str]) -> tuple[str, ...]:
     Their names must say that they are runs, such as seed_0 or run3_pred: annotator_1 and
     feature_2 are not taken for one.
 
-    Args:
-        names: Columns without a role.
-
-    Returns:
-        Empty if there are none, more than one such family, or a column of another name that looks
-        like predictions or runs.
-
     Examples:
         >>> wide_family(["text", "seed_0", "seed_1", "seed_10"])
         ('seed_0', 'seed_1', 'seed_10')

@@ -58,29 +58,15 @@ class Columns:
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns of one table were found to be.
+    """What the columns of one table were found to be."""
 
-    Args:
-        run: Column of the run; None if the table is one run.
-        example: Column of the example id.
-        label: Column of the gold class; None without labels.
-        prediction: Column of the predicted class; None where probabilities are used.
-        probs: Probability columns in the order of the classes; empty for predictions alone.
-        classes: Class names of the probability columns.
-        extras: All other columns.
-        wide: Columns of a table that has one per run; empty for a table with one row per run and
-            example.
-        positive: The class whose probability the only probability column holds; then `probs` has
-            this column, and `classes` are named once the labels are known.
-    """
-
-    run: str | None
-    example: str
-    label: str | None
-    prediction: str | None
+    run: str | None  # column of the run; None if the table is one run
+    example: str  # column of the example id
+    label: str | None  # column of the gold class; None without labels
+    prediction: str | None  # column of the predicted class; None where probabilities are used
     probs: tuple[str, ...]
-    classes: tuple[str, ...]
-    extras: tuple[str, ...]
+    classes: tuple[str, ...]  # class names of the probability columns
+    extras: tuple[str, ...]  # all other columns
     wide: tuple[str, ...] = ()
     positive: str | None = None
 

@@ -11,8 +11,8 @@ from seedproof.errors import NotFoundError
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile, RunManifest
-from seedproof.records.part_files import PartFiles
 from seedproof.records.probabilities import UNLABELED
+from seedproof.records.run_reader import PartFiles
 from seedproof.records.schema import (
     MAX_GROUP_ROWS,
     Group,
@@ -28,29 +28,17 @@ ROWS_PER_GROUP = min(4096, MAX_GROUP_ROWS)
 
 @dataclass(frozen=True, eq=False)
 class DynamicsRecord:
-    """What one run predicted over its steps, example by example in canonical order.
+    """What one run predicted over its steps, example by example in canonical order."""
 
-    Args:
-        ids: Example ids, int64 or text.
-        labels: Gold class indices, -1 where unknown.
-        n_steps: How often each example was looked at.
-        offsets: Where the classes of each example begin, and the end: (examples + 1).
-        classes: The classes that were predicted, ascending within an example.
-        counts: How often each of them was.
-        gold_mean: Mean over steps of the gold label's probability; NaN where unknown.
-        gold_sd: Its standard deviation over steps, divided by their number; NaN where unknown.
-        class_names: Names of the classes, in the order of their indices.
-    """
-
-    ids: pa.Array
-    labels: IntArray
-    n_steps: IntArray
-    offsets: IntArray
-    classes: IntArray
-    counts: IntArray
-    gold_mean: FloatArray
+    ids: pa.Array  # example ids, int64 or text
+    labels: IntArray  # gold class indices, -1 where unknown
+    n_steps: IntArray  # how often each example was looked at
+    offsets: IntArray  # where the classes of each example begin, and the end: (examples + 1)
+    classes: IntArray  # the classes that were predicted, ascending within an example
+    counts: IntArray  # how often each of them was
+    gold_mean: FloatArray  # mean over steps of the gold label's probability; NaN where unknown
     gold_sd: FloatArray
-    class_names: tuple[str, ...]
+    class_names: tuple[str, ...]  # names of the classes, in the order of their indices
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -146,7 +134,7 @@ def _paths(run: RunManifest) -> Iterator[list[str]]:
 
 
 def _read(files: PartFiles, group_idx: int) -> DynamicsRecord:
-    table = files.read(group_idx, files.columns())
+    table = files.read(group_idx, files.schema.names)
     columns = {name: pa.concat_arrays(table.column(name).chunks) for name in table.column_names}
     lengths = columns["classes"].value_lengths()
     if not lengths.equals(columns["counts"].value_lengths()):

@@ -62,17 +62,7 @@ INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT",
 
 
 class Ingest:
-    """Tables on their way into a store.
-
-    Args:
-        columns: What the user calls the columns.
-        memory: Bytes that may be used; what does not fit goes to disk.
-        scratch: An existing folder for what does not fit. Whatever is finished in it is not done
-            again: it may be the folder of an earlier process that did not come to its end.
-        alone: Whether a single run will do.
-        classes: Names of the classes, where the tables have their indices.
-        may_differ: Whether runs may lack examples of others.
-    """
+    """Tables on their way into a store."""
 
     def __init__(
         self,

@@ -19,17 +19,11 @@ FORMAT = 2
 
 @dataclass(frozen=True)
 class IngestPlan:
-    """Which tables become a store.
+    """Which tables become a store."""
 
-    Args:
-        tables: Paths as they were given.
-        store: The store's folder, as it was given.
-        columns: What the columns of the tables are called.
-    """
-
-    tables: tuple[Path, ...]
-    store: Path
-    columns: Columns
+    tables: tuple[Path, ...]  # paths as they were given
+    store: Path  # the store's folder, as it was given
+    columns: Columns  # what the columns of the tables are called
 
     @property
     def command(self) -> str:

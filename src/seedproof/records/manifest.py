@@ -13,24 +13,14 @@ from seedproof.records.schema import check_version, digest, version_text
 
 @dataclass(frozen=True)
 class RecordedFile:
-    """One Parquet file of a run, as it was when the run was committed.
+    """One Parquet file of a run, as it was when the run was committed."""
 
-    Args:
-        path: Where it is, below the run's folder.
-        rows: How many rows it has.
-        size: Its bytes.
-        digest: Digest of all its bytes.
-        footer_digest: Digest of its Parquet footer. Pages have checksums of their own, so a reader
-            that checks both needs no second reading of the file.
-        footer_size: Bytes of that footer, at the file's end.
-    """
-
-    path: str
-    rows: int
-    size: int
-    digest: str
+    path: str  # where it is, below the run's folder
+    rows: int  # how many rows it has
+    size: int  # its bytes
+    digest: str  # digest of all its bytes
     footer_digest: str
-    footer_size: int
+    footer_size: int  # bytes of that footer, at the file's end
 
     def is_possible(self) -> bool:
         """Whether there can be such a file: `<kind>/<split>/…/<name>`, larger than a footer."""
@@ -44,27 +34,16 @@ class RecordedFile:
 
 @dataclass(frozen=True)
 class RunManifest:
-    """What one run left behind, and under which conditions.
+    """What one run left behind, and under which conditions."""
 
-    Args:
-        run_id: Digest that names the run's folder.
-        name: What people call the run, such as its seed.
-        parts: The files of the run; a file that is not listed does not exist.
-        arm: The group of runs that differ only in seeds.
-        status: `finished`; a run that did not finish has a `failure.json` instead.
-        seeds: Seed of each source of randomness.
-        facts: Versions, hardware, timings, digest of the code: whatever was recorded.
-        scalars: Single numbers that the run logged.
-    """
-
-    run_id: str
-    name: str
+    run_id: str  # digest that names the run's folder
+    name: str  # what people call the run, such as its seed
     parts: tuple[RecordedFile, ...] = ()
-    arm: str = "none"
-    status: str = "finished"
-    seeds: Mapping[str, int] = field(default_factory=dict)
+    arm: str = "none"  # the group of runs that differ only in seeds
+    status: str = "finished"  # `finished`; a run that did not finish has a `failure.json` instead
+    seeds: Mapping[str, int] = field(default_factory=dict)  # seed of each source of randomness
     facts: Mapping[str, Any] = field(default_factory=dict)
-    scalars: Mapping[str, float] = field(default_factory=dict)
+    scalars: Mapping[str, float] = field(default_factory=dict)  # single numbers that the run logged
 
     def commit(self, folder: Location) -> None:
         """Write `run.json`: from now on the run exists."""
@@ -90,24 +69,15 @@ class FailureManifest:
     """Why a run did not finish, the last time that it was tried.
 
     It is no commit: the run is tried again whenever the study is run again.
-
-    Args:
-        run_id: Digest that names the run's folder.
-        name: What people call the run.
-        arm: Its arm.
-        status: `failed` (it raised), `killed` (its process died) or `timeout`.
-        message: One line.
-        traceback: Where it happened, if it raised.
-        attempts: How often it was tried.
     """
 
-    run_id: str
-    name: str
-    arm: str
-    status: str
-    message: str
-    traceback: str = ""
-    attempts: int = 1
+    run_id: str  # digest that names the run's folder
+    name: str  # what people call the run
+    arm: str  # its arm
+    status: str  # `failed` (it raised), `killed` (its process died) or `timeout`
+    message: str  # one line
+    traceback: str = ""  # where it happened, if it raised
+    attempts: int = 1  # how often it was tried
 
     def write(self, folder: Location) -> None:
         """Write `failure.json`, in place of an earlier one."""
@@ -126,17 +96,9 @@ class FailureManifest:
 
 @dataclass(frozen=True)
 class StudyManifest:
-    """What all runs of a store share.
+    """What all runs of a store share."""
 
-    Args:
-        name: Name of the study.
-        rows_per_group: Rows of every row group but the last, the same for all runs; None if each
-            layout has its own size, `Layout.rows_per_group`.
-        plan: Seeds, arms, target and settings; None where the runs came from elsewhere.
-        runs: Names of all runs, where they came from elsewhere: one that is lost is missed.
-    """
-
-    name: str
+    name: str  # name of the study
     rows_per_group: int | None = None
     plan: Mapping[str, Any] | None = None
     runs: Sequence[str] = ()

@@ -28,27 +28,16 @@ NAMED = ("r", "l", "y")
 
 @dataclass
 class Partition:
-    """What was read, and where it is.
-
-    Args:
-        names: Every run (r), label (l) and prediction (y) that occurs, by index.
-        missing: In how many rows a run (r), an example (e) or a prediction (y) is missing.
-        n_rows: Rows in all.
-        integer_ids: Whether every example id is an integer, as people write it.
-        schema: Names of the columns in the files.
-        files: Names of the files.
-        pieces: Of each run the record batches that hold it, as (file, batch) indices.
-        rows: Rows of each run.
-    """
+    """What was read, and where it is."""
 
     names: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in NAMED})
     missing: dict[str, int] = field(default_factory=lambda: dict.fromkeys("rey", 0))
-    n_rows: int = 0
-    integer_ids: bool = True
-    schema: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
+    n_rows: int = 0  # rows in all
+    integer_ids: bool = True  # whether every example id is an integer, as people write it
+    schema: list[str] = field(default_factory=list)  # names of the columns in the files
+    files: list[str] = field(default_factory=list)  # names of the files
     pieces: list[list[tuple[int, int]]] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)  # rows of each run
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -76,12 +65,7 @@ class Partition:
 
 
 class PartitionWriter:
-    """Takes rows in any order to disk.
-
-    Args:
-        folder: Where the files go; it must exist.
-        buffer_bytes: How many bytes wait in memory.
-    """
+    """Takes rows in any order to disk."""
 
     def __init__(self, folder: Path, *, buffer_bytes: int) -> None:
         self.found = Partition()

@@ -34,24 +34,14 @@ _Flags: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class RowCount:
-    """Size of a text file in rows.
+    """Size of a text file in rows."""
 
-    Args:
-        n_rows: Rows that are not blank, with the header if there is one.
-        n_bytes: Bytes of the unpacked file.
-        longest: Bytes of the longest row; a row that fits into a block may be taken as longer,
-            up to a block.
-        longest_at: Offset of that row.
-        open_quote: Offset of the quote that never closes; None if all close.
-        has_quotes: Whether there is any quote.
-    """
-
-    n_rows: int
-    n_bytes: int
+    n_rows: int  # rows that are not blank, with the header if there is one
+    n_bytes: int  # bytes of the unpacked file
     longest: int
-    longest_at: int = 0
-    open_quote: int | None = None
-    has_quotes: bool = False
+    longest_at: int = 0  # offset of that row
+    open_quote: int | None = None  # offset of the quote that never closes; None if all close
+    has_quotes: bool = False  # whether there is any quote
 
     @property
     def buffer_bytes(self) -> int:
@@ -137,9 +127,6 @@ class QuotedRowCounter(RowCounter):
     Most files have quotes around whole cells only. There, a place is inside if the number of quotes
     up to it is odd: a doubled quote closes and opens again. That is computed with one bit per byte,
     64 at a time. If any quote would open elsewhere, the block is counted by its runs of quotes.
-
-    Args:
-        separator: The character between cells.
     """
 
     def __init__(self, separator: str) -> None:

@@ -20,25 +20,15 @@ PACKERS = {".gz": "gzip", ".zst": "zstd"}
 
 @dataclass(frozen=True)
 class Scan:
-    """One input as DuckDB sees it.
+    """One input as DuckDB sees it."""
 
-    Args:
-        title: What to call it in messages.
-        sql: The query for all its rows.
-        types: DuckDB's type of each column.
-        half: Its columns of half-precision floats.
-        path: The file; None for a table in memory.
-        n_rows: How many rows it has, counted without DuckDB.
-        n_bytes: Size of these rows.
-    """
-
-    title: str
-    sql: str
-    types: dict[str, str]
-    half: frozenset[str] = frozenset()
-    path: Path | None = None
-    n_rows: int | None = None
-    n_bytes: int = 0
+    title: str  # what to call it in messages
+    sql: str  # the query for all its rows
+    types: dict[str, str]  # duckDB's type of each column
+    half: frozenset[str] = frozenset()  # its columns of half-precision floats
+    path: Path | None = None  # the file; None for a table in memory
+    n_rows: int | None = None  # how many rows it has, counted without DuckDB
+    n_bytes: int = 0  # size of these rows
 
     def check_rows(self, n_read: int) -> None:
         """Accept as many rows as the input has."""

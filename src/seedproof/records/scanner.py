@@ -51,13 +51,6 @@ class Scanner:
 
     Everything in a text file is read as text and typed afterwards, because a guess from a sample
     fails late.
-
-    Args:
-        db: The database that will read them.
-        columns: What the user calls the columns.
-        scratch: An existing folder for links to files.
-        row_bytes: The most that a row of a text file may take.
-        progress: Called with how much of a text file is checked.
     """
 
     def __init__(

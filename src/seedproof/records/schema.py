@@ -34,23 +34,14 @@ Values: TypeAlias = FloatArray | IntArray | tuple[IntArray, FloatArray]
 
 
 class Group(NamedTuple):
-    """What the footer says of one row group.
+    """What the footer says of one row group."""
 
-    Args:
-        rows: How many rows it has.
-        n_labeled: How many of them have a gold label.
-        ids_digest: Of the example ids.
-        labels_digest: Of the gold labels.
-        values_digest: Of some values; empty where an older version wrote it.
-        predictions_digest: Of the predicted classes; empty where an older version wrote it.
-    """
-
-    rows: int
-    n_labeled: int
-    ids_digest: str
-    labels_digest: str
-    values_digest: str = ""
-    predictions_digest: str = ""
+    rows: int  # how many rows it has
+    n_labeled: int  # how many of them have a gold label
+    ids_digest: str  # of the example ids
+    labels_digest: str  # of the gold labels
+    values_digest: str = ""  # of some values; empty where an older version wrote it
+    predictions_digest: str = ""  # of the predicted classes; empty where an older version wrote it
 
     @property
     def examples(self) -> tuple[int, int, str, str]:
@@ -76,23 +67,14 @@ VALUE_COLUMNS: dict[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns a record of predictions has.
+    """Which columns a record of predictions has."""
 
-    Args:
-        kind: Full probabilities, the top few, or the predicted class alone.
-        classes: Names of the classes, in the order of their indices.
-        text_ids: Whether example ids are text; int64 otherwise.
-        n_top: How many classes are kept, for `Kind.TOP`.
-        extras: Further columns that are carried along, with their types.
-        half: Whether probabilities are kept in half precision, for `Kind.PROBS`.
-    """
-
-    kind: Kind
-    classes: tuple[str, ...]
-    text_ids: bool = False
-    n_top: int = 0
+    kind: Kind  # full probabilities, the top few, or the predicted class alone
+    classes: tuple[str, ...]  # names of the classes, in the order of their indices
+    text_ids: bool = False  # whether example ids are text; int64 otherwise
+    n_top: int = 0  # how many classes are kept, for `Kind.TOP`
     extras: tuple[tuple[str, pa.DataType], ...] = ()
-    half: bool = False
+    half: bool = False  # whether probabilities are kept in half precision, for `Kind.PROBS`
 
     @property
     def row_bytes(self) -> int:

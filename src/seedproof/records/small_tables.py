@@ -89,19 +89,12 @@ def read_small_tables(
 
 @dataclass(frozen=True)
 class _Head:
-    """A table before its rows are read.
+    """A table before its rows are read."""
 
-    Args:
-        title: What to call it in messages.
-        names: Its columns.
-        table: The file, or the rows.
-        separator: What is between the cells of a text file.
-    """
-
-    title: str
-    names: list[str]
-    table: Path | pa.Table
-    separator: str = ""
+    title: str  # what to call it in messages
+    names: list[str]  # its columns
+    table: Path | pa.Table  # the file, or the rows
+    separator: str = ""  # what is between the cells of a text file
 
     def read(self, roles: Roles) -> pa.Table:
         """Read the columns that have a role."""
@@ -301,16 +294,10 @@ def _is_text(kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The rows of all tables, one after the other.
+    """The rows of all tables, one after the other."""
 
-    Args:
-        table: The rows.
-        runs: Names of the runs as they turn up.
-        run_of: Which run each row belongs to; None for a table with one column per run.
-    """
-
-    table: pa.Table
-    runs: list[str]
+    table: pa.Table  # the rows
+    runs: list[str]  # names of the runs as they turn up
     run_of: IntArray | None
 
     @classmethod

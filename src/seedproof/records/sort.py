@@ -59,15 +59,10 @@ class Phases(Protocol):
 
 @dataclass(frozen=True)
 class StoredPrecision:
-    """How exact the tables' probabilities are.
+    """How exact the tables' probabilities are."""
 
-    Args:
-        half: Whether all of them have half precision, and are kept in it.
-        tolerance: How far from one the probabilities of a row may sum to.
-    """
-
-    half: bool = False
-    tolerance: float = SUM_TOLERANCE
+    half: bool = False  # whether all of them have half precision, and are kept in it
+    tolerance: float = SUM_TOLERANCE  # how far from one the probabilities of a row may sum to
 
 
 class SortedRows:
@@ -75,18 +70,6 @@ class SortedRows:
 
     Their columns are r (run), e (example), l (label), y (prediction) or p0, p1, … (probabilities),
     and x0, x1, … (extras).
-
-    Args:
-        db: A database that sorts.
-        gathered: The rows.
-        folder: Where their files are.
-        roles: What the user's columns are.
-        precision: How probabilities are kept, and how far they may stray.
-        least_runs: How many runs there must be.
-        classes: Names of the classes, where the tables have their indices.
-        may_differ: Whether runs may lack examples of others.
-        order: Names of the runs in their order; natural order if omitted.
-        progress: Told how many rows are sorted and written.
     """
 
     def __init__(

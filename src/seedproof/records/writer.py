@@ -48,14 +48,6 @@ class PredictionsWriter:
     """Writes the predictions of one run on one split, in canonical order.
 
     Rows arrive in batches of any size and leave in row groups of one size.
-
-    Args:
-        folder: The run's folder.
-        layout: Columns of the record.
-        run: What people call the run, for messages.
-        rows_per_group: The same for all runs of a study.
-        split: Name of the data split.
-        tolerance: How far from one the probabilities of a row may sum to.
     """
 
     def __init__(
@@ -173,14 +165,6 @@ class RunWriter(PredictionsWriter):
     """Writes a run that has predictions on one split and nothing else, and commits it.
 
     Nothing exists for a reader before `commit`.
-
-    Args:
-        store: The store's folder.
-        run: Name and conditions of the run; its parts are filled in here.
-        layout: Columns of the record.
-        rows_per_group: From the study, the same for all its runs.
-        split: Name of the data split.
-        tolerance: How far from one the probabilities of a row may sum to.
     """
 
     def __init__(
@@ -226,14 +210,7 @@ class RunWriter(PredictionsWriter):
 
 
 class PartWriter:
-    """One Parquet file of a run, with digests of its row groups in the footer.
-
-    Args:
-        folder: The run's folder.
-        path: Where the file goes, below it.
-        schema: Its columns.
-        plain: Columns that are neither compressed nor put into dictionaries.
-    """
+    """One Parquet file of a run, with digests of its row groups in the footer."""
 
     def __init__(
         self, folder: Location, path: str, schema: pa.Schema, *, plain: Sequence[str] = ()

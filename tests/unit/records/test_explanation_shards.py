@@ -14,7 +14,7 @@ from seedproof.errors import (
     OptionError,
     TooFewRunsError,
 )
-from seedproof.records import explanations, first_draws
+from seedproof.records import explanation_shards, explanations
 from seedproof.records.explanation_shards import explanation_methods, open_explanations
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
@@ -266,7 +266,7 @@ def test_runs_that_are_cut_differently_are_refused(make, monkeypatch):
 def test_where_only_some_runs_have_further_draws_the_first_count(make, monkeypatch, cut):
     """However both were cut into row groups; the run that lacks them is named."""
     monkeypatch.setattr(explanations, "ROWS_PER_GROUP", 4)
-    monkeypatch.setattr(first_draws, "ROWS_PER_GROUP", cut)
+    monkeypatch.setattr(explanation_shards, "ROWS_PER_GROUP", cut)
     draws = [{1: 2, 2: 1, 3: 3, 4: 1, 5: 1}, dict.fromkeys(range(1, 6), 1)]
     runs = [
         [row(example, 2, r, draw=d) for example, n in draws[r].items() for d in range(n)]

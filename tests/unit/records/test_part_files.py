@@ -6,7 +6,7 @@ import pytest
 from seedproof.errors import DamagedStoreError
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
-from seedproof.records.part_files import PartFiles
+from seedproof.records.run_reader import PartFiles
 from seedproof.records.schema import Group, ids_digest
 from seedproof.records.writer import PartWriter
 from seedproof.testing.errors import WithFields
@@ -52,7 +52,7 @@ def test_facts_and_columns_are_those_of_the_first_part(write):
 
     assert files.facts["kind"] == "explanations"
     assert "groups" not in files.facts
-    assert files.columns() == ["example", "value"]
+    assert files.schema.names == ["example", "value"]
 
 
 def test_a_run_may_have_no_such_part(write):
