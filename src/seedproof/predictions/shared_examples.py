@@ -63,7 +63,7 @@ class SubsetShards(WrappedShards):
         self.manifests = source.manifests
 
     @cached_property
-    def n_labeled(self) -> int:
+    def n_labeled(self) -> int:  # type: ignore[override] # mypy takes it as read-only
         """Number of examples with a gold label."""
         if self.source.n_labeled in {0, self.source.n_examples}:
             return self.n_examples if self.source.n_labeled else 0
@@ -108,7 +108,7 @@ class StackedShards(ShardSource):
         self.classes = all_classes(lists)
 
     @cached_property
-    def n_labeled(self) -> int:
+    def n_labeled(self) -> int:  # type: ignore[override] # mypy takes it as read-only
         """Number of examples with a gold label."""
         return self._sources[0].n_labeled
 

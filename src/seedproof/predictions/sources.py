@@ -20,10 +20,10 @@ from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
 from seedproof.records.npz import open_npz, open_npz_apart
 from seedproof.records.reader import Store
-from seedproof.records.scan import run_names
 from seedproof.records.shards import ShardSource
 from seedproof.records.small_tables import read_small_tables
 from seedproof.records.sort import Phases
+from seedproof.records.text_files import run_names
 from seedproof.seeds.seed_design import note_on_shared_seeds
 from seedproof.typing import ArrowStream, Progress
 
@@ -162,8 +162,8 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
             tables, columns, memory=memory, least_runs=least_runs, classes=classes, **names
         )
         if small is not None:
-            source, notes = small
-            return _described(Loaded(source, (*notes, *_several_folders(files))), options)
+            source, small_notes = small
+            return _described(Loaded(source, (*small_notes, *_several_folders(files))), options)
     from seedproof.records.ingest import Ingest  # DuckDB is slow to load
 
     folder = TemporaryFolder()

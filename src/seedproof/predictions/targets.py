@@ -14,8 +14,8 @@ from seedproof.errors import DtypeError, NotFoundError, OptionError
 from seedproof.predictions.readers import TABLE_SUFFIXES, reader_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
-from seedproof.records.scan import check_readable
 from seedproof.records.shards import natural_order
+from seedproof.records.text_files import check_readable
 from seedproof.typing import ArrowStream
 
 # Predictions of one or more runs, in memory or on disk.

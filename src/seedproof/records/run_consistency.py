@@ -1,16 +1,17 @@
-"""Whether two runs hold the same examples: from their footers alone, and where they do not."""
+"""Check from their footers that two runs hold the same examples, and locate differences."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import zip_longest
 
 from seedproof.errors import InputError, LabelConflictError, MissingExampleError
 from seedproof.messages import Message
 from seedproof.records.run_reader import RunReader
-from seedproof.records.schema import Group, Kind
+from seedproof.records.schema import Kind
 
 
 def check_alike(first: RunReader, other: RunReader) -> None:
-    """See that two runs can be measured together."""
+    """Raise an error if two runs cannot be measured together."""
     names = {"run": first.run.name, "other_run": other.run.name}
     if other.kind is not first.kind:
         raise InputError(
@@ -34,42 +35,36 @@ def check_alike(first: RunReader, other: RunReader) -> None:
             n_top=first.n_top,
             other_n_top=other.n_top,
         )
-    # Digests are of indices: with other classes, names are compared when they are read.
-    alike = other.classes == first.classes
-    for index, (mine, theirs) in enumerate(zip_longest(first.groups, other.groups)):
-        if mine is None or theirs is None or _examples(mine) != _examples(theirs):
+    # Digests are of indices: if classes differ, labels are compared by name when they are read.
+    same_classes = other.classes == first.classes
+    for index, (group, others) in enumerate(zip_longest(first.groups, other.groups)):
+        if (
+            group is None
+            or others is None
+            or (group.rows, group.ids_digest) != (others.rows, others.ids_digest)
+        ):
             raise _other_examples(first, other, index)
-        differ = mine.labels_digest != theirs.labels_digest
-        if mine.n_labeled != theirs.n_labeled or (alike and differ):
+        same_labels = group.labels_digest == others.labels_digest
+        if group.n_labeled != others.n_labeled or (same_classes and not same_labels):
             raise label_conflict(first, other, index)
 
 
 def largest_alike(readers: Sequence[RunReader]) -> list[RunReader]:
-    """The most runs that hold the same examples; of equally many those with the first run."""
+    """Return the largest group of runs with the same examples; among equals the first."""
     groups: list[list[RunReader]] = []
     for reader in readers:
-        fitting = next((group for group in groups if _is_alike(group[0], reader)), None)
-        if fitting is None:
-            groups.append([reader])
+        for group in groups:
+            with suppress(InputError):
+                check_alike(group[0], reader)
+                group.append(reader)
+                break
         else:
-            fitting.append(reader)
+            groups.append([reader])
     return max(groups, key=len, default=[])
 
 
-def _is_alike(first: RunReader, other: RunReader) -> bool:
-    try:
-        check_alike(first, other)
-    except InputError:
-        return False
-    return True
-
-
-def _examples(group: Group) -> tuple[int, str]:
-    return group.rows, group.ids_digest
-
-
 def _other_examples(first: RunReader, other: RunReader, index: int) -> MissingExampleError:
-    """What to raise where a row group of two runs holds different examples."""
+    """Return the error for a row group with different examples in two runs."""
     if index < len(first.groups) and index < len(other.groups):
         longer = other
         difference = _difference(_ids(first, index), _ids(other, index))
@@ -88,51 +83,46 @@ def _other_examples(first: RunReader, other: RunReader, index: int) -> MissingEx
 
 
 def _ids(reader: RunReader, index: int) -> list[object]:
-    found: list[object] = reader.read(index, ["example"]).column("example").to_pylist()
-    return found
+    return list(reader.read(index, ["example"]).column("example").to_pylist())
 
 
-def _difference(mine: list[object], theirs: list[object]) -> Message:
+def _difference(expected: list[object], ids: list[object]) -> Message:
     """Return how the ids of one row group differ from those of another."""
-    known = set(mine)
-    strange = [example for example in theirs if example not in known]
-    if not strange and len(theirs) == len(mine):
+    known = set(expected)
+    new = [example for example in ids if example not in known]
+    if not new and len(ids) == len(expected):
         return Message("other-order", "has the same ids in another order")
-    if not strange:
+    if not new:
         return Message(
             "fewer-examples",
             "has {n_examples:,} of these {n_expected:,} examples",
-            n_examples=len(theirs),
-            n_expected=len(mine),
+            n_examples=len(ids),
+            n_expected=len(expected),
         )
-    if len(strange) == len(theirs):
+    if len(new) == len(ids):
         return Message(
             "no-common-example",
             "has none of these examples, but others such as {example!r}",
-            example=strange[0],
+            example=new[0],
         )
     return Message(
         "other-examples",
         "has {n_examples:,} other examples, such as {example!r}",
-        n_examples=len(strange),
-        example=strange[0],
+        n_examples=len(new),
+        example=new[0],
     )
 
 
 def label_conflict(
     first: RunReader, other: RunReader, index: int | None = None
 ) -> LabelConflictError:
-    """What to raise where two runs have different gold labels."""
-    names = {"run": first.run.name, "other_run": other.run.name}
-    if index is None:
-        return LabelConflictError(
-            "The runs {run!r} and {other_run!r} have different gold labels. "
-            "An example has one right answer: log the same labels in every run.",
-            **names,
-        )
+    """Return the error for two runs with different gold labels."""
+    place = {} if index is None else {"row_group": other.name_of(index)}
     return LabelConflictError(
-        "The runs {run!r} and {other_run!r} have different gold labels, such as in {row_group}. "
-        "An example has one right answer: log the same labels in every run.",
-        **names,
-        row_group=other.name_of(index),
+        "The runs {run!r} and {other_run!r} have different gold labels"
+        + (", such as in {row_group}" if place else "")
+        + ". An example has one right answer: log the same labels in every run.",
+        run=first.run.name,
+        other_run=other.run.name,
+        **place,
     )

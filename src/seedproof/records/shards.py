@@ -160,7 +160,7 @@ class WrappedShards(ShardSource):
         self.extras, self.is_in_memory = source.extras, source.is_in_memory
 
     @cached_property
-    def n_labeled(self) -> int:
+    def n_labeled(self) -> int:  # type: ignore[override] # mypy takes it as read-only
         """Number of examples with a gold label."""
         return self.source.n_labeled
 

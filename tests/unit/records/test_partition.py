@@ -1,6 +1,7 @@
 """Rows in any order on disk, gathered by run."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ def gather(folder, batches, buffer_bytes: int = 10**6) -> Partition:
     gatherer = PartitionWriter(folder, buffer_bytes=buffer_bytes)
     for batch in batches:
         gatherer.add(pa.record_batch(batch))
-    return Partition(**json.loads(json.dumps(gatherer.close().as_dict())))
+    return Partition(**json.loads(json.dumps(asdict(gatherer.close()))))
 
 
 @pytest.mark.parametrize("buffer_bytes", [1, 10**6])

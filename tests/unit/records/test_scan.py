@@ -10,16 +10,8 @@ import pytest
 
 from seedproof.errors import DtypeError, EmptyInputError, UnreadableError
 from seedproof.records.columns import Columns, Roles
-from seedproof.records.scan import (
-    Scan,
-    check_readable,
-    quote_name,
-    quote_text,
-    read_header,
-    run_names,
-    select,
-    unpacked,
-)
+from seedproof.records.scan import Scan, quote_name, quote_text
+from seedproof.records.text_files import check_readable, read_header, run_names, unpacked
 from seedproof.testing.errors import WithFields
 
 
@@ -107,7 +99,7 @@ def test_what_is_not_packed_is_refused(header):
 
 def test_a_character_on_the_edge_of_the_header_is_no_error(header, monkeypatch):
     """Only the beginning is looked at, and it may end within a character."""
-    monkeypatch.setattr("seedproof.records.scan.HEADER_BYTES", 9)
+    monkeypatch.setattr("seedproof.records.text_files.HEADER_BYTES", 9)
 
     assert header("run,a\nxé,é\n")[0] == ["run", "a"]
 
@@ -153,7 +145,7 @@ def test_several_values_in_a_cell_are_refused(kind, names, column):
     roles = Roles.find(names, Columns(), table="t")
 
     with pytest.raises(DtypeError, check=WithFields(column=column, table="t.csv")):
-        select(Scan("t.csv", "SELECT 1", types), roles, "0", integer_ids=False)
+        Scan("t.csv", "SELECT 1", types).select(roles, "0", integer_ids=False)
 
 
 @pytest.mark.parametrize("n_read", [9, 11], ids=["fewer", "more"])
@@ -194,7 +186,7 @@ import os, sys
 from pathlib import Path
 from seedproof.errors import UnreadableError
 from seedproof.records.npz import open_npz
-from seedproof.records.scan import check_readable
+from seedproof.records.text_files import check_readable
 if os.geteuid() == 0:
     os.setuid(65534)
 for call, path in ((check_readable, Path(name)) for name in sys.argv[2:]):
