@@ -105,7 +105,7 @@ class ArrayShards(ShardSource):
 
     @property
     def has_text_ids(self) -> bool:
-        """Whether ids are text; int64 otherwise."""
+        """True if ids are text; int64 otherwise."""
         return bool(pa.types.is_string(self._ids.type))
 
     def shard(self, index: int) -> Shard:

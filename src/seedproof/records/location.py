@@ -62,7 +62,7 @@ class Location:
 
     @property
     def is_local(self) -> bool:
-        """Whether this is on this machine's own filesystem."""
+        """True on the local filesystem."""
         return isinstance(self.files, pyarrow.fs.LocalFileSystem)
 
     def is_file(self) -> bool:

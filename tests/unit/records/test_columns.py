@@ -1,4 +1,4 @@
-"""Which column of a table plays which role."""
+"""Roles of the columns of a table."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def test_classes_come_in_canonical_order():
 
 
 def test_other_names_by_option():
-    """What a user calls them; the usual names become further columns then."""
+    """Named by the user; the default names become further columns then."""
     roles = find(
         "seed", "id", "gold", "answer", "label",
         run="seed", example="id", label="gold", prediction="answer",

@@ -118,7 +118,7 @@ def test_an_example_belongs_to_the_row_group_that_it_begins_in(make, monkeypatch
 
 
 def test_the_golden_store_is_read():
-    """What an older version wrote, in every arm."""
+    """Written by an older version, in every arm."""
     store = Store(Location.of(GOLDEN))
 
     for arm in store.arms():

@@ -50,7 +50,7 @@ def test_file_has_its_version_and_digest(tmp_path):
 
 
 def test_every_flipped_byte_is_refused(tmp_path):
-    """There is no byte of `run.json` whose change goes unnoticed."""
+    """Every change of a byte of `run.json` is detected."""
     RUN.commit(Location.of(tmp_path))
     path = tmp_path / "run.json"
     content = path.read_bytes()
@@ -108,7 +108,7 @@ def test_unreachable_store_is_reported_with_its_reason():
 
 
 def test_a_newer_schema_is_refused(tmp_path, monkeypatch):
-    """What a later seedproof wrote is left alone."""
+    """A store of a later seedproof is not read."""
     with monkeypatch.context() as later:
         later.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 7))
         StudyManifest("mine", 10).write(Location.of(tmp_path))

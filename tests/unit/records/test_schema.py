@@ -87,7 +87,7 @@ def test_extras_follow_under_a_prefix():
     )
 )
 def test_probabilities_survive_as_bytes(probs):
-    """What goes into fixed-size binary comes out bit by bit."""
+    """Fixed-size binary keeps every bit."""
     layout = Layout(Kind.PROBS, tuple(map(str, range(probs.shape[1]))))
     ids, labels = pa.array(range(len(probs)), pa.int64()), np.zeros(len(probs), dtype=np.int32)
     table = layout.table(ids, labels, probs)
