@@ -121,7 +121,7 @@ def check_options(kinds: Collection[str], options: Mapping[str, Any]) -> None:
             continue
         applies_to = [NAMES[kind] for kind in INPUTS if name in TAKEN_BY[kind]]
         raise OptionError(
-            "`{option}` only applies to {applies_to}, and the input is {inputs}. Remove it.",
+            "`{option}` only applies to {applies_to}, not to {inputs}. Remove it.",
             option=name,
             applies_to=" and ".join(applies_to),
             inputs=" and ".join(NAMES[kind] for kind in dict.fromkeys(kinds)),

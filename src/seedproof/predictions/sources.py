@@ -23,6 +23,7 @@ from seedproof.records.reader import Store
 from seedproof.records.shards import ShardSource
 from seedproof.records.small_tables import read_small_tables
 from seedproof.records.sort import Phases
+from seedproof.records.tables import TableOptions
 from seedproof.records.text_files import run_names
 from seedproof.seeds.seed_design import note_on_shared_seeds
 from seedproof.typing import ArrowStream, Progress
@@ -150,17 +151,17 @@ def _described(loaded: Loaded, options: Mapping[str, Any]) -> Loaded:
 def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> Loaded:
     tables = [_table(part) for part in target.parts]
     files = [part for part in target.parts if isinstance(part, Path)]
-    names: dict[str, Any] = {
-        "names": target.names,
-        "file_names": run_names(files) if len(files) == len(target.parts) else None,
-    }
-    columns, classes = columns_of(options), options.get("classes")
-    memory = parse_memory(options.get("memory") or DEFAULT_MEMORY)
-    is_common = bool(options.get("common_examples"))
-    if not is_common:
-        small = read_small_tables(
-            tables, columns, memory=memory, least_runs=least_runs, classes=classes, **names
-        )
+    table_options = TableOptions(
+        columns_of(options),
+        parse_memory(options.get("memory") or DEFAULT_MEMORY),
+        least_runs,
+        options.get("classes"),
+        names=target.names,
+        file_names=run_names(files) if len(files) == len(target.parts) else None,
+        may_differ=bool(options.get("common_examples")),
+    )
+    if not table_options.may_differ:
+        small = read_small_tables(tables, table_options)
         if small is not None:
             source, small_notes = small
             return _described(Loaded(source, (*small_notes, *_several_folders(files))), options)
@@ -168,21 +169,10 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
 
     folder = TemporaryFolder()
     place = Location.of(folder.path / "store")
-    ingest = Ingest(
-        columns=columns,
-        memory=memory,
-        scratch=folder.path,
-        alone=least_runs == 1,
-        classes=classes,
-        may_differ=is_common,
-    )
     progress = options.get("progress")
-    notes = ingest.run(
-        tables,
-        place,
-        **names,
-        progress=None if progress is None else _writing(progress),
-    )
+    listener = None if progress is None else _writing(progress)
+    ingest = Ingest(table_options, scratch=folder.path, progress=listener)
+    notes = ingest.run(tables, place)
     loaded = read_arm(Store(place), {**options, "arm": None, "split": None}, least_runs=least_runs)
     all_notes = (*notes, *_several_folders(files), *loaded.notes)
     return loaded._replace(notes=all_notes, pairs=None, folder=folder)

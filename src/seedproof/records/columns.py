@@ -161,7 +161,7 @@ def _reject_duplicates(names: Sequence[str], table: str) -> None:
     twice = next((n for i, n in enumerate(names) if n.lower() in lower[:i]), None)
     if twice is not None:
         raise ColumnError(
-            "{table} has two columns named {column!r} (case does not count). Rename one.",
+            "{table} has two columns named {column!r} (case is ignored). Rename one.",
             table=table,
             column=twice,
         )

@@ -25,12 +25,13 @@ from seedproof.errors import (
 )
 from seedproof.messages import Message
 from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
-from seedproof.records.columns import Columns, Roles
+from seedproof.records.columns import Roles
 from seedproof.records.location import Location
 from seedproof.records.partition import Partition, PartitionWriter
 from seedproof.records.scan import Scan, Scanner
-from seedproof.records.sort import Phases, SortedRows, StoredPrecision
+from seedproof.records.sort import Phases, SortedRows
 from seedproof.records.tables import (
+    TableOptions,
     are_both_given,
     common_roles,
     named_classes,
@@ -39,7 +40,7 @@ from seedproof.records.tables import (
     state_of,
     with_both_classes,
 )
-from seedproof.records.text_files import reason_of, run_names, unreadable
+from seedproof.records.text_files import reason_of, unreadable
 from seedproof.typing import ArrowStream
 
 # Memory of Python and the libraries, without any row.
@@ -64,27 +65,18 @@ INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT",
 class Ingest:
     """Writes tables into a store.
 
-    `scratch` is an existing folder for what does not fit into `memory`. Steps that an earlier,
-    interrupted process finished in it are not repeated. With `may_differ`, runs may lack examples
-    of others.
+    `scratch` is an existing folder for what does not fit into memory. Steps that an earlier,
+    interrupted process finished in it are not repeated.
     """
 
     def __init__(
-        self,
-        *,
-        columns: Columns,
-        memory: int,
-        scratch: Path,
-        alone: bool = False,
-        classes: Sequence[str] | None = None,
-        may_differ: bool = False,
+        self, options: TableOptions, *, scratch: Path, progress: Phases | None = None
     ) -> None:
-        self._columns = columns
-        self._classes = classes
-        self._may_differ = may_differ
-        self._least_runs = 1 if alone else 2
+        self._options = options
         self._scratch = scratch
+        self._progress = progress
         self._rows = scratch / "rows"
+        memory = options.memory
         self._buffer_bytes = min(memory // BUFFER_PART, MOST_BUFFER_BYTES)
         share = max(int((memory - LIBRARY_BYTES) * DUCKDB_SHARE), LEAST_DUCKDB_BYTES)
         self._db = duckdb.connect(
@@ -108,33 +100,24 @@ class Ingest:
         self._db.execute("SET enable_progress_bar = true")
         self._db.execute("SET enable_progress_bar_print = false")
 
-    def run(
-        self,
-        tables: Sequence[Path | ArrowStream],
-        store: Location,
-        *,
-        names: Sequence[str] | None = None,
-        file_names: Sequence[str] | None = None,
-        progress: Phases | None = None,
-    ) -> tuple[Message, ...]:
+    def run(self, tables: Sequence[Path | ArrowStream], store: Location) -> tuple[Message, ...]:
         """Write all runs of the tables into a store."""
         with _translated_errors(tables), self._db:
-            read = self._once("read.json", lambda: self._read(tables, names, file_names, progress))
+            read = self._once("read.json", lambda: self._read(tables))
             notes = notes_on_roles(
-                self._columns, wide=read.get("wide", ()), both_given=read["both_given"]
+                self._options.columns, wide=read.get("wide", ()), both_given=read["both_given"]
             )
             pa.default_memory_pool().release_unused()
+            # JSON has lists for tuples.
+            roles = {k: tuple(v) if isinstance(v, list) else v for k, v in read["roles"].items()}
             rows = SortedRows(
                 self._db,
                 Partition(**read["gathered"]),
                 self._rows,
-                _loaded_roles(read["roles"]),
-                precision=StoredPrecision(**read["precision"]),
-                least_runs=self._least_runs,
-                classes=self._classes,
-                may_differ=self._may_differ,
-                order=read.get("order", ()),
-                progress=progress,
+                Roles(**roles),
+                self._options,
+                **read["precision"],
+                progress=self._progress,
             )
             kept, dropped = self._once("extras.json", rows.constant_extras)
             notes += notes_on_dropped_columns(dropped)
@@ -149,45 +132,36 @@ class Ingest:
             place.create(json.dumps(work(), ensure_ascii=False).encode())
         return json.loads(place.read_bytes())
 
-    def _read(
-        self,
-        tables: Sequence[Path | ArrowStream],
-        names: Sequence[str] | None,
-        file_names: Sequence[str] | None,
-        progress: Phases | None,
-    ) -> dict[str, Any]:
+    def _read(self, tables: Sequence[Path | ArrowStream]) -> dict[str, Any]:
         """Write all rows to disk, grouped by run, and describe them."""
+        columns, classes = self._options.columns, self._options.classes
         shutil.rmtree(self._rows, ignore_errors=True)
         self._rows.mkdir()
         before = [state_of(table) for table in tables]
         scanner = Scanner(
             self._db,
-            columns=self._columns,
+            columns=columns,
             scratch=self._scratch,
             row_bytes=self._row_bytes,
-            progress=progress,
+            progress=self._progress,
         )
         scans = [scanner.scan(table) for table in tables]
-        roles = common_roles(
-            [(scan.title, list(scan.types)) for scan in scans],
-            self._columns,
-            least_runs=self._least_runs,
-        )
-        both_given = are_both_given(roles, self._columns, [list(scan.types) for scan in scans])
-        first_roles = roles
-        shaped = [scan.long_form(roles, may_differ=self._may_differ) for scan in scans]
+        roles = common_roles([(scan.title, list(scan.types)) for scan in scans], self._options)
+        both_given = are_both_given(roles, columns, [list(scan.types) for scan in scans])
+        wide = list(roles.wide)
+        shaped = [scan.long_form(roles, may_differ=self._options.may_differ) for scan in scans]
         scans, roles = [scan for scan, _ in shaped], shaped[0][1]
         if roles.positive is not None:
-            roles = with_both_classes(roles, self._labels(scans, roles), self._classes)
-        roles = named_classes(roles, self._classes)
-        if names is not None and roles.run is not None:
+            roles = with_both_classes(roles, self._labels(scans, roles), classes)
+        roles = named_classes(roles, classes)
+        if self._options.names is not None and roles.run is not None:
             raise ColumnError(
-                "The caller names the runs, and {table} has a column {column!r} for them, too. "
+                "The runs are already named, but {table} has a column {column!r} for them. "
                 "Remove one.",
                 table=scans[0].title,
                 column=roles.run,
             )
-        gathered = self._gather(scans, roles, names or file_names, progress)
+        gathered = self._gather(scans, roles)
         for table, state in zip(tables, before, strict=True):
             if state_of(table) != state:
                 raise UnreadableError(
@@ -195,16 +169,13 @@ class Ingest:
                     table=table,
                 )
         any_half = any(scan.half for scan in scans)
-        precision = StoredPrecision(
-            half=bool(roles.probs) and all(scan.half.issuperset(roles.probs) for scan in scans),
-            tolerance=HALF_SUM_TOLERANCE if any_half else SUM_TOLERANCE,
-        )
+        all_half = bool(roles.probs) and all(scan.half.issuperset(roles.probs) for scan in scans)
+        tolerance = HALF_SUM_TOLERANCE if any_half else SUM_TOLERANCE
         return {
             "both_given": both_given,
-            "wide": list(first_roles.wide),
-            "order": list(names or ()),
+            "wide": wide,
             "roles": vars(roles),
-            "precision": vars(precision),
+            "precision": {"half": all_half, "tolerance": tolerance},
             "gathered": asdict(gathered),
         }
 
@@ -217,15 +188,9 @@ class Ingest:
             labels |= {row[0] for row in self._db.sql(sql).fetchall()}
         return sorted(labels)
 
-    def _gather(
-        self,
-        scans: Sequence[Scan],
-        roles: Roles,
-        names: Sequence[str] | None,
-        progress: Phases | None,
-    ) -> Partition:
+    def _gather(self, scans: Sequence[Scan], roles: Roles) -> Partition:
         """Write the columns r run, e example, l label, y prediction or p0…, x0… extras."""
-        names = names or run_names([scan.path for scan in scans])
+        names = self._options.run_names([scan.path for scan in scans])
         integer_ids = all(scan.types[roles.example] in INTEGERS for scan in scans)
         writer = PartitionWriter(self._rows, buffer_bytes=self._buffer_bytes)
         for index, (scan, name) in enumerate(zip(scans, names, strict=True)):
@@ -237,21 +202,13 @@ class Ingest:
                     writer.add(batch)
                     if writer.too_many:  # an error in any case
                         return writer.close()
-                    if progress is not None:
+                    if self._progress is not None:
                         share = min(max(self._db.query_progress(), 0.0), 100.0)
-                        progress("reading", int(100 * index + share), 100 * len(scans))
+                        self._progress("reading", int(100 * index + share), 100 * len(scans))
             scan.check_rows(writer.partition.n_rows - n_before)
-        if progress is not None:
-            progress("reading", 100 * len(scans), 100 * len(scans))
+        if self._progress is not None:
+            self._progress("reading", 100 * len(scans), 100 * len(scans))
         return writer.close()
-
-
-def _loaded_roles(saved: dict[str, Any]) -> Roles:
-    # JSON has lists for tuples.
-    tuples: dict[str, Any] = {
-        name: tuple(saved[name]) for name in ("probs", "classes", "extras", "wide")
-    }
-    return Roles(**(saved | tuples))
 
 
 @contextmanager

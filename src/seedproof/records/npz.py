@@ -1,11 +1,8 @@
 """Runs in .npz files: one file with all runs, or one per run."""
 
 import zipfile
-import zlib
 from collections.abc import Sequence
-from lzma import LZMAError
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -15,22 +12,6 @@ from seedproof.errors import ColumnError, InputError, NotFoundError, ShapeError,
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.shards import natural_order
 from seedproof.records.text_files import check_readable, run_names
-
-# Raised by zipfile, its packers and numpy on damaged files.
-_DAMAGES = (
-    ValueError,
-    OSError,
-    EOFError,
-    RuntimeError,
-    OverflowError,
-    TypeError,
-    MemoryError,
-    SyntaxError,
-    TokenError,
-    LZMAError,
-    zlib.error,
-    zipfile.BadZipFile,
-)
 
 
 def open_npz(
@@ -137,7 +118,7 @@ def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
         with zipfile.ZipFile(path) as content:
             names = [name for name in content.namelist() if name.endswith(".npy")]
             arrays = {name.removesuffix(".npy"): _load_member(content, name) for name in names}
-    except _DAMAGES as error:
+    except Exception as error:  # zipfile, its packers and numpy raise many kinds on damaged bytes
         raise UnreadableError(
             "{file} is not an .npz file that can be read without pickle: it is damaged, or "
             "holds Python objects. Save plain arrays with np.savez.",

@@ -22,8 +22,13 @@ from seedproof.records.ingest_state import MARK
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.probabilities import UNLABELED, TopProbs, most_probable_of_top
-from seedproof.records.run_consistency import check_alike, label_conflict, largest_alike
-from seedproof.records.run_reader import OR_REMAKE, RunReader
+from seedproof.records.run_reader import (
+    OR_REMAKE,
+    RunReader,
+    check_alike,
+    label_conflict,
+    largest_alike,
+)
 from seedproof.records.schema import EXTRA_PREFIX, Kind
 from seedproof.records.shards import Shard, ShardSource, all_classes, natural_order, reindexed
 from seedproof.seeds import SeedPlan

@@ -15,6 +15,7 @@ from seedproof.records.ingest_state import MARK, WORKING, IngestPlan, lock
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.records.sort import Phases
+from seedproof.records.tables import TableOptions
 
 
 def ingest_tables(
@@ -47,8 +48,8 @@ def ingest_tables(
     with _frugal_pool(), _claimed(plan) as working:
         # Otherwise it was stopped during the final clean-up.
         if not (place / "study.json").is_file():
-            ingest = Ingest(columns=plan.columns, memory=memory, scratch=working)
-            ingest.run(plan.tables, place, progress=progress)
+            options = TableOptions(plan.columns, memory)
+            Ingest(options, scratch=working, progress=progress).run(plan.tables, place)
     return Store(place)
 
 

@@ -20,14 +20,15 @@ from seedproof.errors import SeedproofError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.checks import check_probs
-from seedproof.records.columns import Columns, Roles
+from seedproof.records.columns import Roles
 from seedproof.records.normalize import canonical_rows
 from seedproof.records.partition import are_integers
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.row_counts import QuotedRowCounter, count_rows
-from seedproof.records.shards import ShardSource, TableShards, natural_order
+from seedproof.records.shards import ShardSource, TableShards
 from seedproof.records.sort import check_runs, find_classes
 from seedproof.records.tables import (
+    TableOptions,
     are_both_given,
     common_roles,
     named_classes,
@@ -41,7 +42,6 @@ from seedproof.records.text_files import (
     PARQUET_SUFFIXES,
     TEXT_SUFFIXES,
     read_header,
-    run_names,
     suffix_of,
     unpacked,
 )
@@ -60,34 +60,16 @@ class _UnusualError(Exception):
 
 
 def read_small_tables(
-    tables: Sequence[Path | ArrowStream],
-    columns: Columns,
-    *,
-    memory: int,
-    least_runs: int,
-    classes: Sequence[str] | None = None,
-    names: Sequence[str] | None = None,
-    file_names: Sequence[str] | None = None,
+    tables: Sequence[Path | ArrowStream], options: TableOptions
 ) -> tuple[ShardSource, list[Message]] | None:
-    """Read clean tables that are far smaller than memory; return None for all others.
-
-    `names` are the runs of tables that are one run each; `file_names` replace missing ones.
-    """
+    """Read clean tables that are far smaller than memory; return None for all others."""
     before = [state_of(table) for table in tables]
-    limit = memory // MEMORY_PART
+    limit = options.memory // MEMORY_PART // len(tables)
     # If a table is wrong in any way, ingest explains it.
     with contextlib.suppress(
         _UnusualError, SeedproofError, pa.ArrowException, OSError, ValueError, OverflowError
     ):
-        heads = [_head(table, limit // len(tables)) for table in tables]
-        result = _read(
-            heads,
-            columns,
-            least_runs=least_runs,
-            classes=classes,
-            names=names,
-            file_names=file_names,
-        )
+        result = _read([_head(table, limit) for table in tables], options)
         if [state_of(table) for table in tables] == before:
             return result
     return None
@@ -179,33 +161,24 @@ def _head_of_rows(table: ArrowStream, limit: int) -> _Head:
     return _Head("The table", rows.schema.names, rows)
 
 
-def _read(
-    heads: Sequence[_Head],
-    columns: Columns,
-    *,
-    least_runs: int,
-    classes: Sequence[str] | None,
-    names: Sequence[str] | None,
-    file_names: Sequence[str] | None,
-) -> tuple[ShardSource, list[Message]]:
-    all_names = [head.names for head in heads]
-    roles = common_roles(
-        [(head.title, head.names) for head in heads], columns, least_runs=least_runs
-    )
-    both_given = are_both_given(roles, columns, all_names)
+def _read(heads: Sequence[_Head], options: TableOptions) -> tuple[ShardSource, list[Message]]:
+    columns, classes = options.columns, options.classes
+    roles = common_roles([(head.title, head.names) for head in heads], options)
+    both_given = are_both_given(roles, columns, [head.names for head in heads])
     notes = notes_on_roles(columns, wide=roles.wide, both_given=both_given)
     tables = [head.read(roles) for head in heads]
-    if not all(len(table) for table in tables) or (names is not None and roles.run is not None):
+    has_names = options.names is not None and roles.run is not None
+    if has_names or not all(len(table) for table in tables):
         raise _UnusualError
     paths = [head.table if isinstance(head.table, Path) else None for head in heads]
-    rows = _Rows.of(tables, roles, list(names or file_names or run_names(paths)))
+    rows = _Rows.of(tables, roles, list(options.run_names(paths)))
     gold = None if roles.label is None else _encoded(rows.column(roles.label))
     if roles.positive is not None:
         # With one column per run, the first represents all.
         roles = replace(roles, prediction=roles.wide[0]) if roles.wide else roles
         roles = with_both_classes(roles, sorted(gold.names) if gold else [], classes)
     roles = named_classes(roles, classes)
-    runs = check_runs(list(names or natural_order(rows.runs)), roles, least_runs=least_runs)
+    runs = check_runs(rows.runs, roles, options)
     grid, ids = rows.grid(runs, roles)
     answers = None if roles.probs else rows.answers(roles)
     spelled = {"l": gold.names if gold else [], "y": answers.names if answers else []}
@@ -227,14 +200,8 @@ def _read(
             raise _UnusualError
     extras, dropped = rows.extras(grid, roles)
     is_labeled = labels is not None and bool((labels != UNLABELED).any())
-    source = TableShards(
-        runs,
-        known,
-        ids,
-        labels=labels if is_labeled else None,
-        values=values,
-        extras=extras,
-    )
+    gold_labels = labels if is_labeled else None
+    source = TableShards(runs, known, ids, labels=gold_labels, values=values, extras=extras)
     return source, notes + notes_on_dropped_columns(dropped)
 
 

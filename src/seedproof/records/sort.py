@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -25,7 +25,6 @@ from seedproof.errors import (
     UnknownLabelError,
 )
 from seedproof.records.arrow import to_numpy
-from seedproof.records.checks import SUM_TOLERANCE
 from seedproof.records.columns import Roles
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
@@ -35,6 +34,7 @@ from seedproof.records.probabilities import UNLABELED
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import Kind, Layout, Values, digest
 from seedproof.records.shards import canonical_order, natural_order
+from seedproof.records.tables import TableOptions
 from seedproof.records.writer import RunWriter
 from seedproof.typing import IntArray
 
@@ -57,19 +57,11 @@ class Phases(Protocol):
         """Report progress of a phase: checking, reading, sorting or writing."""
 
 
-@dataclass(frozen=True)
-class StoredPrecision:
-    """Precision of the probabilities."""
-
-    half: bool = False  # all of them have half precision, and are kept in it
-    tolerance: float = SUM_TOLERANCE  # of the sum of a row
-
-
 class SortedRows:
     """Writes a partition into a store, sorted.
 
     Its columns are r (run), e (example), l (label), y (prediction) or p0, p1, … (probabilities),
-    and x0, x1, … (extras). `order` are the names of the runs; natural order if omitted.
+    and x0, x1, … (extras). `half` keeps probabilities in half precision.
     """
 
     def __init__(
@@ -78,27 +70,26 @@ class SortedRows:
         gathered: Partition,
         folder: Path,
         roles: Roles,
+        options: TableOptions,
         *,
-        precision: "StoredPrecision",
-        least_runs: int = 2,
-        classes: Sequence[str] | None = None,
-        may_differ: bool = False,
-        order: Sequence[str] = (),
+        half: bool,
+        tolerance: float,
         progress: Phases | None = None,
     ) -> None:
-        self._may_differ = may_differ
+        self._may_differ = options.may_differ
         self._db = db
         self._gathered = gathered
         self._folder = folder
         self._roles = roles
-        self._precision = precision
+        self._half, self._tolerance = half, tolerance
         self._progress = progress
         self._n_rows = self._count_rows()
-        runs = list(order) or natural_order(list(gathered.names["r"]))
-        self._runs = check_runs(runs, roles, least_runs=least_runs)
+        self._runs = check_runs(gathered.names["r"], roles, options)
         self._text_ids = not gathered.integer_ids
         self._kind = Kind.PROBS if roles.probs else Kind.LABELS
-        self._classes, spelling = find_classes(gathered.names, self._n_rows, roles.classes, classes)
+        self._classes, spelling = find_classes(
+            gathered.names, self._n_rows, roles.classes, options.classes
+        )
         # Missing values have the index -1, which is the last entry.
         self._class_of = {
             column: np.array([*(spelling[name] for name in names), UNLABELED], dtype=np.int32)
@@ -155,7 +146,7 @@ class SortedRows:
             self._classes,
             text_ids=self._text_ids,
             extras=tuple((self._roles.extras[index], pa.string()) for index in extras),
-            half=self._precision.half,
+            half=self._half,
         )
         store.make_folder()
         first: list[tuple[int, int, str, str]] = []
@@ -204,7 +195,7 @@ class SortedRows:
             layout if extras else replace(layout, extras=()),
             rows_per_group=layout.rows_per_group,
             split=SPLIT,
-            tolerance=self._precision.tolerance,
+            tolerance=self._tolerance,
         )
         n_written = 0
         with self._sorted(run.name, extras, layout, done) as reader, writer:
@@ -345,8 +336,9 @@ class SortedRows:
         )
 
 
-def check_runs(runs: list[str], roles: Roles, *, least_runs: int) -> list[str]:
-    """Return the names of the runs, unless they are too many or too few."""
+def check_runs(names: Sequence[str], roles: Roles, options: TableOptions) -> list[str]:
+    """Return the runs in order, unless they are too many or too few."""
+    runs = list(options.names or natural_order(list(names)))
     if len(runs) > MAX_RUNS:
         raise ColumnError(
             "The column {column!r} has more than {at_most:,} different values, so it does not "
@@ -354,7 +346,7 @@ def check_runs(runs: list[str], roles: Roles, *, least_runs: int) -> list[str]:
             column=roles.run,
             at_most=MAX_RUNS,
         )
-    if len(runs) < least_runs:
+    if len(runs) < options.least_runs:
         raise TooFewRunsError(
             "A flip needs two runs to disagree, but there is only run {run!r}. "
             "Give the predictions of at least 2 trainings.",

@@ -1,7 +1,7 @@
 """Tables of users: the roles of their columns, and notes on how they were read."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,13 +11,30 @@ from seedproof.messages import Message
 from seedproof.records.columns import Columns, Roles, advice, shown, suggested
 from seedproof.records.normalize import both_classes, index_names, unique_names
 from seedproof.records.shards import canonical_order
+from seedproof.records.text_files import run_names
 from seedproof.typing import ArrowStream
 
 
-def common_roles(
-    tables: Sequence[tuple[str, Sequence[str]]], columns: Columns, *, least_runs: int
-) -> Roles:
+@dataclass(frozen=True)
+class TableOptions:
+    """Options for reading tables."""
+
+    columns: Columns = field(default_factory=Columns)
+    memory: int = 2 * 10**9  # in bytes
+    least_runs: int = 2
+    classes: Sequence[str] | None = None  # names, if the tables have indices
+    names: Sequence[str] | None = None  # of runs that are one table each, in their order
+    file_names: Sequence[str] | None = None  # of such runs, if they have no names
+    may_differ: bool = False  # runs may lack examples of others
+
+    def run_names(self, paths: Sequence[Path | None]) -> Sequence[str]:
+        """Return the names of runs that are one table each."""
+        return self.names or self.file_names or run_names(paths)
+
+
+def common_roles(tables: Sequence[tuple[str, Sequence[str]]], options: TableOptions) -> Roles:
     """Return the roles of the columns of several tables, each given by its title and columns."""
+    columns = options.columns
     roles_of = [Roles.find(names, columns, table=title) for title, names in tables]
     first, (first_title, first_names) = roles_of[0], tables[0]
     for (title, _), roles in zip(tables, roles_of, strict=True):
@@ -33,7 +50,7 @@ def common_roles(
                     difference=difference,
                 )
     is_one_run = first.run is None and not first.wide
-    if is_one_run and len(tables) == 1 and least_runs > 1:
+    if is_one_run and len(tables) == 1 and options.least_runs > 1:
         better = suggested(first_names, columns.changed())
         if better is None or not {"run", "wide"} & better.keys():
             better = None
@@ -86,7 +103,7 @@ def notes_on_dropped_columns(names: Sequence[str]) -> list[Message]:
         return []
     note = Message(
         "columns-left-out",
-        "Left out, because runs differ in it: {columns!r}.",
+        "Columns left out, because runs differ in them: {columns!r}.",
         columns=tuple(names),
     )
     return [note]

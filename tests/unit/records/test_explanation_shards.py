@@ -11,11 +11,10 @@ from seedproof.errors import (
     DamagedStoreError,
     MissingExampleError,
     NotFoundError,
-    OptionError,
     TooFewRunsError,
 )
 from seedproof.records import explanation_shards, explanations
-from seedproof.records.explanation_shards import explanation_methods, open_explanations
+from seedproof.records.explanation_shards import open_explanations
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
@@ -144,42 +143,19 @@ def test_a_source_travels_to_another_process(make):
 # --------------------------------------------------------------------------------- what there is
 
 
-def test_methods_are_found_by_arm_and_split(make):
-    """A method that some finished run was explained by."""
-    make([usual(0), usual(1)], method="lime")
-    store = make([usual(0), usual(1)], method="attention", arm="aswa", split="dev")
-
-    assert explanation_methods(store) == ("attention", "lime")
-    assert explanation_methods(store, arm="none") == ("lime",)
-    assert explanation_methods(store, arm="aswa", split="dev") == ("attention",)
-    assert explanation_methods(store, arm="aswa", split="test") == ()
-
-
 @pytest.mark.parametrize(
-    ("choice", "known"),
-    [({"arm": "aswa"}, ("none",)), ({"method": "gradient"}, ("lime",)), ({"split": "dev"}, ())],
-    ids=["arm", "method", "split"],
-)
-def test_an_unknown_name_lists_the_known_ones(make, choice, known):
-    """Arm, method and split."""
-    store = make([usual(0), usual(1)])
-
-    with pytest.raises(OptionError, check=WithFields(known=known, **choice)):
-        open_explanations(store, **{"arm": "none", "split": "test", "method": "lime"} | choice)
-
-
-@pytest.mark.parametrize(
-    ("runs", "error", "fields"),
+    ("runs", "method", "error", "fields"),
     [
-        ([usual(0)], TooFewRunsError, {"study": "small", "n_runs": 1}),
-        ([usual(0), None, usual(2)], NotFoundError, {"run": "1", "method": "lime"}),
+        ([usual(0)], "lime", TooFewRunsError, {"study": "small", "n_runs": 1}),
+        ([usual(0), None, usual(2)], "lime", NotFoundError, {"run": "1", "split": "test"}),
+        ([usual(0), usual(1)], "gradient", NotFoundError, {"run": "0", "method": "gradient"}),
     ],
-    ids=["one-run", "run-without-explanations"],
+    ids=["one-run", "run-without-explanations", "unknown-method"],
 )
-def test_every_run_of_at_least_two_must_be_explained(make, runs, error, fields):
+def test_every_run_of_at_least_two_must_be_explained(make, runs, method, error, fields):
     """Measuring only the others would be another study."""
     with pytest.raises(error, check=WithFields(arm="none", **fields)):
-        opened(make(runs))
+        opened(make(runs), method=method)
 
 
 # ------------------------------------------------------------------------------- what is not alike

@@ -32,6 +32,7 @@ from seedproof.records.partition import PartitionWriter
 from seedproof.records.reader import Store
 from seedproof.records.scan import Scan
 from seedproof.records.schema import Kind
+from seedproof.records.tables import TableOptions
 from seedproof.testing.errors import WithFields
 
 ROWS = {
@@ -50,8 +51,8 @@ def ingest(tmp_path):
         scratch = tmp_path / "scratch"
         scratch.mkdir()
         place = Location.of(tmp_path / "store")
-        ingest = Ingest(columns=Columns(**called), memory=memory, scratch=scratch)
-        notes = ingest.run(list(tables), place, progress=progress)
+        options = TableOptions(Columns(**called), memory)
+        notes = Ingest(options, scratch=scratch, progress=progress).run(list(tables), place)
         return Store(place), notes
 
     return run
@@ -170,7 +171,7 @@ def test_committed_run_is_kept(ingest, tmp_path):
     kept = (first / "run.json").stat().st_mtime_ns
     (second / "run.json").unlink()
     (tmp_path / "store" / "study.json").unlink()
-    again = Ingest(columns=Columns(), memory=10**9, scratch=tmp_path)
+    again = Ingest(TableOptions(memory=10**9), scratch=tmp_path)
 
     again.run([pa.table(ROWS)], Location.of(tmp_path / "store"))
 
@@ -334,7 +335,7 @@ def test_minimum_memory_is_enough(ingest):
 
 def test_nothing_is_downloaded(tmp_path):
     """DuckDB may not install or load extensions, and spills into the scratch folder."""
-    ingest = Ingest(columns=Columns(), memory=10**9, scratch=tmp_path)
+    ingest = Ingest(TableOptions(memory=10**9), scratch=tmp_path)
 
     def setting(name: str) -> str:
         return str(ingest._db.execute(f"SELECT current_setting('{name}')").fetchall()[0][0])
@@ -351,7 +352,7 @@ def test_threads_have_the_memory_they_need(tmp_path, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 64)
 
     for memory, n_threads in ((10**8, 1), (10**9, 3), (10**12, 64)):
-        ingest = Ingest(columns=Columns(), memory=memory, scratch=tmp_path)
+        ingest = Ingest(TableOptions(memory=memory), scratch=tmp_path)
         assert ingest._db.execute("SELECT current_setting('threads')").fetchall() == [(n_threads,)]
 
 
