@@ -100,7 +100,7 @@ class ArrayShards(ShardSource):
         self._ids = as_ids(ids, self.n_examples)
         self._order = None if ids is None else canonical_rows(self._ids)
         self._extras = _as_extras(extras or {}, self.n_examples)
-        self.extras = tuple(extras or ())
+        self.extras = tuple(self._extras.column_names)
         self.rows_per_shard = Layout(self.kind, self.classes, n_top=self.n_top).rows_per_group
 
     @property

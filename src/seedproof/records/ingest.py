@@ -109,7 +109,10 @@ class Ingest:
             )
             pa.default_memory_pool().release_unused()
             # JSON has lists for tuples.
-            roles = {k: tuple(v) if isinstance(v, list) else v for k, v in read["roles"].items()}
+            roles: dict[str, Any] = {
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in read["roles"].items()
+            }
             rows = SortedRows(
                 self._db,
                 Partition(**read["gathered"]),

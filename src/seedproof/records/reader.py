@@ -327,6 +327,9 @@ class StoreShards(ShardSource):
                 rows_per_group=rows_per_group,
             )
         self.classes = all_classes([reader.classes for reader in self._readers])
+        for reader in self._readers:
+            if reader.classes == self.classes:
+                reader.classes = self.classes  # one object, so that `reindexed` is quick
 
     @property
     def n_shards(self) -> int:

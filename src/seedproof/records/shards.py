@@ -174,7 +174,7 @@ def all_classes(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 def reindexed(indices: IntArray, classes: tuple[str, ...], into: tuple[str, ...]) -> IntArray:
     """Return indices into one list of classes as indices into another."""
-    if classes == into:
+    if classes is into or classes == into:
         return indices
     place = {name: index for index, name in enumerate(into)}
     table = np.array([*(place[name] for name in classes), UNLABELED], dtype=np.int32)
