@@ -130,10 +130,12 @@ def _is_table(part: object) -> bool:
 def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """Return the files of paths, folders and patterns; raise an error if one comes twice."""
     files = [file for path in paths for file in _files(os.fspath(path))]
-    for path, count in Counter(file.absolute().resolve() for file in files).items():
-        if count > 1:
+    places = [file.absolute().resolve() for file in files]
+    counts = Counter(places)
+    for file, place in zip(files, places, strict=True):
+        if counts[place] > 1:
             raise OptionError(
-                "{path!r} is given twice. Give the file of each run once.", path=str(path)
+                "{path!r} is given twice. Give the file of each run once.", path=str(file)
             )
     return files
 
