@@ -71,7 +71,7 @@ class Predictions:
     """Predictions of several runs for the same examples: read, aligned and described.
 
     Make it with `from_arrays`, `from_table`, `from_store`, or `load`, which recognizes its input.
-    Every verb takes it, and takes whatever `load` takes.
+    Every verb takes it, and everything that `load` takes.
 
     Args:
         source: Where the rows are read, shard by shard.

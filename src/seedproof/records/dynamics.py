@@ -1,6 +1,6 @@
 """Records of training dynamics: class counts per example over the steps of one run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 import numpy as np
@@ -46,16 +46,13 @@ class DynamicsRecord:
         """Return consecutive examples."""
         offsets = self.offsets[start : stop + 1]
         pairs = slice(int(offsets[0]), int(offsets[-1]))
-        return DynamicsRecord(
-            self.ids[start:stop],
-            self.labels[start:stop],
-            self.n_steps[start:stop],
-            offsets - offsets[0],
-            self.classes[pairs],
-            self.counts[pairs],
-            self.gold_mean[start:stop],
-            self.gold_sd[start:stop],
-            self.class_names,
+        per_example = ("ids", "labels", "n_steps", "gold_mean", "gold_sd")
+        return replace(
+            self,
+            offsets=offsets - offsets[0],
+            classes=self.classes[pairs],
+            counts=self.counts[pairs],
+            **{name: getattr(self, name)[start:stop] for name in per_example},
         )
 
 

@@ -216,7 +216,7 @@ class Ingest:
 
 @contextmanager
 def _translated_errors(tables: Sequence[Path | ArrowStream]) -> Iterator[None]:
-    """Turn errors of DuckDB and Arrow into ours, and their interrupts into KeyboardInterrupt."""
+    """Translate errors of DuckDB and Arrow, and their interrupts into KeyboardInterrupt."""
     names = [table.name if isinstance(table, Path) else "the table" for table in tables[:3]]
     try:
         yield

@@ -205,7 +205,7 @@ class QuotedRowCounter(RowCounter):
         is_break = _table(bytes(self._breaks))
         before, second = padded[starts + 1], padded[starts]
         opens = is_break[before] | ((before == _SPACE) & is_break[second])
-        # A run that began in the block before goes on as it began.
+        # A run of quotes that began in the previous block continues as it began.
         opens |= (before == _QUOTE) & (not self._is_literal)
         is_odd = (lengths & 1) == 1
         flips = self._is_inside + np.cumsum(opens & is_odd)
