@@ -239,11 +239,10 @@ def wide_family(names: Sequence[str]) -> tuple[str, ...]:
     Their names must show that they are runs, such as seed_0 or run3_pred. Empty if there is none
     or more than one such family, or another column that looks like predictions or runs.
 
-    Examples:
-        >>> wide_family(["text", "seed_0", "seed_1", "seed_10"])
-        ('seed_0', 'seed_1', 'seed_10')
-        >>> wide_family(["text", "annotator_1", "annotator_2"])
-        ()
+    >>> wide_family(["text", "seed_0", "seed_1", "seed_10"])
+    ('seed_0', 'seed_1', 'seed_10')
+    >>> wide_family(["text", "annotator_1", "annotator_2"])
+    ()
     """
     known = {*SYNONYMS["prediction"], *SYNONYMS["run"]}
     if any(name.lower() in known for name in names):

@@ -191,9 +191,8 @@ def canonical_order(names: list[str]) -> list[str]:
 def natural_order(names: list[str]) -> list[str]:
     """Return names in the order that people expect: seed_2 comes before seed_10.
 
-    Examples:
-        >>> natural_order(["seed_10", "seed_2", "a"])
-        ['a', 'seed_2', 'seed_10']
+    >>> natural_order(["seed_10", "seed_2", "a"])
+    ['a', 'seed_2', 'seed_10']
     """
     if all(is_integer(name) for name in names):
         return sorted(names, key=int)
