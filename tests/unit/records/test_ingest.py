@@ -353,7 +353,8 @@ def test_threads_have_the_memory_they_need(tmp_path, monkeypatch):
 
     for memory, n_threads in ((10**8, 1), (10**9, 3), (10**12, 64)):
         ingest = Ingest(TableOptions(memory=memory), scratch=tmp_path)
-        assert ingest._db.execute("SELECT current_setting('threads')").fetchall() == [(n_threads,)]
+        threads = ingest._db.execute("SELECT current_setting('threads')").fetchall()
+        assert threads == [(n_threads,)]
 
 
 @pytest.mark.parametrize(
