@@ -1,4 +1,4 @@
-"""What all fuzzing shares: how many inputs there are, a watch on the time, a clean temp folder."""
+"""Shared by all fuzzing: number of inputs, time limits, a clean temporary folder."""
 
 import contextlib
 import faulthandler
@@ -22,9 +22,9 @@ from hypothesis import HealthCheck, settings
 import seedproof as sp
 from seedproof.cli.main import main
 
-# What the issue allows any input to take, of the processor: a busy machine is not a bug.
+# Limit of processor time per input: a busy machine is not a bug.
 PATIENCE_SECONDS = 10.0
-# By then it hangs: the process is ended, and says where it was.
+# After this time the process is ended with a traceback.
 HANG_SECONDS = 60.0
 IS_FULL = os.environ.get("SEEDPROOF_FULL") == "1"
 
@@ -33,7 +33,7 @@ Watch = Callable[[], AbstractContextManager[None]]
 
 @pytest.fixture
 def sized() -> Callable[..., settings]:
-    """Settings for so many inputs in every run of the tests, and so many with SEEDPROOF_FULL=1."""
+    """Settings with the number of inputs: `ci`, or `full` with SEEDPROOF_FULL=1."""
 
     def choose(*, ci: int, full: int) -> settings:
         # Hostile input is large and slow to make by nature.
@@ -52,7 +52,7 @@ def terminal(request) -> int:
 
 @pytest.fixture
 def watched(terminal, tmp_path, monkeypatch) -> Watch:
-    """A block that must end in time, and leave nothing behind in the temp folder."""
+    """A block that must end in time and leave no temporary file."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
@@ -67,7 +67,7 @@ def watched(terminal, tmp_path, monkeypatch) -> Watch:
             faulthandler.cancel_dump_traceback_later()
         assert time.process_time() - began < PATIENCE_SECONDS
         if any(scratch.iterdir()):
-            # A report takes its folder with it; charts may leave it to the garbage collector.
+            # A report deletes its folder; with charts the garbage collector does.
             gc.collect()
         assert list(scratch.iterdir()) == []
 
@@ -76,7 +76,7 @@ def watched(terminal, tmp_path, monkeypatch) -> Watch:
 
 @pytest.fixture
 def outcome(watched, check_message) -> Callable[..., dict[str, Any] | str]:
-    """What measuring gives: the summary, or the code of the error that refused the input."""
+    """Measures an input; returns the summary, or the code of the error."""
 
     def call(target: Any, **options: Any) -> dict[str, Any] | str:
         with watched():

@@ -1,6 +1,6 @@
-"""Tables with one extreme row: the right number of examples, or a refusal that has a name.
+"""Tables with one extreme row: the correct number of examples, or a specific error.
 
-A reader may lose a long row without an error, so every format, packing and place is tried.
+A reader may lose a long row without an error, so all formats, packings and places are tried.
 """
 
 import json
@@ -177,7 +177,7 @@ def test_no_row_is_lost(case, tmp_path):
     assert json.loads(report.to_json())["n_examples"] == case.n_examples
 
 
-def test_the_cases_cover_what_they_should():
+def test_cases_cover_all_combinations():
     """Every format with every packing and every place, sound and damaged, for long rows as well."""
     assert len(CASES) == N_TABLES
     assert len({(case.format, case.packing, case.place) for case in CASES}) == 4 * 3 * 4
@@ -188,7 +188,7 @@ def test_the_cases_cover_what_they_should():
 
 
 @pytest.mark.parametrize("format_", ["csv", "jsonl"])
-def test_too_long_a_row_for_the_memory_is_refused_with_its_size(format_, tmp_path):
+def test_row_that_exceeds_the_memory_is_refused_with_its_size(format_, tmp_path):
     """With its line, and the option that allows more."""
     case = replace(CASES[0], format=format_, packing="", place="last", damage="", size=64 * MB)
     case = replace(case, fill="letters", column="text", line_end="\n")

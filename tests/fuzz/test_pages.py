@@ -1,4 +1,4 @@
-"""Reports of hostile words and of sizes at the edge: they are always written, and stay words."""
+"""Reports with hostile texts and extreme sizes: always written, and texts stay texts."""
 
 import json
 import os
@@ -32,7 +32,7 @@ HOSTILE = (
     "[link=x]", ":smile:", "datum.x", "datum['x']", "a.b", "a[0]", "var(--x)", "var(--bg)", "</style>",
     "</title>", "%s", "%(x)s", "{0}", "=1+1", "0", "1", "1.0", "-1", "other",
 )  # fmt: skip
-# What ended the process, broke a chart or became an expression before it was taken care of.
+# These once crashed the process, broke a chart or became an expression.
 EXPLOSIVE = (
     "z\0",
     "z\x1b[31m",
@@ -45,12 +45,12 @@ EXPLOSIVE = (
 )
 IS_FULL = os.environ.get("SEEDPROOF_FULL") == "1"
 WORDS = st.sampled_from(HOSTILE) | st.text(max_size=8)
-# What Vega draws and browsers run when a page is opened.
+# Scripts of every page.
 N_SCRIPTS = 3
 
 
 class Page(HTMLParser):
-    """What a browser would see: elements, their attributes, and the text of scripts."""
+    """Elements, attributes and scripts of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -83,12 +83,12 @@ def check_page(report: sp.Report, show: list[str]) -> None:
     assert not {"img", "iframe", "object", "embed", "link", "base", "form"} & set(seen.tags)
     raw = seen.scripts[0]
     assert not set(raw) & set("<>&\u2028\u2029\0")
-    told = json.loads(raw)["examples"]
+    shown = json.loads(raw)["examples"]
     expected = [asdict(example) for example in report.view(show=show).unstable]
     for example in expected:
         if len(example["probs"]) > MAX_NAMED_RUNS:  # one mark per hundredth
             example["probs"] = sorted({round(p, 2) for p in example["probs"]})
-    assert told == json.loads(json.dumps(expected))
+    assert shown == json.loads(json.dumps(expected))
 
 
 def check_texts(report: sp.Report) -> None:
@@ -149,7 +149,7 @@ def test_hostile_words_stay_words(watched, fresh, sized):
 
     @chosen
     @given(made=word_tables(), data=st.data())
-    def one(made, data):
+    def attempt(made, data):
         nonlocal n_shown
         table, shown, words = made
         with watched():
@@ -178,7 +178,7 @@ def test_hostile_words_stay_words(watched, fresh, sized):
             n_shown += bool(show)
             del report, unstable
 
-    one()
+    attempt()
     assert n_shown > 0.5 * chosen.max_examples
 
 
@@ -201,8 +201,8 @@ def test_hostile_names_of_everything(place, watched):
 
 
 @pytest.mark.parametrize("word", EXPLOSIVE)
-def test_a_hostile_class_of_two(word, watched):
-    """With two classes their names stand in titles, from which Vega-Lite makes expressions."""
+def test_hostile_class_of_two(word, watched):
+    """With two classes their names are in titles, from which Vega-Lite makes expressions."""
     probs = np.array([[[0.7, 0.3], [0.2, 0.8]], [[0.4, 0.6], [0.1, 0.9]]])
     names = ["!", word]  # in this order
     with watched():
@@ -218,7 +218,7 @@ def test_a_hostile_class_of_two(word, watched):
 @pytest.mark.parametrize("half", ["\ud800", "a\udfffb", "\udc80\ud83d"])
 @pytest.mark.parametrize("role", ["ids", "classes", "runs", "labels"])
 def test_half_a_character_is_refused(half, role):
-    """A lone surrogate is no text: nothing could write it into a file or a page."""
+    """A lone surrogate is not text: it cannot be written into a file or a page."""
     given_with = {role: [half, "b"]} | ({"classes": [half, "b"]} if role == "labels" else {})
 
     with pytest.raises(sp.SeedproofError, check=WithFields(name=half)) as refused:

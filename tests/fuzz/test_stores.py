@@ -1,4 +1,4 @@
-"""Stores that something happened to: each is refused, or measured to the very same values."""
+"""Damaged stores: each is refused, or measured to the same values."""
 
 import json
 from collections import Counter
@@ -32,9 +32,9 @@ NOTES = pa.array(["one", None, "<b>three</b>", "", "five", "six", None])
 N_RUNS = 3
 ROWS_PER_GROUP = 2
 GROUPS_PER_PART = 2
-# What a run's manifest says of its files; whoever changes it changes no figure.
+# Fields of a file in a run's manifest.
 CHECKED = ("path", "rows", "size", "digest", "footer_digest", "footer_size")
-# What becomes of a store: its figures and notes are those of the whole one.
+# Outcome: figures and notes are those of the undamaged store.
 SAME = "the same"
 
 Files = dict[str, bytes]
@@ -42,15 +42,10 @@ Files = dict[str, bytes]
 
 @dataclass(frozen=True)
 class Whole:
-    """A store in one piece.
-
-    Args:
-        files: The content of every file, by its path below the store.
-        found: What measuring it gives.
-    """
+    """An undamaged store: its files by path, and its results."""
 
     files: Files
-    found: tuple[Any, ...]
+    results: tuple[Any, ...]
 
     def runs(self) -> list[str]:
         """The folders of its runs."""
@@ -95,7 +90,7 @@ def as_values(kind: Kind, probs: np.ndarray) -> Any:
 
 
 def look(report: sp.Report) -> tuple[Any, ...]:
-    """Everything that is measured; the rows of examples without the user's own column."""
+    """Return all results, with the user's column separate."""
     examples = report.examples.to_pydict()
     notes = examples.pop("note", None)
     return report.to_json(), examples, notes
@@ -107,7 +102,7 @@ def stores(tmp_path, monkeypatch) -> list[Whole]:
     numbers = count(1)
     # The names of files hold a random number: here one that is the same every time.
     monkeypatch.setattr("seedproof.records.writer.uuid4", lambda: UUID(int=next(numbers) << 96))
-    found = []
+    stores = []
     with patch("seedproof.records.writer.GROUPS_PER_PART", GROUPS_PER_PART):
         for seed, (kind, extras) in enumerate((k, e) for k in Kind for e in (True, False)):
             path = tmp_path / f"whole-{seed}"
@@ -117,8 +112,8 @@ def stores(tmp_path, monkeypatch) -> list[Whole]:
                 for file in sorted(path.rglob("*"))
                 if file.is_file()
             }
-            found.append(Whole(files, look(sp.measure(path))))
-    return found
+            stores.append(Whole(files, look(sp.measure(path))))
+    return stores
 
 
 def unpacked(files: Files, folder: Path) -> Path:
@@ -132,7 +127,7 @@ def unpacked(files: Files, folder: Path) -> Path:
 
 @pytest.fixture
 def check(watched, check_message, fresh) -> Callable[[Files, Whole], str]:
-    """Measures what is left of a store; says whether it was refused or is as before."""
+    """Measures a damaged store; returns whether it was refused or is as before."""
 
     def measure(files: Files, whole: Whole) -> str:
         place = unpacked(files, fresh())
@@ -144,9 +139,9 @@ def check(watched, check_message, fresh) -> Callable[[Files, Whole], str]:
                 return f"refused {error.code}"
             summary, examples, notes = look(report)
             del report
-        assert summary == whole.found[0]
-        assert examples == whole.found[1]
-        return SAME if notes == whole.found[2] else "the same figures, other notes"
+        assert summary == whole.results[0]
+        assert examples == whole.results[1]
+        return SAME if notes == whole.results[2] else "the same figures, other notes"
 
     return measure
 
@@ -190,7 +185,7 @@ def with_changed_bytes(whole: Whole, draw: st.DrawFn, _others: list[Whole]) -> F
 
 
 def with_lying_page(whole: Whole, draw: st.DrawFn, _others: list[Whole]) -> Files:
-    """In the header of a page: checksums cover what follows it, not the header itself."""
+    """The header of a page, which has no checksum."""
     name = draw(st.sampled_from(whole.parts()))
     content = bytearray(whole.files[name])
     footer = pq.read_metadata(BytesIO(content))
@@ -207,14 +202,14 @@ def with_lying_page(whole: Whole, draw: st.DrawFn, _others: list[Whole]) -> File
 def with_swapped_files(whole: Whole, draw: st.DrawFn, others: list[Whole]) -> Files:
     """Two files trade places, within the store or with another store."""
     files = dict(whole.files)
-    one = draw(st.sampled_from(sorted(files)))
+    name = draw(st.sampled_from(sorted(files)))
     if draw(st.booleans()):
-        other = draw(st.sampled_from(sorted(set(files) - {one})))
-        files[one], files[other] = files[other], files[one]
+        other = draw(st.sampled_from(sorted(set(files) - {name})))
+        files[name], files[other] = files[other], files[name]
         return files
     foreign = draw(st.sampled_from([store for store in others if store is not whole])).files
-    alike = [name for name in foreign if name.rsplit(".", 1)[1] == one.rsplit(".", 1)[1]]
-    return files | {one: foreign[draw(st.sampled_from(sorted(alike)))]}
+    alike = [path for path in foreign if Path(path).suffix == Path(name).suffix]
+    return files | {name: foreign[draw(st.sampled_from(sorted(alike)))]}
 
 
 def with_lost_file(whole: Whole, draw: st.DrawFn, _others: list[Whole]) -> Files:
@@ -250,7 +245,7 @@ def with_renamed_file(whole: Whole, draw: st.DrawFn, _others: list[Whole]) -> Fi
 
 
 def with_stray_files(whole: Whole, draw: st.DrawFn, _others: list[Whole]) -> Files:
-    """Files and folders that nobody asked for."""
+    """Foreign files and folders."""
     where = ["", "runs/", "runs/id0/", "runs/id9/", "runs/id0/predictions/all/"]
     names = [".DS_Store", "part-00000009-00000.parquet", "run.json~", "study.json.bak"]
     stray = draw(st.sampled_from(where)) + draw(st.sampled_from(names))
@@ -259,7 +254,7 @@ def with_stray_files(whole: Whole, draw: st.DrawFn, _others: list[Whole]) -> Fil
 
 
 def with_edited_json(whole: Whole, draw: st.DrawFn, _others: list[Whole]) -> Files:
-    """Somebody wrote something else into a manifest and left its digest, or wrote it anew."""
+    """A manifest was edited without its digest, or formatted differently."""
     name = draw(st.sampled_from([n for n in sorted(whole.files) if n.endswith(".json")]))
     content = json.loads(whole.files[name])
     if not draw(st.integers(0, 4)):  # the same in other words
@@ -291,7 +286,7 @@ ODD_VALUES = st.sampled_from(
 
 
 def with_forged_parts(whole: Whole, draw: st.DrawFn, _others: list[Whole]) -> Files:
-    """What a manifest says of its files is wrong, and its own digest is right."""
+    """A manifest has wrong facts about its files, and a correct digest."""
     name = draw(st.sampled_from([n for n in sorted(whole.files) if n.endswith("run.json")]))
     content = json.loads(whole.files[name])
     content = {key: value for key, value in content.items() if key not in {"schema", "digest"}}
@@ -328,39 +323,39 @@ HAPPENINGS = (
 # ------------------------------------------------------------------------------------------ tests
 
 
-def test_a_damaged_store_is_refused_or_measured_to_the_same_values(stores, check, sized):
-    """Whatever happens to the files of a store, it never gives another number."""
+def test_damaged_store_is_refused_or_measured_to_the_same_values(stores, check, sized):
+    """No damage to the files of a store changes a number."""
     seen: Counter[str] = Counter()
-    chosen = sized(ci=120, full=800)
+    chosen = sized(ci=180, full=1200)
 
     @chosen
     @given(
         place=st.integers(0, len(stores) - 1), happens=st.sampled_from(HAPPENINGS), data=st.data()
     )
-    def one(place, happens, data):
+    def attempt(place, happens, data):
         whole = stores[place]
 
         files = happens(whole, data.draw, stores)
 
         seen[check(files, whole)] += 1
 
-    one()
+    attempt()
     assert seen.total() >= chosen.max_examples
     assert sum(n for what, n in seen.items() if what.startswith("refused")) > 0.3 * seen.total()
     assert seen[SAME] > 0
 
 
-def test_a_run_that_was_never_committed_is_no_run(stores, watched, fresh):
-    """Without its `run.json` a run is left out, and the others give what they give alone."""
+def test_uncommitted_run_is_ignored(stores, watched, fresh):
+    """A store with a run that lacks `run.json` equals a store without that run."""
     for whole in stores:
         lost = {name: c for name, c in whole.files.items() if name != "runs/id1/run.json"}
         gone = without_run(whole.files, "id1")
         with watched():
-            found = []
+            results = []
             for files in (lost, gone):
                 report = sp.measure(unpacked(files, fresh()))
-                found.append(look(report))
+                results.append(look(report))
                 del report
 
-        assert found[0] == found[1]
-        assert json.loads(found[0][0])["runs"] == ["seed 0", "seed 2"]
+        assert results[0] == results[1]
+        assert json.loads(results[0][0])["runs"] == ["seed 0", "seed 2"]

@@ -1,7 +1,7 @@
-"""Tables that nobody should give: each is measured rightly, or refused in one line.
+"""Hostile tables: each is measured correctly, or refused in one line.
 
-What is right is found by a second, slow way: a small parser and plain loops over what it found. It
-knows what makes a table unusable, too, so measuring what should have been refused is a failure.
+The correct figures come from an independent reference: a small parser and plain loops. It also
+knows which tables are unusable, so measuring one of these is a failure.
 """
 
 import csv
@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -53,15 +54,15 @@ WHOLE = re.compile(r"-?[0-9]+(\.0*)?")
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
-# ------------------------------------------------------------------------------- the second way
+# ------------------------------------------------------------------------------- the reference
 
 
 class Unusable(Exception):
-    """A table that has no right figures."""
+    """A table without correct figures."""
 
 
 class Unsure(Exception):
-    """A table that the second way cannot read, or could read in more than one way."""
+    """A table that the reference cannot read, or could read in more than one way."""
 
 
 @dataclass(frozen=True)
@@ -76,26 +77,20 @@ class Right:
 
 @dataclass(frozen=True)
 class Cells:
-    """A table as the second way sees it.
-
-    Args:
-        names: Its columns.
-        rows: Its cells, as text or None; probabilities may be numbers.
-        tolerance: How far from one probabilities may sum to.
-    """
+    """A table as the reference reads it."""
 
     names: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-    tolerance: float = 1e-3
+    rows: Sequence[Sequence[Any]]  # text or None; probabilities may be numbers
+    tolerance: float = 1e-3  # of the sum of probabilities
 
     def column(self, name: str) -> list[Any]:
-        """The cells of a column."""
+        """Return the cells of a column."""
         place = self.names.index(name)
         return [row[place] for row in self.rows]
 
 
 def right_figures(cells: Cells, columns: Columns) -> Right:
-    """The figures of a table by loops over its rows."""
+    """Compute the figures of a table by loops over its rows."""
     names = list(cells.names)
     demand(len({name.lower() for name in names}) == len(names), "a column is there twice")
     usual = Columns()
@@ -136,7 +131,7 @@ def right_figures(cells: Cells, columns: Columns) -> Right:
 
 
 def demand(holds: bool, otherwise: str) -> None:  # noqa: FBT001
-    """Refuse a table of which something does not hold."""
+    """Reject a table if a condition does not hold."""
     if not holds:
         raise Unusable(otherwise)
 
@@ -185,24 +180,24 @@ def spelled_like(gold: list[str | None], classes: list[str]) -> list[str | None]
 def count(
     runs: list[str], examples: list[str], gold: list[str | None], answers: list[str]
 ) -> Right:
-    """Flips and right answers, one pair of runs and one example at a time."""
-    said: dict[str, dict[str, str]] = {}
+    """Count flips and correct answers, one pair of runs and one example at a time."""
+    by_run: dict[str, dict[str, str]] = {}
     labels: dict[str, str | None] = {}
     for run, example, label, answer in zip(runs, examples, gold, answers, strict=True):
-        demand(example not in said.setdefault(run, {}), "an example twice")
+        demand(example not in by_run.setdefault(run, {}), "an example twice")
         demand(labels.setdefault(example, label) == label, "two labels")
-        said[run][example] = answer
-    demand(len(said) >= 2, "one run")
-    demand(all(one.keys() == labels.keys() for one in said.values()), "an example missing")
-    pairs = list(combinations(said.values(), 2))
+        by_run[run][example] = answer
+    demand(len(by_run) >= 2, "one run")
+    demand(all(run.keys() == labels.keys() for run in by_run.values()), "an example missing")
+    pairs = list(combinations(by_run.values(), 2))
     flips = sum(a[example] != b[example] for a, b in pairs for example in labels)
     labeled = [example for example, label in labels.items() if label is not None]
-    hits = sum(one[example] == labels[example] for one in said.values() for example in labeled)
+    hits = sum(run[example] == labels[example] for run in by_run.values() for example in labeled)
     return Right(
-        n_runs=len(said),
+        n_runs=len(by_run),
         n_examples=len(labels),
         flip_rate=Fraction(flips, len(pairs) * len(labels)),
-        accuracy=Fraction(hits, len(said) * len(labeled)) if labeled else None,
+        accuracy=Fraction(hits, len(by_run) * len(labeled)) if labeled else None,
     )
 
 
@@ -275,22 +270,22 @@ def take_cell(text: str, at: int, delimiter: str) -> tuple[str, int]:
 
 
 def parse_json(content: bytes) -> Cells:
-    """One object a line."""
+    """One object per line."""
     try:
         lines = [line for line in content.decode().split("\n") if line.strip(" \t\r")]
         # A comma after the last value is forgiven.
         lines = [re.sub(r",(\s*}\s*)$", r"\1", line) for line in lines]
-        found = [json.loads(line, object_pairs_hook=list, **RAW_NUMBERS) for line in lines]
+        rows = [json.loads(line, object_pairs_hook=list, **RAW_NUMBERS) for line in lines]
     except (ValueError, RecursionError):
         raise Unusable("not JSON") from None
-    demand(bool(found), "no rows")
+    demand(bool(rows), "no rows")
     demand(
-        all(isinstance(row, list) and all(isinstance(p, tuple) for p in row) for row in found),
+        all(isinstance(row, list) and all(isinstance(p, tuple) for p in row) for row in rows),
         "no object",
     )
-    demand(all(len(dict(row)) == len(row) for row in found), "a key is there twice")
-    names = sorted({key for row in found for key, _ in row})
-    return Cells(names, [[json_text(dict(row).get(name)) for name in names] for row in found])
+    demand(all(len(dict(row)) == len(row) for row in rows), "a key is there twice")
+    names = sorted({key for row in rows for key, _ in row})
+    return Cells(names, [[json_text(dict(row).get(name)) for name in names] for row in rows])
 
 
 class Raw(str):
@@ -337,7 +332,7 @@ def plain(value: object) -> object:
 
 
 def right_arrays(values: Any, given: dict[str, Any]) -> Right:
-    """The figures of arrays, from what they say of each run and example."""
+    """Compute the figures of arrays."""
     kind, n_axes = values.dtype.kind, values.ndim
     demand((kind, n_axes) == ("f", 3) or (kind in "iubU" and n_axes == 2), "the axes do not fit")
     n_runs, n_examples = values.shape[:2]
@@ -364,8 +359,8 @@ def right_arrays(values: Any, given: dict[str, Any]) -> Right:
     free = n_axes == 2 and given.get("classes") is None
     labels = [array_label(value, classes, free=free) for value in gold]
     if n_axes == 2:
-        told, said = set(labels) - {None}, {answer for run in answers for answer in run}
-        demand(not told or bool(told & said), "no label is ever predicted")
+        known, predicted = set(labels) - {None}, {answer for run in answers for answer in run}
+        demand(not known or bool(known & predicted), "no label is ever predicted")
     return count(
         [run for run in runs for _ in examples],
         examples * n_runs,
@@ -391,7 +386,7 @@ def array_text(value: Any) -> str | None:
 
 def spelled(name: str, classes: list[str]) -> str:
     """A class by its name, or by its index where no name is a number."""
-    if name not in classes and not any(INTEGER.fullmatch(one) for one in classes):
+    if name not in classes and not any(INTEGER.fullmatch(known) for known in classes):
         demand(name.isdecimal() and name == str(int(name)) and int(name) < len(classes), "no class")
         return classes[int(name)]
     demand(name in classes, "no class")
@@ -510,7 +505,7 @@ def changed(made: Made, row: int, column: int, value: object) -> Made:
 
 @st.composite
 def with_odd_cell(draw: st.DrawFn, made: Made) -> Made:
-    """A cell is empty, absurd, or somebody else's."""
+    """A cell is empty, absurd, or that of another row."""
     if not made.rows:
         return made
     row = draw(st.integers(0, len(made.rows) - 1))
@@ -615,7 +610,7 @@ def damaged(draw: st.DrawFn, content: bytes) -> bytes:
 
 @st.composite
 def damaged_texts(draw: st.DrawFn) -> bytes:
-    """A small table whose bytes went through something."""
+    """A small table with damaged bytes."""
     head, *rows = (PROBS if draw(st.booleans()) else LABELS).split("\n")
     lines = [head, *draw(st.permutations(rows))]
     content = "\n".join([*lines, ""]).encode(
@@ -652,7 +647,7 @@ def json_line(row: dict[str, Any], draw: st.DrawFn) -> str:
 
 
 def parse_parquet(path: Path) -> Cells:
-    """What pyarrow, which does not read these files for us, finds in one."""
+    """A Parquet file, read by pyarrow."""
     try:
         return parse_arrow(pq.read_table(path))
     except (OSError, ValueError, pa.ArrowException):
@@ -761,7 +756,7 @@ def as_array(values: list[Any]) -> np.ndarray:
 
 
 def write(made: Made, path: Path) -> None:
-    """A table in the format that the name of its file says."""
+    """Write a table in the format of its file extension."""
     if path.suffix == ".parquet":
         pq.write_table(arrow(made), path)
         return
@@ -790,7 +785,7 @@ def together(tables: list[Cells], columns: Columns) -> Cells:
     ]
     demand(all(names == used[0] for names in used), "other columns")
     demand(all(columns.run not in table.names for table in tables), "some have runs")
-    demand(columns.run == Columns().run, "a column that was asked for is not there")
+    demand(columns.run == Columns().run, "a requested column is missing")
     for table in tables:
         lower = {name.lower() for name in table.names}
         demand(len(lower) == len(table.names), "a column is there twice")
@@ -808,13 +803,13 @@ def together(tables: list[Cells], columns: Columns) -> Cells:
 
 @pytest.fixture
 def compare(outcome, cli_outcome) -> Callable[..., str]:
-    """Measures, and holds the figures against those of the second way; says what came of it."""
+    """Measures a table, compares it with the reference, and returns the outcome."""
 
     def check(
-        target: Any, second: Callable[[], Right], *, cli: bool = False, **options: Any
+        target: Any, reference: Callable[[], Right], *, cli: bool = False, **options: Any
     ) -> str:
         try:
-            right: Right | None = second()
+            right: Right | None = reference()
             reason = None
         except Unusable as why:
             right, reason = None, str(why)
@@ -836,7 +831,7 @@ def compare(outcome, cli_outcome) -> Callable[..., str]:
 
 
 def assert_right(summary: dict[str, Any], right: Right) -> None:
-    """The figures are those that the second way found."""
+    """The figures are those of the reference."""
     assert (summary["n_runs"], summary["n_examples"]) == (right.n_runs, right.n_examples)
     # Whole counts and one division: a few units in the last place at most.
     assert summary["metrics"]["flip_rate"]["value"] == pytest.approx(
@@ -851,64 +846,57 @@ def assert_right(summary: dict[str, Any], right: Right) -> None:
 
 @pytest.fixture
 def many(sized):
-    """Tries many inputs; all were tried, and neither nearly all measured nor nearly all refused."""
+    """Tries many inputs, of which neither nearly all are measured nor nearly all are refused."""
 
-    def try_all(one, *, ci, full, **strategies):
+    def try_all(attempt, *, ci, full, **strategies):
         seen: Counter[str] = Counter()
         chosen = sized(ci=ci, full=full)
 
         @chosen
         @given(**strategies)
         def counted(**drawn):
-            seen[one(**drawn)] += 1
+            seen[attempt(**drawn)] += 1
 
         counted()
         n_inputs = chosen.max_examples
         assert seen.total() >= n_inputs
         measured = sum(n for what, n in seen.items() if what.startswith("measured"))
         assert 0.05 * n_inputs < measured < 0.95 * n_inputs, seen
-        # What the second way can read is refused in odd cases only: a column without a name, say.
+        # Tables that the reference can read are rarely refused: a column without a name, say.
         assert sum(n for what, n in seen.items() if "readable" in what) <= 1 + 0.1 * n_inputs, seen
 
     return try_all
 
 
-def test_text_tables_are_measured_rightly_or_refused(compare, fresh, many):
-    """Whatever stands in a CSV file, its figures are right or there are none."""
+def test_text_tables_are_measured_correctly_or_refused(compare, fresh, many):
+    """For any content of a CSV file."""
 
-    def one(made, stem, cli):
+    def attempt(made, stem, cli):
         content, ending, columns = made
         path = fresh() / f"{stem}{ending}"
         path.write_bytes(content)
-        tabs = ending == ".tsv"
+        cells = partial(parse_text, content, tabs=ending == ".tsv")
+        return compare(path, lambda: right_figures(cells(), columns), cli=cli, columns=columns)
 
-        def second():
-            return right_figures(parse_text(content, tabs=tabs), columns)
-
-        return compare(path, second, cli=cli, columns=columns)
-
-    many(one, ci=90, full=700, made=texts(), stem=st.sampled_from(STEMS), cli=st.booleans())
+    many(attempt, ci=90, full=700, made=texts(), stem=st.sampled_from(STEMS), cli=st.booleans())
 
 
 def test_damaged_text_is_measured_as_it_stands_or_refused(compare, fresh, many):
-    """Lost, new and foreign bytes, other encodings: what is measured is what the file says."""
+    """Lost, new and foreign bytes, and other encodings."""
 
-    def one(content, cli):
+    def attempt(content, cli):
         path = fresh() / "table.csv"
         path.write_bytes(content)
+        cells = partial(parse_text, content, tabs=False)
+        return compare(path, lambda: right_figures(cells(), Columns()), cli=cli, columns=Columns())
 
-        def second():
-            return right_figures(parse_text(content, tabs=False), Columns())
-
-        return compare(path, second, cli=cli, columns=Columns())
-
-    many(one, ci=50, full=450, content=damaged_texts(), cli=st.booleans())
+    many(attempt, ci=50, full=450, content=damaged_texts(), cli=st.booleans())
 
 
 def test_packed_text_is_measured_whole_or_refused(compare, fresh, many):
-    """A packed file that is cut, changed or made of several pieces is never measured in part."""
+    """A packed file that is truncated, changed or has several pieces is never read in part."""
 
-    def one(content, data):
+    def attempt(content, data):
         plain, ending, columns = content
         packer = data.draw(st.sampled_from([".gz", ".zst"]))
         cut = data.draw(st.integers(0, len(plain)))
@@ -919,18 +907,18 @@ def test_packed_text_is_measured_whole_or_refused(compare, fresh, many):
         path = fresh() / f"table{ending}{packer}"
         path.write_bytes(packed)
 
-        def second():
+        def reference():
             return right_figures(parse_text(unpack(packed, packer), tabs=ending == ".tsv"), columns)
 
-        return compare(path, second, columns=columns)
+        return compare(path, reference, columns=columns)
 
-    many(one, ci=30, full=250, content=texts(), data=st.data())
+    many(attempt, ci=30, full=250, content=texts(), data=st.data())
 
 
-def test_json_lines_are_measured_rightly_or_refused(compare, fresh, many):
+def test_json_lines_are_measured_correctly_or_refused(compare, fresh, many):
     """Numbers, texts and nothing at all as values, keys of any name, damaged lines."""
 
-    def one(made, data):
+    def attempt(made, data):
         lines = [json_line(dict(zip(made.names, row, strict=True)), data.draw) for row in made.rows]
         content = "\n".join([*lines, ""]).encode()
         if not data.draw(st.integers(0, 3)):
@@ -938,90 +926,86 @@ def test_json_lines_are_measured_rightly_or_refused(compare, fresh, many):
         path = fresh() / "table.jsonl"
         path.write_bytes(content)
 
-        def second():
+        def reference():
             return right_figures(parse_json(content), made.columns)
 
-        return compare(path, second, cli=data.draw(st.booleans()), columns=made.columns)
+        return compare(path, reference, cli=data.draw(st.booleans()), columns=made.columns)
 
-    many(one, ci=40, full=300, made=tables(), data=st.data())
+    many(attempt, ci=40, full=300, made=tables(), data=st.data())
 
 
-def test_parquet_is_measured_rightly_or_refused(compare, fresh, many):
+def test_parquet_is_measured_correctly_or_refused(compare, fresh, many):
     """Columns of any type and name, and files of which bytes were lost or changed."""
 
-    def one(made, data):
+    def attempt(made, data):
         path = fresh() / "table.parquet"
         table = data.draw(retyped(arrow(made)))
         pq.write_table(table, path, row_group_size=data.draw(st.sampled_from([1, 3, 100])))
         if not data.draw(st.integers(0, 3)):
             path.write_bytes(data.draw(damaged(path.read_bytes())))
 
-        def second():
+        def reference():
             return right_figures(parse_parquet(path), made.columns)
 
-        return compare(path, second, cli=data.draw(st.booleans()), columns=made.columns)
+        return compare(path, reference, cli=data.draw(st.booleans()), columns=made.columns)
 
-    many(one, ci=40, full=350, made=tables(), data=st.data())
+    many(attempt, ci=40, full=350, made=tables(), data=st.data())
 
 
-def test_dataframes_are_measured_rightly_or_refused(compare, many):
+def test_dataframes_are_measured_correctly_or_refused(compare, many):
     """The same through Arrow, pandas and polars, without a file."""
 
-    def one(made, data):
+    def attempt(made, data):
         table = data.draw(retyped(arrow(made)))
         frame = data.draw(st.sampled_from(FRAMES))(table)
 
-        def second():
+        def reference():
             return right_figures(parse_arrow(table), made.columns)
 
-        return compare(frame, second, columns=made.columns)
+        return compare(frame, reference, columns=made.columns)
 
-    many(one, ci=30, full=250, made=tables(), data=st.data())
+    many(attempt, ci=30, full=250, made=tables(), data=st.data())
 
 
-def test_one_file_a_run_is_measured_rightly_or_refused(compare, fresh, many):
+def test_one_file_per_run_is_measured_correctly_or_refused(compare, fresh, many):
     """Files of several formats together, each of them one run."""
 
-    def one(made, data):
-        folder, paths, cells = fresh(), [], []
+    def attempt(made, data):
+        folder, paths = fresh(), []
         place = made.names.index(made.columns.run) if made.columns.run in made.names else 0
         runs = {str(row[place]): [] for row in made.rows}
         for row in made.rows:
             runs[str(row[place])].append(row[:place] + row[place + 1 :])
         names = made.names[:place] + made.names[place + 1 :]
         for index, rows in enumerate(runs.values()):
-            path = (
-                folder / f"run-{index}{data.draw(st.sampled_from(['.csv', '.jsonl', '.parquet']))}"
-            )
-            write(Made(names, rows), path)
-            paths.append(path)
-            cells.append(path)
+            suffix = data.draw(st.sampled_from([".csv", ".jsonl", ".parquet"]))
+            paths.append(folder / f"run-{index}{suffix}")
+            write(Made(names, rows), paths[-1])
 
-        def second():
-            return right_figures(
-                together([parse(path) for path in cells], made.columns), made.columns
-            )
+        def reference():
+            tables = [parse(path) for path in paths]
+            return right_figures(together(tables, made.columns), made.columns)
 
-        return compare(paths, second, columns=made.columns)
+        return compare(paths, reference, columns=made.columns)
 
-    many(one, ci=15, full=100, made=tables(kinds=("plain", "integer", "text")), data=st.data())
+    many(attempt, ci=15, full=100, made=tables(kinds=("plain", "integer", "text")), data=st.data())
 
 
-def test_arrays_are_measured_rightly_or_refused(compare, many):
-    """Shapes that do not fit, numbers that are none, labels and names of all sorts."""
+def test_arrays_are_measured_correctly_or_refused(compare, many):
+    """Wrong shapes, invalid numbers, labels and names of all sorts."""
 
-    def one(made):
+    def attempt(made):
         values, given_with = made
 
         return compare(values, lambda: right_arrays(values, given_with), **given_with)
 
-    many(one, ci=50, full=350, made=arrays())
+    many(attempt, ci=50, full=350, made=arrays())
 
 
-def test_npz_files_are_measured_rightly_or_refused(compare, fresh, many):
+def test_npz_files_are_measured_correctly_or_refused(compare, fresh, many):
     """The same from a file, of which bytes were lost or changed."""
 
-    def one(made, data):
+    def attempt(made, data):
         values, given_with = made
         path = fresh() / "arrays.npz"
         key = "probs" if values.ndim == 3 else "predictions"
@@ -1033,16 +1017,16 @@ def test_npz_files_are_measured_rightly_or_refused(compare, fresh, many):
         save(path, **{key: values}, **{name: as_array(v) for name, v in given_with.items()})
         content = path.read_bytes()
         if data.draw(st.booleans()):
-            # Most of what can go wrong unseen is in the first bytes, which say what follows.
+            # The first bytes describe the rest, and damage there is the hardest to detect.
             end = data.draw(st.sampled_from([200, len(content)]))
             content = data.draw(damaged(content[:end])) + content[end:]
             path.write_bytes(content)
 
-        def second():
-            found = parse_npz(content)
-            demand("probs" in found or "predictions" in found, "no predictions")
-            return right_arrays(found.get("probs", found.get("predictions")), found)
+        def reference():
+            arrays = parse_npz(content)
+            demand("probs" in arrays or "predictions" in arrays, "no predictions")
+            return right_arrays(arrays.get("probs", arrays.get("predictions")), arrays)
 
-        return compare(path, second, cli=data.draw(st.booleans()), columns=Columns())
+        return compare(path, reference, cli=data.draw(st.booleans()), columns=Columns())
 
-    many(one, ci=40, full=300, made=arrays(), data=st.data())
+    many(attempt, ci=40, full=300, made=arrays(), data=st.data())

@@ -1,4 +1,4 @@
-"""What no figure of explanations may depend on, for any scores that Hypothesis can think of."""
+"""Invariants of the figures of explanations."""
 
 import numpy as np
 from hypothesis import given
@@ -36,11 +36,12 @@ def studies(draw, *, max_runs=6):
     return RaggedScores(scores, np.array(lengths))
 
 
-def assert_same(found, expected):
+def assert_same(figures, expected):
     """Every figure of every example."""
     for name in EXPLANATION_NAMES:
-        one, other = found[name].values, expected[name].values
-        np.testing.assert_allclose(one, other, **CLOSE, err_msg=name)
+        np.testing.assert_allclose(
+            figures[name].values, expected[name].values, **CLOSE, err_msg=name
+        )
 
 
 def examples_of(study):
@@ -51,15 +52,15 @@ def examples_of(study):
 @given(study=studies())
 def test_every_figure_equals_its_loop(study):
     """Pairs of runs, one example at a time."""
-    found = explanation_values(study)
+    figures = explanation_values(study)
 
     for name, slow in SLOW_FIGURES.items():
-        expected = [slow(one) for one in examples_of(study) if one.shape[1]]
-        np.testing.assert_allclose(found[name].values, expected, **CLOSE, err_msg=name)
+        expected = [slow(scores) for scores in examples_of(study) if scores.shape[1]]
+        np.testing.assert_allclose(figures[name].values, expected, **CLOSE, err_msg=name)
 
 
 @given(study=studies(), data=st.data())
-def test_the_order_of_runs_does_not_matter(study, data):
+def test_order_of_runs_has_no_effect(study, data):
     """Seeds have no order."""
     order = data.draw(st.permutations(range(study.n_runs)))
 
@@ -69,7 +70,7 @@ def test_the_order_of_runs_does_not_matter(study, data):
 
 
 @given(study=studies(), cut=st.integers(0, 6))
-def test_batching_does_not_matter(study, cut):
+def test_batching_has_no_effect(study, cut):
     """Splitting the same examples differently never changes a figure."""
     cut = min(cut, study.n_examples)
     n_tokens = int(study.lengths[:cut].sum())
@@ -80,11 +81,11 @@ def test_batching_does_not_matter(study, cut):
 
     whole, in_parts = Explanations(study.n_runs), Explanations(study.n_runs)
     whole.update(study)
-    found = [in_parts.update(part) for part in parts]
+    figures = [in_parts.update(part) for part in parts]
 
     assert in_parts.n_examples == whole.n_examples
     for name, values in explanation_values(study).items():
-        together = np.concatenate([one[name].values for one in found])
+        together = np.concatenate([part[name].values for part in figures])
         np.testing.assert_allclose(together, values.values, **CLOSE)
 
 
@@ -135,15 +136,15 @@ def test_figures_stay_within_their_bounds(study):
 @given(study=studies(), data=st.data())
 def test_reordering_the_tokens_changes_only_how_ties_are_broken(study, data):
     """Distances between distributions and tau never see the place of a token."""
-    examples = [one for one in examples_of(study) if one.shape[1]]
+    examples = [scores for scores in examples_of(study) if scores.shape[1]]
     if not examples:
         return
-    one = data.draw(st.sampled_from(examples))
-    order = list(data.draw(st.permutations(range(one.shape[1]))))
-    length = np.array([one.shape[1]])
+    scores = data.draw(st.sampled_from(examples))
+    order = list(data.draw(st.permutations(range(scores.shape[1]))))
+    length = np.array([scores.shape[1]])
 
-    found = explanation_values(RaggedScores(one[:, order], length))
-    expected = explanation_values(RaggedScores(one, length))
+    figures = explanation_values(RaggedScores(scores[:, order], length))
+    expected = explanation_values(RaggedScores(scores, length))
 
     for name in ("explanation_kl", "explanation_js", "explanation_tau"):
-        np.testing.assert_allclose(found[name].values, expected[name].values, **CLOSE)
+        np.testing.assert_allclose(figures[name].values, expected[name].values, **CLOSE)

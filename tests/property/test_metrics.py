@@ -1,4 +1,4 @@
-"""What no metric may depend on, for any predictions that Hypothesis can think of."""
+"""Invariants of all metrics."""
 
 import pickle
 from itertools import pairwise
@@ -94,16 +94,16 @@ def numbers_of(statistic):
     return {"values": np.sort(statistic.values), "known": known}
 
 
-def assert_same(one, other):
-    """Two accumulators say the same: counts exactly, sums to 1e-12.
+def assert_same(accumulator, other):
+    """Two accumulators have the same results: counts exactly, sums to 1e-12.
 
     The absolute part of the tolerance is for differences of sums of order one, where the digits
     that cancel cannot be had back; for the spread without a run, a root of such a difference, it
     is 1e-10, as the kernel promises.
     """
-    found, expected = one.result(), other.result()
-    assert found.keys() == expected.keys()
-    for name, statistic in found.items():
+    results, expected = accumulator.result(), other.result()
+    assert results.keys() == expected.keys()
+    for name, statistic in results.items():
         if name in EXACT:
             assert estimate(statistic).value == estimate(expected[name]).value, name
         of_expected = numbers_of(expected[name])
@@ -120,7 +120,7 @@ def assert_same(one, other):
 
 @each_family
 @given(data=st.data())
-def test_the_order_of_runs_does_not_matter(family, data):
+def test_order_of_runs_has_no_effect(family, data):
     """Seeds have no order."""
     batch = data.draw(batches_for(family))
     order = data.draw(st.permutations(range(batch.n_runs)))
@@ -130,7 +130,7 @@ def test_the_order_of_runs_does_not_matter(family, data):
 
 @each_family
 @given(data=st.data())
-def test_the_order_of_examples_does_not_matter(family, data):
+def test_order_of_examples_has_no_effect(family, data):
     """A shuffled file is the same study."""
     batch = data.draw(batches_for(family))
     order = data.draw(st.permutations(range(batch.n_examples)))
@@ -140,7 +140,7 @@ def test_the_order_of_examples_does_not_matter(family, data):
 
 @each_family
 @given(data=st.data())
-def test_batching_does_not_matter(family, data):
+def test_batching_has_no_effect(family, data):
     """Splitting the same records differently never changes a figure."""
     batch = data.draw(batches_for(family))
     parts = cut(data, batch, 3)
@@ -168,8 +168,8 @@ def test_merging_is_associative(family, data):
 
 @each_family
 @given(data=st.data())
-def test_renaming_classes_does_not_matter(family, data):
-    """Which class is called 0 says nothing about stability.
+def test_renaming_classes_has_no_effect(family, data):
+    """The numbering of classes is arbitrary.
 
     The consensus is the smallest class among equals, a choice that a name has to decide: where
     probabilities are followed without a label, only examples with one most frequent class count.
@@ -198,20 +198,20 @@ def test_renaming_classes_does_not_matter(family, data):
 
 @each_family
 @given(data=st.data())
-def test_pickling_midway_does_not_matter(family, data):
-    """A part that traveled to another process goes on as if it had not, to the last bit."""
+def test_pickling_midway_has_no_effect(family, data):
+    """An accumulator from another process continues exactly as before."""
     first, second = cut(data, data.draw(batches_for(family)), 2)
 
     halfway = pickle.loads(pickle.dumps(measured(family, first)))  # noqa: S301 - our own bytes
 
-    found = feed(halfway, second).result()
+    results = feed(halfway, second).result()
     for name, expected in measured(family, first, second).result().items():
         for part, numbers in numbers_of(expected).items():
-            np.testing.assert_array_equal(numbers_of(found[name])[part], numbers)
+            np.testing.assert_array_equal(numbers_of(results[name])[part], numbers)
 
 
 def agreement(predicted, n_classes):
-    """Who agrees with whom in a study of these runs alone."""
+    """Agreement of these runs."""
     return Batch(predicted, n_classes=n_classes).agreement
 
 
@@ -221,7 +221,7 @@ def mean_nll(probs, labels):
     return mean_over_runs(nll(gold.astype(np.float64)))
 
 
-# Kernels from the data of some runs: which data, and what becomes of it.
+# Kernels by name: the attribute of a batch that they take, and the kernel.
 KERNELS = {
     "flip_rate": ("predictions", lambda x, batch: flip_rate(agreement(x, batch.n_classes))),
     "label_entropy": ("predictions", lambda x, batch: label_entropy(agreement(x, batch.n_classes))),
@@ -243,7 +243,7 @@ KERNELS = {
 @pytest.mark.parametrize("name", KERNELS)
 @given(batch=batches(known="all", with_probs=True, min_runs=3))
 def test_leaving_a_run_out_is_deleting_it(name, batch):
-    """What a kernel says of all runs but one is what it says of the others alone."""
+    """A kernel without one run equals the kernel of the other runs."""
     attribute, kernel = KERNELS[name]
     data = getattr(batch, attribute)
 
@@ -256,7 +256,7 @@ def test_leaving_a_run_out_is_deleting_it(name, batch):
 
 @given(predicted=class_counts().flatmap(lambda n_classes: predictions(n_classes=n_classes)))
 def test_flips_equal_the_loop_over_pairs(predicted):
-    """For any predictions, not only for those a person would think of."""
+    """For any predictions."""
     result = measured(Flips, Batch(predicted, n_classes=6)).result()
 
     flips = oracles.slow_flip_rate(predicted).mean()
@@ -357,7 +357,7 @@ def test_a_value_lies_in_its_interval(family, data):
     batch = data.draw(batches_for(family))
 
     for name, statistic in measured(family, batch).result().items():
-        found = estimate(statistic)
-        assert np.isfinite(found.value), name
-        if found.low is not None:
-            assert 0 <= found.low <= found.value <= found.high, name
+        figure = estimate(statistic)
+        assert np.isfinite(figure.value), name
+        if figure.low is not None:
+            assert 0 <= figure.low <= figure.value <= figure.high, name

@@ -1,4 +1,4 @@
-"""The short way for small tables gives what the long way gives, or leaves the table to it."""
+"""The fast path for small tables gives the same results as ingest, or leaves the table to it."""
 
 from unittest.mock import patch
 
@@ -73,10 +73,10 @@ def outcome(target, *, small, **options):
     way = sources.read_small_tables if small else lambda *_, **__: None
     with patch.object(sources, "read_small_tables", way):
         try:
-            found = sp.Predictions.load(target, **options)
+            predictions = sp.Predictions.load(target, **options)
         except SeedproofError as error:
             return (type(error), str(error)), None
-        shards = [found.source.shard(i) for i in range(found.source.n_shards)]
+        shards = [predictions.source.shard(i) for i in range(predictions.source.n_shards)]
     content = [
         (
             shard.ids.to_pylist(),
@@ -88,12 +88,18 @@ def outcome(target, *, small, **options):
         )
         for shard in shards
     ]
-    facts = (found.runs, found.classes, found.kind, found.n_examples, found.n_labeled)
-    return (facts, content, [str(note) for note in found.notes]), type(found.source)
+    facts = (
+        predictions.runs,
+        predictions.classes,
+        predictions.kind,
+        predictions.n_examples,
+        predictions.n_labeled,
+    )
+    return (facts, content, [str(note) for note in predictions.notes]), type(predictions.source)
 
 
 def assert_same(target, **options):
-    """Both ways agree, error or not."""
+    """Both paths agree, also on errors."""
     short, _ = outcome(target, small=True, **options)
     long, kind = outcome(target, small=False, **options)
     assert short == long
@@ -172,24 +178,24 @@ def test_wide_tables_are_read_alike(tmp_path_factory, columns, as_probability, d
     assert_same(path, **options)
 
 
-def test_an_everyday_table_takes_the_short_way(tmp_path):
+def test_usual_table_takes_the_fast_path(tmp_path):
     """No temporary store, no database."""
     path = tmp_path / "table.csv"
     path.write_text('run,example,label,p_a,p_b,text\n0,1,a,.9,.1,"x, y"\n1,1,a,.2,.8,"x, y"\n')
 
-    found = sp.Predictions.load(path)
+    predictions = sp.Predictions.load(path)
 
-    assert isinstance(found.source, TableShards)
-    assert found.folder is None
+    assert isinstance(predictions.source, TableShards)
+    assert predictions.folder is None
 
 
-def test_a_table_above_its_part_of_the_memory_takes_the_long_way(tmp_path, monkeypatch):
+def test_table_above_its_part_of_the_memory_is_ingested(tmp_path, monkeypatch):
     """It is sorted on disk."""
     monkeypatch.setattr("seedproof.records.small_tables.MEMORY_PART", 10**9)
     path = tmp_path / "table.csv"
     path.write_text("run,example,prediction\n0,1,a\n1,1,b\n")
 
-    found = sp.Predictions.load(path)
+    predictions = sp.Predictions.load(path)
 
-    assert not isinstance(found.source, TableShards)
-    assert found.folder is not None
+    assert not isinstance(predictions.source, TableShards)
+    assert predictions.folder is not None

@@ -1,4 +1,4 @@
-"""Averages against brute force: means of stored iterates in 64 bits, and the papers' algorithms."""
+"""Weight averages against brute force: stored iterates in 64 bits, and published algorithms."""
 
 from dataclasses import dataclass, field
 
@@ -28,7 +28,7 @@ def _one_thread():
 
 @dataclass
 class Book:
-    """An average by brute force: all weights that entered are kept, and summed up when asked for.
+    """An average by brute force: all weights that entered are kept, and averaged on demand.
 
     Every mean is a weighted mean of what is kept. A mean over all iterations, accepted or not, has
     no such form: there each member has the share that it had when it entered, and those that came
@@ -52,7 +52,7 @@ class Book:
         self.members = [(1, 1.0, [w.copy() for w in self.weights])] if begins else []
 
     def average(self):
-        """What the average is now."""
+        """Return the current average."""
         if isinstance(self.policy.weighing, Window):
             last = [member for _, _, member in self.members][-self.policy.weighing.length :]
             return [np.mean(parts, axis=0) for parts in zip(*last, strict=True)]
@@ -68,7 +68,7 @@ class Book:
         return [np.average(parts, axis=0, weights=shares) for parts in kept]
 
     def chosen(self):
-        """What is evaluated and kept: the average, unless the model has just traded for it."""
+        """Return the weights to evaluate: the average, unless the model was swapped with it."""
         return self.weights if self.is_swapped or not self.members else self.average()
 
     def offer(self):
@@ -109,14 +109,14 @@ class Book:
         return False
 
     def share(self):
-        """How much those that enter now weigh."""
+        """Return the share of weights that enter now."""
         if isinstance(self.policy.weighing, Decay):
             decay, t = self.policy.weighing.decay, self.n_entered
             return 1 - (min(decay, (1 + t) / (10 + t)) if self.policy.weighing.warm_up else decay)
         return 1 / (self.n_counted + 1)
 
     def step(self, gradients):
-        """A step of SGD with momentum, as everybody writes it."""
+        """A step of SGD with momentum."""
         self.before_step()
         if self.momenta is None:
             self.momenta = [g.copy() for g in gradients]
@@ -234,10 +234,10 @@ def values(model):
     return [p.detach().double().numpy().copy() for p in model.tensors]
 
 
-def assert_close(found, expected, *, tolerance):
-    """All tensors are near each other, by the size of weights, which is about 1."""
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+def assert_close(weights, expected, *, tolerance):
+    """All tensors are close, relative to weights of about 1."""
+    for tensor, other in zip(weights, expected, strict=True):
+        np.testing.assert_allclose(tensor, other, rtol=tolerance, atol=tolerance)
 
 
 def check(model, average, book):
@@ -293,7 +293,7 @@ def test_in_32_bits_the_mean_is_as_good_as_32_bits_can_be(schedule):
 @settings(max_examples=150)
 @given(schedules())
 def test_on_a_device_the_average_is_the_same(schedule):
-    """Where counters are tensors that nobody waits for, the same weights enter."""
+    """With counters as tensors, without synchronization, the same weights enter."""
     policy, weights, epochs = schedule
     host, host_optimizer, on_host = attach(policy, weights)
     model, optimizer, average = attach(policy, weights)
@@ -308,8 +308,8 @@ def test_on_a_device_the_average_is_the_same(schedule):
         # The same formula in 64 bits; only whether it is fused with the next differs.
         assert_close(values(model), values(host), tolerance=1e-14)
         assert average.n_entered == on_host.n_entered
-        found = {**average.state_dict()["counters"]}
-        assert found == pytest.approx(on_host.state_dict()["counters"], rel=1e-12)
+        counters = {**average.state_dict()["counters"]}
+        assert counters == pytest.approx(on_host.state_dict()["counters"], rel=1e-12)
 
 
 # ------------------------------------------------------------------ presets, as they are published
@@ -372,7 +372,7 @@ def naswa(model, step, n_epochs, n):
 
 
 class Coded:
-    """What the authors' code does, as the library under it does it: a buffer and a counter."""
+    """The authors' code: a buffer and a counter."""
 
     def __init__(self, model, *, norm_based):
         self.model, self.norm_based = model, norm_based
@@ -384,7 +384,7 @@ class Coded:
         self.n_avg += 1
 
     def update_maybe(self):
-        """Whether the iterate of now enters; it does."""
+        """Update the average if the current iterate is accepted; return whether it is."""
         if self.norm_based and self.n_avg > 0:
             n_cur = mean_l2(self.model, self.buffer)
             if not n_cur > (sum(self.n_s) / len(self.n_s) if self.n_s else 0.0):
@@ -498,36 +498,36 @@ def test_presets_are_the_published_algorithms(name, seed, n_epochs, n):
     """A training of Adam's in 64 bits, transcribed line by line: decisions and weights."""
     weights, average, decisions = by_hand(name, seed, n_epochs, n)
 
-    found_weights, found_average, found_decisions = by_the_library(name, seed, n_epochs, n)
+    library_weights, library_average, library_decisions = by_the_library(name, seed, n_epochs, n)
 
     if decisions is not None:
-        assert found_decisions == decisions
+        assert library_decisions == decisions
     # Restarts feed rounding errors of 1e-16 back into the training, which may amplify them.
-    torch.testing.assert_close(found_weights, weights, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(library_weights, weights, rtol=1e-9, atol=1e-9)
     if average is None:
-        assert found_average is None
+        assert library_average is None
     else:
-        torch.testing.assert_close(found_average, average, rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(library_average, average, rtol=1e-9, atol=1e-9)
 
 
 def test_an_average_that_saw_nothing_is_never_returned_to():
-    """Here NASWA departs from the page, which with one step an epoch never leaves its first weights.
+    """Here NASWA departs from the page, which with one step per epoch never leaves its first weights.
 
     The first iterate is the average itself and is rejected, and the page returns to it each time.
     """
     weights, _, decisions = by_hand("naswa", 0, 5, 1)
     first = flat(Net(0, torch.float64))
 
-    found, _, found_decisions = by_the_library("naswa", 0, 5, 1)
+    library_weights, _, library_decisions = by_the_library("naswa", 0, 5, 1)
 
     assert torch.equal(weights, first)
     assert decisions == [False] * 5
-    assert not torch.equal(found, first)
-    assert found_decisions[:2] == [False, True]
+    assert not torch.equal(library_weights, first)
+    assert library_decisions[:2] == [False, True]
 
 
 def test_published_rules_reject_and_accept():
-    """The schedules above are no schedules on which both rules agree by accident."""
+    """The rules do not agree by accident on the schedules above."""
     for name in ("naswa", "naswa-code"):
         _, _, decisions = by_hand(name, 3, 7, 7)
 

@@ -1,1 +1,1 @@
-"""The front door: whatever holds the answers of several runs, read and described in one place."""
+"""The input of every verb: predictions of several runs, read and described in one place."""

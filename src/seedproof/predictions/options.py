@@ -1,4 +1,4 @@
-"""Options for reading predictions, and the inputs that each applies to."""
+"""Options for reading predictions, and the inputs to which each applies."""
 
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
@@ -30,13 +30,13 @@ class LoadOptions(TypedDict, total=False):
             columns, with anything else.
         arm: Arm of a store; may be omitted if there is only one.
         split: Split of a store; may be omitted if there is only one.
-        common_examples: Drop examples that some run lacks, and count them, instead of refusing
-            them.
+        common_examples: Drop and count examples that some run lacks, instead of raising an
+            error.
         memory: Limit for reading tables, such as "4GB"; larger tables are sorted on disk.
-        skip_damaged: Leave out what is damaged in a store, with a note, instead of refusing it: a
-            run that cannot be read or does not fit, a row group of all runs if it is damaged in
-            one, and explanations by a method that are damaged in some run.
-        progress: Called as the work goes on.
+        skip_damaged: Leave out what is damaged in a store, with a note, instead of raising an
+            error: a run that cannot be read or does not fit, a row group of all runs if it is
+            damaged in one, and explanations by a method that are damaged in some run.
+        progress: Called as the work proceeds.
 
     Examples:
         >>> import seedproof as sp
@@ -61,7 +61,7 @@ class LoadOptions(TypedDict, total=False):
     progress: Progress | None
 
 
-# These are settings of reading: they may be given with any input.
+# Settings that apply to any input.
 SETTINGS = frozenset({"memory", "skip_damaged", "progress"})
 TAKEN_BY: dict[str, frozenset[str]] = {
     "array": frozenset({"labels", "ids", "classes", "runs", "positive", "clusters", "slices"}),
@@ -83,7 +83,6 @@ TAKEN_BY: dict[str, frozenset[str]] = {
     "report": frozenset(),
     "nothing": frozenset(),
 }
-# What predictions are read from.
 INPUTS = ("array", "npz", "table", "store")
 NAMES = {
     "array": "arrays",
@@ -97,17 +96,18 @@ NAMES = {
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that have a value of their own."""
-    usual = (None, False, Columns())
-    return {
-        name: value
-        for name, value in options.items()
-        if not any(value is one or (isinstance(value, Columns) and value == one) for one in usual)
-    }
+    """Return the options that differ from their defaults."""
+
+    def is_default(value: object) -> bool:
+        return (
+            value is None or value is False or (isinstance(value, Columns) and value == Columns())
+        )
+
+    return {name: value for name, value in options.items() if not is_default(value)}
 
 
 def check_options(kinds: Collection[str], options: Mapping[str, Any]) -> None:
-    """Refuse options that apply to none of the inputs."""
+    """Reject options that apply to none of the inputs."""
     for name in given(options):
         if name not in LoadOptions.__annotations__:
             close = get_close_matches(name, LoadOptions.__annotations__, n=1)
@@ -121,7 +121,7 @@ def check_options(kinds: Collection[str], options: Mapping[str, Any]) -> None:
             continue
         applies_to = [NAMES[kind] for kind in INPUTS if name in TAKEN_BY[kind]]
         raise OptionError(
-            "`{option}` applies to {applies_to} only, and here are {inputs}. Remove it.",
+            "`{option}` only applies to {applies_to}, not to {inputs}. Remove it.",
             option=name,
             applies_to=" and ".join(applies_to),
             inputs=" and ".join(NAMES[kind] for kind in dict.fromkeys(kinds)),
@@ -129,7 +129,7 @@ def check_options(kinds: Collection[str], options: Mapping[str, Any]) -> None:
         )
     if isinstance(options.get("classes"), str):
         raise OptionError(
-            "`{option}` is a text. Give a list of names.", option="classes", type_name="str"
+            "`{option}` is a single text. Give a list of names.", option="classes", type_name="str"
         )
     columns = options.get("columns")
     if columns is not None and not isinstance(columns, Columns):
@@ -141,5 +141,5 @@ def check_options(kinds: Collection[str], options: Mapping[str, Any]) -> None:
 
 
 def options_for(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that one of several inputs takes."""
+    """Return the options that apply to one kind of input."""
     return {name: value for name, value in given(options).items() if name in TAKEN_BY[kind]}

@@ -1,4 +1,4 @@
-"""The aligned answers of several runs: the one object that every verb takes."""
+"""Aligned predictions of several runs: the object that every verb takes."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from seedproof.errors import ColumnError, NotFoundError, TooFewRunsError
 from seedproof.messages import Message
 from seedproof.predictions.options import (
     DEFAULT_MEMORY,
+    SETTINGS,
     LoadOptions,
     check_options,
     options_for,
@@ -34,7 +35,7 @@ from seedproof.records.reader import Store
 from seedproof.records.shards import ShardSource
 from seedproof.typing import ArrowStream, Progress
 
-# Scalars that a run may log to say what it cost besides its own seconds.
+# Scalars that a run may log as its costs, in addition to its own seconds.
 COSTS = ("forward_passes", "serving_multiplier")
 
 
@@ -46,8 +47,8 @@ class Check:
         name: Its name, such as duplicate-runs.
         severity: note, warning or error.
         runs: The runs that it is about.
-        message: What was found.
-        remedy: What to do about it.
+        message: The finding in words.
+        remedy: How to fix it.
 
     Examples:
         >>> import seedproof as sp
@@ -67,18 +68,18 @@ class Check:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What several runs answered to the same examples: read, aligned and described.
+    """Predictions of several runs for the same examples: read, aligned and described.
 
     Make it with `from_arrays`, `from_table`, `from_store`, or `load`, which recognizes its input.
-    Every verb takes it, and takes whatever `load` takes.
+    Every verb takes it, and everything that `load` takes.
 
     Args:
         source: Where the rows are read, shard by shard.
         notes: How the input was read.
         clusters: Column of the examples that belong together; None if they do not.
         slices: Columns of the groups to report on.
-        pairs: What tells which runs of two arms belong together, per run; None if nothing does.
-        folder: A temporary folder that is removed with the predictions.
+        pairs: A key per run that pairs it with a run of another arm; None if runs are not paired.
+        folder: A temporary folder that is deleted with the predictions.
 
     Examples:
         >>> import seedproof as sp
@@ -122,7 +123,7 @@ class Predictions:
         clusters: npt.ArrayLike | None = None,
         slices: Mapping[str, npt.ArrayLike] | None = None,
     ) -> "Predictions":
-        """Predictions that are in memory.
+        """Take predictions that are in memory.
 
         Args:
             values: Probabilities (runs, examples, classes); predicted classes (runs, examples) as
@@ -175,7 +176,7 @@ class Predictions:
         memory: str | int = DEFAULT_MEMORY,
         progress: Progress | None = None,
     ) -> "Predictions":
-        """Predictions in tables: one row per run and example, or one column per run.
+        """Read predictions from tables: one row per run and example, or one column per run.
 
         Args:
             table: A dataframe of any library that speaks Arrow, or a file (CSV, TSV, Parquet,
@@ -187,7 +188,7 @@ class Predictions:
             slices: Columns of the groups to report on.
             common_examples: Drop examples that some run lacks.
             memory: Limit for reading, such as "4GB"; larger tables are sorted on disk.
-            progress: Called with the rows that are read.
+            progress: Called with the number of rows read.
 
         Returns:
             The predictions.
@@ -223,7 +224,7 @@ class Predictions:
         common_examples: bool = False,
         skip_damaged: bool = False,
     ) -> "Predictions":
-        """The finished runs of one arm of a study.
+        """Read the finished runs of one arm of a study.
 
         Args:
             store: Folder or URL of the store.
@@ -243,19 +244,15 @@ class Predictions:
         place = Location.of(store)
         if place.is_local and not Store.is_at(place):
             raise NotFoundError("There is no store at {place}.", place=place)
-        loaded = read(
-            Input("store", place),
-            {
-                "arm": arm,
-                "split": split,
-                "clusters": clusters,
-                "slices": slices,
-                "common_examples": common_examples,
-                "skip_damaged": skip_damaged,
-            },
-            least_runs=1,
+        return cls.load(
+            place,
+            arm=arm,
+            split=split,
+            clusters=clusters,
+            slices=slices,
+            common_examples=common_examples,
+            skip_damaged=skip_damaged,
         )
-        return cls(*loaded)
 
     @classmethod
     def load(cls, target: "Loadable", **options: Unpack[LoadOptions]) -> "Predictions":
@@ -270,7 +267,7 @@ class Predictions:
             The predictions.
 
         Raises:
-            InputError: They cannot be read; the message says why and what to do.
+            InputError: They cannot be read; the message gives the reason and a remedy.
 
         Examples:
             >>> import seedproof as sp
@@ -291,7 +288,7 @@ class Predictions:
 
     @property
     def kind(self) -> str:
-        """What is known of each example: probs, top or labels."""
+        """Kind of predictions: probs, top or labels."""
         return str(self.source.kind)
 
     @property
@@ -306,12 +303,12 @@ class Predictions:
 
     @property
     def repeats(self) -> str:
-        """What varies from run to run: seeds where they are recorded, runs otherwise."""
+        """Unit of repetition: seeds where they are recorded, runs otherwise."""
         return "seeds" if any(run.seeds for run in self.source.manifests) else "runs"
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """Findings about the input; none are made yet."""
+        """Findings about the input; always empty for now."""
         return ()
 
     @property
@@ -329,7 +326,7 @@ class Predictions:
 
     @cached_property
     def costs(self) -> dict[str, float]:
-        """Median of each cost over the runs, as far as all of them record it."""
+        """Median of each cost over the runs, for costs that all of them record."""
         runs = self.source.manifests
         recorded: dict[str, list[Any]] = {"seconds": [run.facts.get("seconds") for run in runs]}
         recorded |= {name: [run.scalars.get(name) for run in runs] for name in COSTS}
@@ -340,7 +337,7 @@ class Predictions:
         }
 
     def in_order_of(self, other: "Predictions") -> "Predictions":
-        """The same, with the runs in the order of those that they are paired with."""
+        """Return the same, with the runs in the order of those that they are paired with."""
         if self.pairs is None or other.pairs is None or self.pairs == other.pairs:
             return self
         place = {pair: position for position, pair in enumerate(self.pairs)}
@@ -350,11 +347,11 @@ class Predictions:
         return replace(self, source=OrderedShards(self.source, order), pairs=other.pairs)
 
     def paired_by_name(self) -> "Predictions":
-        """The same, paired with runs of the same names in other arms."""
+        """Return the same, paired with runs of the same names in other arms."""
         return replace(self, pairs=self.runs)
 
     def with_notes(self, *notes: Message) -> "Predictions":
-        """The same, with further notes."""
+        """Return the same, with further notes."""
         return replace(self, notes=(*self.notes, *notes))
 
     def __len__(self) -> int:
@@ -369,37 +366,37 @@ class Predictions:
         return f"<Predictions: {', '.join(parts)}>"
 
 
-# What every verb takes.
+# Input of every verb.
 Loadable: TypeAlias = Predictions | Target
 
 
 def load(target: Loadable, options: LoadOptions, *, least_runs: int) -> Predictions:
     """Read predictions from anything that holds them."""
-    found = target if isinstance(target, Predictions) else recognize(target)
-    kind = "predictions" if isinstance(found, Predictions) else found.kind
+    recognized = target if isinstance(target, Predictions) else recognize(target)
+    kind = "predictions" if isinstance(recognized, Predictions) else recognized.kind
     check_options([kind], options)
-    return load_one(found, options, least_runs=least_runs)
+    return load_one(recognized, options, least_runs=least_runs)
 
 
-def load_one(found: Predictions | Input, options: LoadOptions, *, least_runs: int) -> Predictions:
+def load_one(target: Predictions | Input, options: LoadOptions, *, least_runs: int) -> Predictions:
     """Read one of several inputs with the options that apply to it."""
-    if isinstance(found, Predictions):
-        if len(found.runs) < least_runs:
+    if isinstance(target, Predictions):
+        if len(target.runs) < least_runs:
             raise TooFewRunsError(
                 "A flip needs two runs to disagree, but there is only run {run!r}. "
                 "Give the predictions of at least 2 runs.",
-                run=found.runs[0],
-                n_runs=len(found.runs),
+                run=target.runs[0],
+                n_runs=len(target.runs),
             )
-        return found
-    settings = {name: options.get(name) for name in ("memory", "progress", "skip_damaged")}
-    taken = {**settings, **options_for(found.kind, options)}
-    return Predictions(*read(found, taken, least_runs=least_runs))
+        return target
+    settings = {name: options.get(name) for name in SETTINGS}
+    applicable = settings | options_for(target.kind, options)
+    return Predictions(*read(target, applicable, least_runs=least_runs))
 
 
 def arms_of(store: Store, options: LoadOptions) -> tuple[dict[str, Predictions], list[str]]:
-    """The arms of a store with at least two finished runs."""
-    found: dict[str, Predictions] = {}
+    """Return the arms with at least two finished runs, and the names of the others."""
+    arms: dict[str, Predictions] = {}
     too_few: list[str] = []
     for arm in store.arms():
         if sum(run.arm == arm for run in store.runs) < 2:
@@ -412,12 +409,12 @@ def arms_of(store: Store, options: LoadOptions) -> tuple[dict[str, Predictions],
                 raise
             too_few.append(arm)
         else:
-            found[arm] = Predictions(*loaded)
-    return found, too_few
+            arms[arm] = Predictions(*loaded)
+    return arms, too_few
 
 
 def on_common_examples(arms: Mapping[str, Predictions]) -> dict[str, Predictions]:
-    """Arms on the examples that all of them have, with a note on what was dropped."""
+    """Return the arms on the examples that all of them have, with a note on dropped ones."""
     ids, n_all = common_ids([arm.source for arm in arms.values()])
     note = note_on_dropped(len(ids), n_all)
     if note is None:

@@ -1,13 +1,13 @@
-"""Readers of further file formats: an entry point of the group `seedproof.readers` is one format.
+"""Readers of further file formats, each an entry point of the group `seedproof.readers`.
 
-It leads to a module or an object with two functions:
+The entry point is a module or an object with two functions:
 
     def recognizes(path: pathlib.Path) -> bool: ...
     def read(path: pathlib.Path): ...  # a table of any library that speaks Arrow
 
-`recognizes` looks at the name, or at the first bytes, and is quick. `read` gives a table as
-`seedproof measure` takes it: columns run, example, label, prediction or p_<class>, and others that
-are carried along.
+`recognizes` checks the name or the first bytes, and is quick. `read` returns a table as
+`seedproof measure` takes it: columns run, example, label, prediction or p_<class>, and further
+columns.
 """
 
 import warnings
@@ -29,14 +29,14 @@ class Reader(Protocol):
     """A file format."""
 
     def recognizes(self, path: Path) -> bool:
-        """Whether a file is of this format."""
+        """Return whether a file is of this format."""
 
     def read(self, path: Path) -> ArrowStream:
-        """The rows of a file."""
+        """Read the rows of a file."""
 
 
 def reader_of(path: Path) -> str | None:
-    """Name of the installed format that recognizes a file; None if none does."""
+    """Return the name of the installed reader that recognizes a file; None if none does."""
     return next((name for name, reader in _installed().items() if _recognizes(reader, path)), None)
 
 
@@ -65,12 +65,12 @@ def read_with(name: str, path: Path) -> ArrowStream:
 
 @cache
 def _installed() -> dict[str, Reader]:
-    """The readers of all installed packages, by name; one that cannot be loaded is skipped."""
-    found: dict[str, Reader] = {}
+    """Load the readers of all installed packages, by name; skip those that fail to load."""
+    readers: dict[str, Reader] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
-            found[point.name] = point.load()
+            readers[point.name] = point.load()
         except Exception as error:  # noqa: BLE001 - another package must not break every command
             reason = f"{type(error).__name__}: {first_line(error)}"
             warnings.warn(f"The reader {point.name!r} is skipped: {reason}.", stacklevel=2)
-    return found
+    return readers

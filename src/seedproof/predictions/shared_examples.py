@@ -1,8 +1,8 @@
-"""The examples that all runs have, where some runs lack some."""
+"""Examples that all runs have, if some runs lack some of them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -11,35 +11,29 @@ import pyarrow.compute as pc
 from seedproof.errors import ClassesError, LabelConflictError, MissingExampleError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
-from seedproof.records.manifest import RunManifest
-from seedproof.records.probabilities import UNLABELED, TopProbs
+from seedproof.records.probabilities import TopProbs
 from seedproof.records.schema import Kind
-from seedproof.records.shards import (
-    Shard,
-    ShardSource,
-    WrappedShards,
-    canonical_order,
-)
+from seedproof.records.shards import Shard, ShardSource, WrappedShards, all_classes, reindexed
 from seedproof.typing import IntArray
 
 
 def example_ids(source: ShardSource) -> pa.Array:
-    """Ids of all examples, in the order of the shards."""
+    """Return the ids of all examples, in the order of the shards."""
     alone = source.predictions_alone()
     return pa.concat_arrays([alone.shard(index).ids for index in range(source.n_shards)])
 
 
 def common_ids(sources: Sequence[ShardSource]) -> tuple[pa.Array, int]:
-    """The examples that all sources have, and how many there are in any of them."""
+    """Return the examples that all sources have, and the number of examples in any of them."""
     ids = [example_ids(source) for source in sources]
-    if len({one.type for one in ids}) > 1:
-        ids = [one.cast(pa.string()) for one in ids]
+    if len({array.type for array in ids}) > 1:
+        ids = [array.cast(pa.string()) for array in ids]
     shared = reduce(lambda left, right: left.filter(pc.is_in(left, right)), ids)
     n_all = len(pc.unique(pa.chunked_array(ids)))
     if not len(shared):
         raise MissingExampleError(
-            "The runs have no example in common, of {n_examples:,}. Give the same ids to the same "
-            "examples.",
+            "The runs share none of {n_examples:,} examples. Use the same id for the same "
+            "example in every run.",
             n_examples=n_all,
         )
     return shared, n_all
@@ -58,152 +52,116 @@ def note_on_dropped(n_kept: int, n_all: int) -> Message | None:
 
 
 class SubsetShards(WrappedShards):
-    """Some examples of a source.
-
-    Args:
-        source: Aligned runs.
-        ids: The examples to keep, in canonical order; the source has all of them.
-    """
+    """Some examples of a source: `ids`, in canonical order."""
 
     def __init__(self, source: ShardSource, ids: pa.Array) -> None:
         super().__init__(source)
-        mine = example_ids(source)
+        source_ids = example_ids(source)
         self._ids = ids
-        self._positions: IntArray = to_numpy(
-            pc.index_in(ids, mine if mine.type == ids.type else mine.cast(ids.type))
-        )
+        self._positions: IntArray = to_numpy(pc.index_in(ids, source_ids.cast(ids.type)))
+        self.n_examples = len(ids)
+        self.manifests = source.manifests
 
-    @property
-    def n_examples(self) -> int:
-        """Number of examples that are kept."""
-        return len(self._positions)
-
-    @property
-    def n_labeled(self) -> int:
-        """Number of them with a gold label."""
+    @cached_property
+    def n_labeled(self) -> int:  # type: ignore[override] # mypy takes it as read-only
+        """Number of examples with a gold label."""
         if self.source.n_labeled in {0, self.source.n_examples}:
             return self.n_examples if self.source.n_labeled else 0
         return sum(self.counts(index)[1] for index in range(self.n_shards))
 
-    @property
-    def manifests(self) -> tuple[RunManifest, ...]:
-        """Seeds, versions and times of each run."""
-        return self.source.manifests
-
     def shard(self, index: int) -> Shard:
-        """Rows of one shard, from as many shards of the source as they lie in."""
+        """Read one shard, from as many shards of the source as needed."""
         size = self.rows_per_shard
         chosen = slice(index * size, (index + 1) * size)
-        wanted = self._positions[chosen]
-        homes = wanted // size
+        positions = self._positions[chosen]
+        shards = positions // size
         pieces = [
-            self.source.shard(int(home)).rows(wanted[homes == home] - home * size)
-            for home in np.unique(homes)
+            self.source.shard(int(shard)).rows(positions[shards == shard] - shard * size)
+            for shard in np.unique(shards)
         ]
-        # Ids that are numbers in one run and text in another are in another order there.
-        as_wanted = np.argsort(np.argsort(homes, kind="stable"))
-        return replace(Shard.joined(pieces).rows(as_wanted), index=index, ids=self._ids[chosen])
+        # Ids that are numbers in one run and text in another are ordered differently there.
+        order = np.argsort(np.argsort(shards, kind="stable"))
+        return replace(Shard.joined(pieces).rows(order), index=index, ids=self._ids[chosen])
 
 
 class StackedShards(ShardSource):
     """Several sources of the same examples as one with the runs of all.
 
-    Args:
-        sources: Runs on the same examples, the further columns in the first.
-
-    Raises:
-        ClassesError: They have probabilities of different classes.
+    Further columns are those of the first source.
     """
 
     def __init__(self, sources: Sequence[ShardSource]) -> None:
         first = sources[0]
         self._sources = list(sources)
         self.runs = tuple(run for source in sources for run in source.runs)
-        self.kind = first.kind
-        lists = {source.classes for source in sources}
-        if len({source.kind for source in sources}) > 1 or (
-            self.kind is not Kind.LABELS and len(lists) > 1
-        ):
+        self.manifests = tuple(run for source in sources for run in source.manifests)
+        self.kind, self.extras, self.n_examples = first.kind, first.extras, first.n_examples
+        self.rows_per_shard = first.rows_per_shard
+        lists = [source.classes for source in sources]
+        has_one_list = self.kind is Kind.LABELS or len(set(lists)) == 1
+        if len({source.kind for source in sources}) > 1 or not has_one_list:
             raise ClassesError(
                 "The runs have probabilities of different classes, or only some of them have any. "
                 "Give every run the same classes.",
-                n_lists=len(lists),
+                n_lists=len(set(lists)),
             )
-        self.classes = tuple(canonical_order(sorted({name for one in lists for name in one})))
-        if len(lists) == 1:
-            self.classes = first.classes
-        self.rows_per_shard = first.rows_per_shard
+        self.classes = all_classes(lists)
 
-    @property
-    def n_examples(self) -> int:
-        """Number of examples."""
-        return self._sources[0].n_examples
-
-    @property
-    def n_labeled(self) -> int:
+    @cached_property
+    def n_labeled(self) -> int:  # type: ignore[override] # mypy takes it as read-only
         """Number of examples with a gold label."""
         return self._sources[0].n_labeled
 
-    @property
-    def manifests(self) -> tuple[RunManifest, ...]:
-        """Seeds, versions and times of each run."""
-        return tuple(run for source in self._sources for run in source.manifests)
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """Names of the further columns."""
-        return self._sources[0].extras
-
     def shard(self, index: int) -> Shard:
-        """Rows of one shard of every source."""
+        """Read one shard of every source."""
         shards = [source.shard(index) for source in self._sources]
         first = shards[0]
-        if not all(one.ids.equals(first.ids) for one in shards):
+        if not all(shard.ids.equals(first.ids) for shard in shards):
             raise MissingExampleError("The runs hold different examples.", runs=self.runs)
-        labels = [self._common(one.gold, of) for one, of in zip(shards, self._sources, strict=True)]
-        for number, (one, found) in enumerate(zip(shards, labels, strict=True)):
-            if not np.array_equal(found, labels[0]):
-                place = int(np.flatnonzero(found != labels[0])[0])
-                raise LabelConflictError(
-                    "Example {example!r} has different labels in the runs {run!r} and "
-                    "{other_run!r}. Give the same labels in every run.",
-                    example=one.ids[place].as_py(),
-                    run=self._sources[0].runs[0],
-                    other_run=self._sources[number].runs[0],
-                )
         predictions = top = probs = None
         if first.predictions is not None:
             predictions = np.concatenate(
                 [
-                    self._common(np.asarray(one.predictions), source)
-                    for one, source in zip(shards, self._sources, strict=True)
+                    reindexed(np.asarray(shard.predictions), source.classes, self.classes)
+                    for shard, source in zip(shards, self._sources, strict=True)
                 ]
             )
         if first.probs is not None:
-            probs = np.concatenate([np.asarray(one.probs) for one in shards])
+            probs = np.concatenate([np.asarray(shard.probs) for shard in shards])
         if first.top is not None:
-            parts = [one.top for one in shards if one.top is not None]
+            parts = [shard.top for shard in shards if shard.top is not None]
             top = TopProbs(*(np.concatenate(values) for values in zip(*parts, strict=True)))
-        gold = labels[0] if first.labels is not None else None
+        labels = self._labels(shards)
+        gold = labels if first.labels is not None else None
         return Shard(index, first.ids, gold, probs, predictions, first.extras, top)
 
-    def _common(self, indices: IntArray, source: ShardSource) -> IntArray:
-        """Class indices of one source as indices into the classes of all."""
-        if source.classes == self.classes:
-            return indices
-        place = {name: i for i, name in enumerate(self.classes)}
-        table = np.array([*(place[name] for name in source.classes), UNLABELED], dtype=np.int32)
-        return np.asarray(table[indices])
+    def _labels(self, shards: Sequence[Shard]) -> IntArray:
+        """Return the gold labels, which must be the same in all sources."""
+        labels = [
+            reindexed(shard.gold, source.classes, self.classes)
+            for shard, source in zip(shards, self._sources, strict=True)
+        ]
+        for source, others in zip(self._sources, labels, strict=True):
+            if not np.array_equal(others, labels[0]):
+                place = int(np.flatnonzero(others != labels[0])[0])
+                raise LabelConflictError(
+                    "Example {example!r} has different labels in the runs {run!r} and "
+                    "{other_run!r}. Give the same labels in every run.",
+                    example=shards[0].ids[place].as_py(),
+                    run=self._sources[0].runs[0],
+                    other_run=source.runs[0],
+                )
+        return labels[0]
 
 
 def on_shared_examples(sources: Sequence[ShardSource]) -> tuple[ShardSource, list[Message]]:
-    """Several runs on the examples that all of them have, and notes on what was dropped."""
+    """Return several runs on the examples that all of them have, and notes."""
     ids, n_all = common_ids(sources)
     note = note_on_dropped(len(ids), n_all)
     stacked = StackedShards([SubsetShards(source, ids) for source in sources])
     notes = [] if note is None else [note]
-    parts = [part.path for run in stacked.manifests for part in run.parts]
-    if any(path.startswith(("explanations/", "dynamics/")) for path in parts):
+    paths = [part.path for run in stacked.manifests for part in run.parts]
+    if any(path.startswith(("explanations/", "dynamics/")) for path in paths):
         notes.append(
             Message(
                 "only-predictions-of-common-examples",
@@ -214,12 +172,7 @@ def on_shared_examples(sources: Sequence[ShardSource]) -> tuple[ShardSource, lis
 
 
 class OrderedShards(WrappedShards):
-    """The same runs in another order.
-
-    Args:
-        source: Aligned runs.
-        order: Position of each run in the source.
-    """
+    """The same runs in another order, given by their positions in the source."""
 
     def __init__(self, source: ShardSource, order: Sequence[int]) -> None:
         super().__init__(source)
@@ -227,7 +180,7 @@ class OrderedShards(WrappedShards):
         self.runs = tuple(source.runs[position] for position in order)
 
     def shard(self, index: int) -> Shard:
-        """Rows of one shard, runs in this order."""
+        """Read one shard, with the runs in this order."""
         shard, order = self.source.shard(index), self._order
         top = shard.top
         return replace(

@@ -14,11 +14,11 @@ from seedproof.errors import DtypeError, NotFoundError, OptionError
 from seedproof.predictions.readers import TABLE_SUFFIXES, reader_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
-from seedproof.records.scan import check_readable
 from seedproof.records.shards import natural_order
+from seedproof.records.text_files import check_readable
 from seedproof.typing import ArrowStream
 
-# Whatever one run or several runs predicted, in memory or on disk.
+# Predictions of one or more runs, in memory or on disk.
 Target: TypeAlias = (
     str
     | os.PathLike[str]
@@ -37,21 +37,15 @@ Target: TypeAlias = (
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """A recognized input.
+    """A recognized input."""
 
-    Args:
-        kind: array, npz, table or store.
-        parts: The arrays, the files, the tables; the location of a store, or the store itself.
-        names: Name of the run in each part, where the input names them.
-    """
-
-    kind: str
-    parts: Any
-    names: tuple[str, ...] | None = None
+    kind: str  # array, npz, table or store
+    parts: Any  # the arrays, the files, the tables; the location of a store, or the store itself
+    names: tuple[str, ...] | None = None  # name of the run in each part, where the input names them
 
 
 def recognize(target: Target) -> Input:
-    """Find out what an input is."""
+    """Determine the kind of an input."""
     if isinstance(target, Location | Store):
         return Input("store", target)
     if isinstance(target, str | os.PathLike):
@@ -71,15 +65,15 @@ def recognize(target: Target) -> Input:
     return Input("array", target)
 
 
-def opened(found: Input, *, skip_damaged: bool = False) -> Store:
-    """Open the store of an input; one that is open gives the same snapshot of its runs."""
-    if isinstance(found.parts, Store):
-        return found.parts.again()
-    return Store(found.parts, skip_damaged=skip_damaged)
+def opened(target: Input, *, skip_damaged: bool = False) -> Store:
+    """Open the store of an input; an open store keeps its snapshot of the runs."""
+    if isinstance(target.parts, Store):
+        return target.parts.again()
+    return Store(target.parts, skip_damaged=skip_damaged)
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:
-    """Whether a path or URL holds a store."""
+    """Return whether a path or URL holds a store."""
     text = os.fspath(path)
     if "://" in text:
         return True
@@ -88,11 +82,11 @@ def is_store(path: str | os.PathLike[str]) -> bool:
 
 
 def _of_mapping(target: Mapping[str, Any]) -> Input:
-    """One run per item: arrays, dataframes or files by the names of their runs."""
+    """Recognize one run per item: arrays, dataframes or files by the names of their runs."""
     parts = list(target.values())
     is_data = [
-        hasattr(one, "__array__") or hasattr(one, "__len__") or isinstance(one, os.PathLike)
-        for one in parts
+        hasattr(part, "__array__") or hasattr(part, "__len__") or isinstance(part, os.PathLike)
+        for part in parts
     ]
     if not all(is_data) or not parts:
         raise DtypeError(
@@ -100,22 +94,22 @@ def _of_mapping(target: Mapping[str, Any]) -> Input:
             "its name.",
             type_name=type(target).__name__,
         )
-    found = _of_list(parts)
-    if found.kind == "store" or len(found.parts) != len(target):
+    runs = _of_list(parts)
+    if runs.kind == "store" or len(runs.parts) != len(target):
         raise DtypeError(
-            "A mapping has one run per item, and an item of this one is a store, a folder or a "
+            "A mapping has one run per item, but an item of this one is a store, a folder or a "
             "pattern. Give arrays, dataframes or files.",
             type_name=type(target).__name__,
         )
-    return Input(found.kind, found.parts, tuple(map(str, target)))
+    return Input(runs.kind, runs.parts, tuple(map(str, target)))
 
 
 def _of_list(target: Sequence[Any]) -> Input:
     are_paths = [isinstance(part, str | os.PathLike) for part in target]
     are_tables = [_is_table(part) for part in target]
-    for found in (are_paths, are_tables):
-        if any(found) and not all(found):
-            other = target[found.index(not found[0])]
+    for flags in (are_paths, are_tables):
+        if any(flags) and not all(flags):
+            other = target[flags.index(not flags[0])]
             raise DtypeError(
                 "The list mixes a {type_name} with a {other_type_name}. Give files, tables or "
                 "arrays.",
@@ -128,15 +122,21 @@ def _of_list(target: Sequence[Any]) -> Input:
 
 
 def _is_table(part: object) -> bool:
-    """Whether this is a table in memory; a column of one has a stream as well, but no columns."""
+    """Return whether this is a table in memory; a single column has a stream, but no columns."""
     has_columns = any(hasattr(part, name) for name in ("columns", "schema"))
     return hasattr(part, "__arrow_c_stream__") and has_columns
 
 
 def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The files that paths, folders and patterns stand for, each once."""
+    """Return the files of paths, folders and patterns; raise an error if one comes twice."""
     files = [file for path in paths for file in _files(os.fspath(path))]
-    _refuse_twice(files)
+    places = [file.absolute().resolve() for file in files]
+    counts = Counter(places)
+    for file, place in zip(files, places, strict=True):
+        if counts[place] > 1:
+            raise OptionError(
+                "{path!r} is given twice. Give the file of each run once.", path=str(file)
+            )
     return files
 
 
@@ -144,13 +144,12 @@ def _of_paths(paths: list[str]) -> Input:
     if len(paths) == 1 and is_store(paths[0]):
         return Input("store", Location.of(paths[0]))
     files = files_of(paths)
-    if any(file.suffix.lower() == ".npz" for file in files):
-        return Input("npz", files)
-    return Input("table", files)
+    is_npz = any(file.suffix.lower() == ".npz" for file in files)
+    return Input("npz" if is_npz else "table", files)
 
 
 def _files(path: str) -> list[Path]:
-    """The files that a path stands for: itself, those of a folder, those of a pattern."""
+    """Return a file itself, the files of a folder, or those that match a pattern."""
     if not path:
         raise NotFoundError("A path is empty. Give a file, a folder or a store.", path=path)
     place = Path(path)
@@ -160,8 +159,8 @@ def _files(path: str) -> list[Path]:
             raise NotFoundError("{path!r} is a store, not a file. Give it alone.", path=path)
         return _inside(place)
     if not place.exists() and glob.has_magic(path):
-        found = [Path(one) for one in glob.glob(path, recursive=True)]  # noqa: PTH207 - absolute, too
-        files = [one for one in found if one.is_file()]
+        matches = map(Path, glob.glob(path, recursive=True))  # noqa: PTH207 - absolute, too
+        files = [match for match in matches if match.is_file()]
         if not files:
             raise NotFoundError("No file matches {path!r}.", path=path)
         return _in_order(files)
@@ -174,16 +173,15 @@ def _files(path: str) -> list[Path]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """The tables of a folder: those in it, or else those of one name in its subfolders."""
+    """Return the tables in a folder, or else those of one name in its subfolders."""
     if (folder / "summary.json").is_file():
         raise NotFoundError(
-            "{path!r} holds a report, not predictions. Give the table or store that it was made "
-            "from.",
+            "{path!r} holds a report, not predictions. Give the table or store it is based on.",
             path=str(folder),
         )
-    direct = [one for one in folder.iterdir() if _is_table_file(one, folder)]
-    files = direct or [one for one in folder.rglob("*") if _is_table_file(one, folder)]
-    kinds = Counter(one.suffix.lower() if direct else one.name for one in files)
+    direct = [path for path in folder.iterdir() if _is_table_file(path, folder)]
+    files = direct or [path for path in folder.rglob("*") if _is_table_file(path, folder)]
+    kinds = Counter(path.suffix.lower() if direct else path.name for path in files)
     if not files:
         raise NotFoundError(
             "{path!r} is a folder without a study.json and without tables. Give a store, or a "
@@ -209,16 +207,4 @@ def _is_table_file(path: Path, folder: Path) -> bool:
 
 
 def _in_order(files: Sequence[Path]) -> list[Path]:
-    place = {str(one): one for one in files}
-    return [place[name] for name in natural_order(list(place))]
-
-
-def _refuse_twice(files: Sequence[Path]) -> None:
-    seen: set[Path] = set()
-    for file in files:
-        place = file.absolute().resolve()
-        if place in seen:
-            raise OptionError(
-                "{path!r} is given twice. Give the file of each run once.", path=str(file)
-            )
-        seen.add(place)
+    return list(map(Path, natural_order(list(map(str, files)))))

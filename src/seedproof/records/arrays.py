@@ -1,6 +1,7 @@
-"""Runs that are in memory already, as shards."""
+"""Runs in memory, as shards."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +34,9 @@ from seedproof.records.normalize import (
     check_text,
     class_names,
     class_places,
-    column,
     label_indices,
     label_names,
+    sized_column,
     unique_names,
 )
 from seedproof.records.probabilities import (
@@ -52,25 +53,11 @@ from seedproof.typing import FloatArray, IntArray
 class ArrayShards(ShardSource):
     """Arrays of all runs, cut into the shards that a store of them would have.
 
-    Args:
-        values: Probabilities (runs, examples, classes), or predicted classes (runs, examples) as
-            integers or text.
-        labels: Gold class of each example, as index or name; NaN, None, or a negative number that
-            is no class where unknown.
-        ids: Id of each example; its position if omitted.
-        classes: Names of the classes; their indices without them.
-        runs: Names of the runs; their positions without them.
-        extras: Further columns by name, one value per example.
-        positive: The class whose probability floats with two axes (runs, examples) are.
-        top_classes: Indices of the most probable classes, (runs, examples, top), where `values` are
-            the probabilities of these alone; then `classes` are needed.
-        tolerance: How far from one the probabilities of a row may sum to; by their type without it.
-        alone: Whether this is one run, to be written rather than measured.
-
-    Raises:
-        TooFewRunsError: Fewer than two runs.
-        EmptyInputError: No examples.
+    With `top_classes`, indices of the most probable classes (runs, examples, top), `values` are
+    the probabilities of these only. `alone` is for one run that is written rather than measured.
     """
+
+    is_in_memory = True
 
     def __init__(
         self,
@@ -87,108 +74,81 @@ class ArrayShards(ShardSource):
         alone: bool = False,
     ) -> None:
         array = _as_array(values, least_runs=1 if alone else 2, is_binary=positive is not None)
+        n_runs, self.n_examples = array.shape[:2]
         gold = None if labels is None else _as_gold(labels, array.shape[:2])
         if positive is not None:
             array, classes = _both(array, str(as_text(positive)), gold, classes)
         self.tolerance = sum_tolerance(array) if tolerance is None else tolerance
         self._top_classes = None if top_classes is None else _as_top(top_classes, array)
-        if array.ndim == 3:
-            self.kind = Kind.PROBS if top_classes is None else Kind.TOP
-            self._values = array
-            self.classes = (
-                class_names(classes, array.shape[2])
-                if top_classes is None
-                else _names_of_all(classes)
-            )
-            self._labels = None if gold is None else label_indices(gold, self.classes)
-        else:
+        self._values, self.n_top = array, 0
+        if array.ndim == 2:
             self.kind = Kind.LABELS
-            self.classes, self._values, self._labels = _encode(
+            names, self._values, self._labels = _encode(
                 array, gold, classes, may_be_all_wrong=alone
             )
-        self.runs = _run_names(runs, len(array))
-        self.classes, self._class_order = _in_canonical_order(self.classes)
-        if self._class_order is not None and self._labels is not None:
-            self._labels = _renumbered(self._labels, self._class_order)
-        self._ids = as_ids(ids, array.shape[1])
+        elif top_classes is None:
+            self.kind, names = Kind.PROBS, class_names(classes, array.shape[2])
+        else:
+            self.kind, names, self.n_top = Kind.TOP, _names_of_all(classes), array.shape[2]
+        if array.ndim == 3:
+            self._labels = None if gold is None else label_indices(gold, names)
+        self.runs = unique_names(range(n_runs) if runs is None else runs, n_runs, "run", ShapeError)
+        self.classes, self._class_order = _in_canonical_order(names)
+        if self._labels is not None:
+            self._labels = self._renumbered(self._labels)
+        self.n_labeled = 0 if self._labels is None else int((self._labels != UNLABELED).sum())
+        self._ids = as_ids(ids, self.n_examples)
         self._order = None if ids is None else canonical_rows(self._ids)
-        self._extras = None if not extras else _as_extras(extras, array.shape[1])
-        self.n_top = 0 if top_classes is None else array.shape[2]
+        self._extras = _as_extras(extras or {}, self.n_examples)
+        self.extras = tuple(self._extras.column_names)
         self.rows_per_shard = Layout(self.kind, self.classes, n_top=self.n_top).rows_per_group
 
     @property
-    def is_in_memory(self) -> bool:
-        """Whether all rows are in memory already."""
-        return True
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """Names of the further columns."""
-        return () if self._extras is None else tuple(self._extras.column_names)
-
-    @property
     def has_text_ids(self) -> bool:
-        """Whether ids are text; int64 otherwise."""
+        """True if ids are text; int64 otherwise."""
         return bool(pa.types.is_string(self._ids.type))
 
-    @property
-    def n_examples(self) -> int:
-        """Examples in all shards together."""
-        return int(self._values.shape[1])
-
-    @property
-    def n_labeled(self) -> int:
-        """How many of them have a gold label."""
-        return 0 if self._labels is None else int((self._labels != UNLABELED).sum())
-
     def shard(self, index: int) -> Shard:
-        """Rows of one shard, checked."""
+        """Return one shard, checked."""
         start = index * self.rows_per_shard
-        rows = slice(start, min(start + self.rows_per_shard, self.n_examples))
+        rows = slice(start, start + self.rows_per_shard)
         chosen: slice | IntArray = rows if self._order is None else self._order[rows]
-        ids, extras = self._ids[rows], None if self._extras is None else self._extras[rows]
-        if self._order is not None:
-            taken = to_arrow(self._order[rows])
-            ids = self._ids.take(taken)
-            extras = None if self._extras is None else self._extras.take(taken)
+        ids = _taken(self._ids, chosen)
+        extras = _taken(self._extras, chosen) if self.extras else None
         labels = None if self._labels is None else self._labels[chosen]
+        shard = Shard(index, ids, labels, probs=None, predictions=None, extras=extras)
         values = self._values[:, chosen]
         if self.kind is Kind.LABELS:
-            predictions: IntArray = values.astype(np.int32, copy=False)
-            if self._class_order is not None:
-                predictions = _renumbered(predictions, self._class_order)
-            return Shard(index, ids, labels, probs=None, predictions=predictions, extras=extras)
+            return replace(shard, predictions=self._renumbered(values.astype(np.int32, copy=False)))
         if self._class_order is not None and self.kind is Kind.PROBS:
             values = values[:, :, self._class_order]
-        with np.errstate(over="ignore"):  # beyond float32 is infinite, and refused below
+        with np.errstate(over="ignore"):  # overflow to infinity is rejected below
             probs = class_by_class(values.astype(np.float32, copy=False))
         if self.kind is Kind.TOP:
             top = self._top(chosen, ids, probs)
-            predicted = most_probable_of_top(*top)
-            return Shard(index, ids, labels, None, predicted, extras=extras, top=top)
-        for run_idx, of_run in enumerate(probs):
-            check_probs(of_run, self._where(run_idx, ids), tolerance=self.tolerance)
-        return Shard(index, ids, labels, probs=probs, predictions=None, extras=extras)
+            return replace(shard, predictions=most_probable_of_top(*top), top=top)
+        for run_idx, run_probs in enumerate(probs):
+            check_probs(run_probs, self._where(run_idx, ids), tolerance=self.tolerance)
+        return replace(shard, probs=probs)
 
     def _top(self, chosen: slice | IntArray, ids: pa.Array, probs: FloatArray) -> TopProbs:
-        """The most probable classes of some rows, checked."""
-        classes = np.asarray(self._top_classes)[:, chosen]
+        classes, n_classes = np.asarray(self._top_classes)[:, chosen], len(self.classes)
         for run_idx, (indices, values) in enumerate(zip(classes, probs, strict=True)):
             where = self._where(run_idx, ids)
-            check_classes(indices, len(self.classes), where)
-            check_top(
-                indices,
-                values,
-                where,
-                n_classes=len(self.classes),
-                tolerance=self.tolerance,
-            )
-        if self._class_order is not None:
-            classes = _renumbered(classes, self._class_order)
-        return TopProbs(classes.astype(np.int32, copy=False), probs)
+            check_classes(indices, n_classes, where)
+            check_top(indices, values, where, n_classes=n_classes, tolerance=self.tolerance)
+        return TopProbs(self._renumbered(classes).astype(np.int32, copy=False), probs)
 
     def _where(self, run_idx: int, ids: pa.Array) -> Where:
         return lambda row: example_of(self.runs[run_idx], ids[row].as_py())
+
+    def _renumbered(self, indices: IntArray) -> IntArray:
+        """Return class indices in canonical order; unlabeled stays unlabeled."""
+        if self._class_order is None:
+            return indices
+        table = np.full(len(self._class_order) + 1, UNLABELED, dtype=np.int32)
+        table[self._class_order] = np.arange(len(self._class_order))
+        return np.asarray(table[indices])
 
 
 class RunRows:
@@ -205,28 +165,22 @@ class RunRows:
         top_classes: npt.NDArray[np.generic] | None,
         tolerance: float,
     ) -> None:
-        self._shards = ArrayShards(
-            values[None],
+        self._shards = shards = ArrayShards(
+            values[np.newaxis],
             ids=ids,
             labels=labels,
             classes=classes,
-            top_classes=None if top_classes is None else top_classes[None],
+            top_classes=None if top_classes is None else top_classes[np.newaxis],
             runs=(run,),
             tolerance=tolerance,
             alone=True,
         )
-        self.is_half = values.dtype == np.float16
-
-    @property
-    def layout(self) -> Layout:
-        """Columns of the record."""
-        shards = self._shards
-        return Layout(
+        self.layout = Layout(
             shards.kind,
             shards.classes,
             text_ids=shards.has_text_ids,
             n_top=shards.n_top,
-            half=self.is_half and shards.kind is Kind.PROBS,
+            half=values.dtype == np.float16 and shards.kind is Kind.PROBS,
         )
 
     def __iter__(self) -> Iterator[tuple[pa.Array, IntArray, Values]]:
@@ -237,7 +191,11 @@ class RunRows:
                 yield shard.ids, shard.gold, (shard.top.classes[0], shard.top.probs[0])
             else:
                 values = shard.predictions if shard.probs is None else shard.probs
-                yield shard.ids, shard.gold, np.asarray(np.asarray(values)[0])
+                yield shard.ids, shard.gold, np.asarray(values)[0]
+
+
+def _taken(column: pa.Array | pa.Table, chosen: slice | IntArray) -> pa.Array | pa.Table:
+    return column[chosen] if isinstance(chosen, slice) else column.take(to_arrow(chosen))
 
 
 def _as_top(top_classes: npt.ArrayLike, probs: npt.NDArray[np.generic]) -> IntArray:
@@ -259,15 +217,15 @@ def _as_top(top_classes: npt.ArrayLike, probs: npt.NDArray[np.generic]) -> IntAr
 def _names_of_all(classes: Sequence[str] | None) -> tuple[str, ...]:
     if classes is None:
         raise ClassesError(
-            "Nobody can tell from the top classes how many there are. Give the names of all: "
-            "{option}=…, or range(100_000) where they have none.",
+            "Top classes do not show how many classes there are. Give the names of all: "
+            "{option}=…, or range(100_000) if they have none.",
             option="classes",
         )
     return unique_names(classes, len(classes), "class", ClassesError)
 
 
 def _in_canonical_order(names: tuple[str, ...]) -> tuple[tuple[str, ...], IntArray | None]:
-    """Names as a table of them would have them, and where each was; None if nothing moves."""
+    """Return names in the order of a store, and their old positions; None if nothing moves."""
     ordered = tuple(canonical_order(list(names)))
     if ordered == names:
         return names, None
@@ -275,15 +233,8 @@ def _in_canonical_order(names: tuple[str, ...]) -> tuple[tuple[str, ...], IntArr
     return ordered, np.array([place[name] for name in ordered])
 
 
-def _renumbered(indices: IntArray, order: IntArray) -> IntArray:
-    """Class indices after the classes were put in order; unlabeled stays so."""
-    table = np.full(len(order) + 1, UNLABELED, dtype=np.int32)
-    table[order] = np.arange(len(order))
-    return np.asarray(table[indices])
-
-
 def _as_gold(labels: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.generic]:
-    """Gold labels; those that fit the first axis show that the axes are swapped."""
+    """Return gold labels; labels that fit the first axis show that the axes are swapped."""
     if np.shape(labels) == (shape[0],) and shape[0] != shape[1]:
         raise ShapeError(
             "There are {n_labels} labels, as many as runs. Axes are (runs, examples, classes): "
@@ -300,30 +251,26 @@ def _both(
     gold: npt.NDArray[np.generic] | None,
     classes: Sequence[str] | None,
 ) -> tuple[npt.NDArray[np.generic], tuple[str, ...]]:
-    """Probabilities of both classes from those of one, and the names of both."""
+    """Return the probabilities of both classes from those of one, and the names of both."""
     labels = [] if gold is None else label_names(gold, {positive})
     known = {name for name in labels if name is not None}
     positive, names = both_classes(positive, known, classes)
-    second = array.astype(np.float64)
-    both = [second if name == positive else 1 - second for name in names]
+    probs = array.astype(np.float64)
+    both = [probs if name == positive else 1 - probs for name in names]
     return np.stack(both, axis=-1).astype(array.dtype), names
 
 
 def _as_extras(extras: Mapping[str, npt.ArrayLike], n_examples: int) -> pa.Table:
-    """Further columns as text, as those of tables are."""
-    columns = {}
-    for name, values in extras.items():
-        given = column(values)
-        if given.shape != (n_examples,):
-            raise ShapeError(
-                "{name!r} has shape {shape!s}, but there are {n_examples} examples. "
-                "Give one value per example.",
-                name=name,
-                shape=given.shape,
-                n_examples=n_examples,
-            )
-        columns[str(name)] = pa.array([as_text(value) for value in given.tolist()], pa.string())
-    return pa.table(columns)
+    """Return further columns as text, as those of tables are."""
+    columns = {
+        str(name): sized_column(values, n_examples, str(name)) for name, values in extras.items()
+    }
+    return pa.table(
+        {
+            name: pa.array([as_text(value) for value in values.tolist()], pa.string())
+            for name, values in columns.items()
+        }
+    )
 
 
 def _as_array(
@@ -372,7 +319,7 @@ def _check_axes(array: npt.NDArray[np.generic], *, is_binary: bool) -> None:
         return
     if is_binary:
         raise ShapeError(
-            "`{option}` goes with one probability per run and example, floats with two axes, and "
+            "`{option}` needs one probability per run and example, floats with two axes, but "
             "this is {dtype} of shape {shape}. Remove it.",
             option="positive",
             dtype=array.dtype,
@@ -407,10 +354,6 @@ def _check_axes(array: npt.NDArray[np.generic], *, is_binary: bool) -> None:
     )
 
 
-def _run_names(runs: Sequence[str] | None, n_runs: int) -> tuple[str, ...]:
-    return unique_names(range(n_runs) if runs is None else runs, n_runs, "run", ShapeError)
-
-
 def _encode(
     array: npt.NDArray[np.generic],
     gold: npt.NDArray[np.generic] | None,
@@ -418,9 +361,9 @@ def _encode(
     *,
     may_be_all_wrong: bool,
 ) -> tuple[tuple[str, ...], IntArray, IntArray | None]:
-    """Predicted classes as indices into the sorted class names."""
-    found, positions = np.unique(array, return_inverse=True)
-    names = [str(as_text(value)) for value in found.tolist()]
+    """Return all classes, and predictions and labels as indices into them."""
+    distinct, positions = np.unique(array, return_inverse=True)
+    names = [str(as_text(value)) for value in distinct.tolist()]
     gold_names = [] if gold is None else label_names(gold, {*names, *map(str, classes or ())})
     known = sorted({name for name in gold_names if name is not None})
     check_text([*names, *known])
@@ -433,8 +376,8 @@ def _encode(
     for name in (*names, *known):
         if name not in place:
             raise UnknownLabelError(
-                "{label!r} is none of the {n_classes} classes that were named. "
-                "Add it to `classes`, or leave `classes` out.",
+                "{label!r} is not one of the {n_classes} named classes. "
+                "Add it to `classes`, or omit `classes`.",
                 label=name,
                 n_classes=len(everything),
             )
@@ -442,7 +385,7 @@ def _encode(
     if known and are_apart and not may_be_all_wrong:
         raise UnknownLabelError(
             "No label is ever predicted: labels such as {label!r}, predictions such as "
-            "{prediction!r}. Write both in the same way.",
+            "{prediction!r}. Use the same spelling for both.",
             label=known[0],
             prediction=names[0],
         )

@@ -1,7 +1,7 @@
-"""Numpy and Arrow, through memory that both can read.
+"""Conversion between numpy and Arrow through shared memory.
 
-`pa.array` and `to_numpy` do more, and to see whether they deal with pandas they load it wherever it
-is installed: a quarter of a second in every training and every command.
+`pa.array` and `to_numpy` import pandas where it is installed, which costs every training and every
+command a quarter of a second.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from seedproof.typing import BoolArray
 def to_arrow(
     values: npt.ArrayLike, kind: npt.DTypeLike | None = None, *, missing: BoolArray | None = None
 ) -> pa.Array:
-    """Numbers or truth values as an Arrow array; numbers of the type asked for are not copied."""
+    """Return numbers or booleans as an Arrow array, without a copy if the type fits."""
     given = np.asarray(values)
     native = given.dtype.newbyteorder("=")
     block = np.ascontiguousarray(given, dtype=native if kind is None else kind)
@@ -25,7 +25,7 @@ def to_arrow(
         raise ValueError(f"Values of shape {block.shape} have more than one axis.")
     is_other = block.dtype.kind in "iu" and block.dtype != given.dtype
     if is_other and not np.array_equal(block, given):
-        raise ValueError(f"Some values are no {block.dtype}.")
+        raise ValueError(f"Some values do not fit {block.dtype}.")
     valid = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
     content = np.packbits(block, bitorder="little") if block.dtype == np.bool_ else block
     return pa.Array.from_buffers(
@@ -34,7 +34,7 @@ def to_arrow(
 
 
 def texts_to_arrow(texts: Sequence[str]) -> pa.Array:
-    """Texts as an Arrow array."""
+    """Return texts as an Arrow array."""
     encoded = [text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, encoded)])
     if ends[-1] > np.iinfo(np.int32).max:
@@ -47,7 +47,7 @@ def texts_to_arrow(texts: Sequence[str]) -> pa.Array:
 def to_numpy(
     column: pa.Array | pa.ChunkedArray, *, missing: float | None = None
 ) -> npt.NDArray[Any]:
-    """Numbers or truth values of an Arrow column, read-only: it may be Arrow's memory."""
+    """Return numbers or booleans of an Arrow column, read-only: it may be Arrow's memory."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if missing is not None and array.null_count:
         array = array.fill_null(to_arrow([missing]).cast(array.type)[0])

@@ -1,4 +1,4 @@
-"""What must hold of predictions before they become a record."""
+"""Checks of predictions before they become a record."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ from seedproof.typing import FloatArray, IntArray
 SUM_TOLERANCE = 1e-3
 HALF_SUM_TOLERANCE = 1e-2
 
-# A row as messages name it, with its fields, such as the run and the example.
+# Names a row in messages, with fields such as the run and the example.
 Where = Callable[[int], Message]
 
 
@@ -37,16 +37,16 @@ def _at(where: Where, row: int) -> dict[str, object]:
 
 
 def sum_tolerance(values: object) -> float:
-    """How far from one the probabilities of an example may sum to, by their type."""
+    """Return the tolerance of sums of probabilities, by their type."""
     # Both kinds of half precision; numpy knows only one.
     is_half = "float16" in str(getattr(values, "dtype", ""))
     return HALF_SUM_TOLERANCE if is_half else SUM_TOLERANCE
 
 
 def check_probs(probs: FloatArray, where: Where, *, tolerance: float = SUM_TOLERANCE) -> None:
-    """Accept rows that are probability distributions."""
-    # Sums in double precision: 10,000 float32 terms may stray by more than the tolerance.
-    with np.errstate(invalid="ignore"):  # infinities of both signs; refused below
+    """Raise an error if a row is not a probability distribution."""
+    # Sums in double precision: 10,000 float32 terms may be off by more than the tolerance.
+    with np.errstate(invalid="ignore"):  # infinities of both signs are rejected below
         sums = probs.sum(axis=1, dtype=np.float64)
     fine = np.asarray(np.abs(sums - 1.0) <= tolerance)  # False for NaN and infinity
     if fine.all() and probs.min(initial=0.0) >= 0.0:
@@ -55,12 +55,11 @@ def check_probs(probs: FloatArray, where: Where, *, tolerance: float = SUM_TOLER
     row = int(np.flatnonzero(~fine | negative)[0])
     values = probs[row]
     if not np.isfinite(values).all():
-        bad = values[~np.isfinite(values)][0]
         raise ProbabilityError(
             "{where} has the probability {probability}. Every probability must be a finite number: "
             "look for a division by zero or an overflow before the softmax.",
             **_at(where, row),
-            probability=bad,
+            probability=values[~np.isfinite(values)][0],
         )
     if negative[row]:
         raise ProbabilityError(
@@ -81,7 +80,7 @@ def check_probs(probs: FloatArray, where: Where, *, tolerance: float = SUM_TOLER
 def check_top(
     classes: IntArray, probs: FloatArray, where: Where, *, n_classes: int, tolerance: float
 ) -> None:
-    """Accept the most probable classes of each row with their probabilities."""
+    """Raise an error if rows are not the most probable classes with their probabilities."""
     ranked = np.sort(classes, axis=1)
     fine = ((probs >= 0.0) & np.isfinite(probs)).all(axis=1)
     fine &= probs.sum(axis=1, dtype=np.float64) <= 1 + tolerance
@@ -95,16 +94,16 @@ def check_top(
             classes=classes[row].tolist(),
             probs=probs[row].tolist(),
         )
-    # What is missing must fit into the other classes, none of which is above the least of these.
+    # The missing probability must fit into the other classes, each at most the least of these.
     missing = 1.0 - probs.sum(axis=1, dtype=np.float64)
     room = (n_classes - classes.shape[1]) * probs.min(axis=1).astype(np.float64)
     fits = missing <= room + tolerance
     if not fits.all():
         row = int(np.flatnonzero(~fits)[0])
         raise ProbabilityError(
-            "{where} has top classes with the probabilities {probs}, and the "
-            "{n_hidden} others cannot hold the rest, {missing:.3g}, "
-            "without being among them. Give the most probable classes, after the softmax.",
+            "{where} has top classes with the probabilities {probs}, but the rest, {missing:.3g}, "
+            "does not fit into {n_hidden} less probable classes. Give the most probable classes, "
+            "after the softmax.",
             **_at(where, row),
             probs=probs[row].tolist(),
             n_hidden=n_classes - classes.shape[1],
@@ -113,7 +112,7 @@ def check_top(
 
 
 def check_classes(indices: IntArray, n_classes: int, where: Where, *, least: int = 0) -> None:
-    """Accept indices of classes."""
+    """Raise an error if a class index is out of range."""
     wrong = (indices < least) | (indices >= n_classes)
     if not wrong.any():
         return
@@ -130,7 +129,7 @@ def check_classes(indices: IntArray, n_classes: int, where: Where, *, least: int
 
 
 def check_ascending(ids: pa.Array, before: pa.Scalar | None, where: Where) -> None:
-    """Accept ids that rise, without a repetition."""
+    """Raise an error if ids are missing, repeated or not ascending."""
     if ids.null_count:
         raise MissingValueError(
             "{where} has no id. Give it one.",
@@ -145,7 +144,7 @@ def check_ascending(ids: pa.Array, before: pa.Scalar | None, where: Where) -> No
     if ids[row].as_py() == ids[row + 1].as_py():
         raise DuplicateExampleError(
             "{where} comes twice. "
-            "Give each run one row an example; if several runs share a name, rename them.",
+            "Give each run one row per example; if several runs share a name, rename them.",
             **_at(where, row + (before is None)),
         )
     raise InputError(

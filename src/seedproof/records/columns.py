@@ -1,13 +1,16 @@
-"""Which column of a table plays which role."""
+"""Columns of a user's table: their roles, and suggestions where a name is missing."""
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from seedproof.errors import ColumnError, OptionError
-from seedproof.records.column_names import advice, suggested, wide_family
+from seedproof.messages import Message
 from seedproof.records.shards import canonical_order
 
-# Taken for the ids of examples where no column is called `example`.
+# Also read as example ids, if there is no column `example`.
 ID = "id"
 PURPOSES = {
     "example": "the ids of the examples",
@@ -15,6 +18,32 @@ PURPOSES = {
     "label": "the labels",
     "prediction": "the predictions",
 }
+# Usual names by role, the likeliest first.
+SYNONYMS = {
+    role: tuple(names.split())
+    for role, names in {
+        "run": "run run_id run_name seed random_seed trial repeat fold model",
+        "example": "example id example_id sample_id sample uid guid qid doc_id item item_id idx "
+        "index utterance text_id row",
+        "label": "label labels gold gold_label target truth y_true true y",
+        "prediction": "prediction predictions pred predicted predicted_label y_pred yhat answer "
+        "output guess",
+    }.items()
+}
+PROBABILITY = re.compile(
+    r"^(p|prob|probs|proba|probability|softmax|score|conf)[_ .:-]?$", re.IGNORECASE
+)
+# Names of columns that are one run each, before and after their number.
+RUN_LIKE = re.compile(
+    r"^((pred|preds|prediction|predictions|answer|output)[_ .-]?)?"
+    r"(seed|run|model|fold|trial|rep|repeat|replicate|init|s|r|m)?[_ .-]?$",
+    re.IGNORECASE,
+)
+ANSWER_LIKE = re.compile(
+    r"^([_ .-]?(pred|preds|prediction|predictions|answer|output|class))?$", re.IGNORECASE
+)
+# A name with a number at its end, or a number between separators: seed_3, run-3, seed3_pred.
+NUMBERED = re.compile(r"^(?P<prefix>.*?)(?P<number>\d+)(?P<suffix>\D*)$")
 
 
 @dataclass(frozen=True)
@@ -22,14 +51,14 @@ class Columns:
     """Names of the columns in a user's table.
 
     Args:
-        run: Column that says which training a row is from.
-        example: Column of the example ids; `id` is taken as well, where there is no `example`.
+        run: Column with the run of each row.
+        example: Column of the example ids; `id` is read as well, if there is no `example`.
         label: Column of the gold classes; it may be absent.
         prediction: Column of the predicted classes.
         probs: Prefix of the probability columns; the class follows.
         wide: With one column per run: the prefix of their names, or all names with commas between.
             If omitted, columns such as seed_0, seed_1, … are recognized.
-        positive: The class whose probability the predictions are, where they are no classes.
+        positive: The class whose probability the predictions are, if they are not classes.
 
     Examples:
         >>> import pyarrow as pa
@@ -51,51 +80,38 @@ class Columns:
     positive: str = ""
 
     def changed(self) -> dict[str, str]:
-        """The names that are not the usual ones."""
+        """Return the names that are not the default ones."""
         usual = vars(Columns())
         return {role: name for role, name in vars(self).items() if name != usual[role]}
 
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns of one table were found to be.
+    """Roles of the columns of one table."""
 
-    Args:
-        run: Column of the run; None if the table is one run.
-        example: Column of the example id.
-        label: Column of the gold class; None without labels.
-        prediction: Column of the predicted class; None where probabilities are used.
-        probs: Probability columns in the order of the classes; empty for predictions alone.
-        classes: Class names of the probability columns.
-        extras: All other columns.
-        wide: Columns of a table that has one per run; empty for a table with one row per run and
-            example.
-        positive: The class whose probability the only probability column holds; then `probs` has
-            this column, and `classes` are named once the labels are known.
-    """
-
-    run: str | None
+    run: str | None  # None if the table is one run
     example: str
-    label: str | None
-    prediction: str | None
-    probs: tuple[str, ...]
-    classes: tuple[str, ...]
-    extras: tuple[str, ...]
-    wide: tuple[str, ...] = ()
+    label: str | None  # None without labels
+    prediction: str | None  # None if probabilities are used
+    probs: tuple[str, ...]  # probability columns in the order of the classes
+    classes: tuple[str, ...]  # class names of the probability columns
+    extras: tuple[str, ...]  # all other columns
+    wide: tuple[str, ...] = ()  # columns that are one run each
+    # The class whose probability the only column of `probs` holds; `classes` are then named once
+    # the labels are known.
     positive: str | None = None
 
     @classmethod
     def find(cls, names: Sequence[str], columns: Columns, *, table: str) -> "Roles":
-        """The roles of a table's columns."""
-        _refuse_doubles(names, table)
+        """Return the roles of a table's columns."""
+        _reject_duplicates(names, table)
         example = columns.example
         if example == Columns.example and example not in names and ID in names:
             example = ID
-        if example not in names:
-            raise _without(example, "example", names, columns, table)
-        for role in ("run", "label", "prediction"):
-            if role in columns.changed() and getattr(columns, role) not in names:
-                raise _without(getattr(columns, role), role, names, columns, table)
+        for role in ("example", "run", "label", "prediction"):
+            name = example if role == "example" else getattr(columns, role)
+            if name not in names and (role == "example" or role in columns.changed()):
+                raise _missing(name, role, names, columns, table)
         taken = {columns.run, example, columns.label, columns.prediction}
         by_class = {
             name.removeprefix(columns.probs): name
@@ -103,16 +119,16 @@ class Roles:
             if name.startswith(columns.probs) and name != columns.probs and name not in taken
         }
         wide = _wide(names, columns, example, table, has_answers=bool(by_class))
-        is_beside = len(by_class) == 1 and columns.prediction in names and not columns.positive
-        if wide or is_beside:
+        is_confidence = len(by_class) == 1 and columns.prediction in names and not columns.positive
+        if wide or is_confidence:
             # One number next to predictions is how sure a model is, not a probability of a class.
             by_class = {}
         elif not by_class and columns.prediction not in names:
-            raise _without_answers(names, columns, table)
+            raise _missing_answers(names, columns, table)
         positive = next(iter(by_class)) if len(by_class) == 1 else columns.positive
         if columns.positive and (len(by_class) > 1 or positive != columns.positive):
             raise OptionError(
-                "`{option}` is {positive!r}, and {table} has the probabilities of {classes}. "
+                "`{option}` is {positive!r}, but {table} has the probabilities of {classes}. "
                 "Remove it.",
                 option="positive",
                 positive=columns.positive,
@@ -122,29 +138,30 @@ class Roles:
         is_binary = bool(positive) and len(by_class) <= 1
         classes = () if is_binary else tuple(canonical_order(sorted(by_class)))
         answer = None if by_class or wide else columns.prediction
-        used = {columns.run, example, columns.label, *by_class.values(), *wide}
+        used = {columns.run, example, columns.label, answer, *by_class.values(), *wide}
+        if is_binary:
+            probs = tuple(by_class.values()) or ((answer,) if answer else ())
+        else:
+            probs = tuple(by_class[name] for name in classes)
         return cls(
             run=columns.run if columns.run in names else None,
             example=example,
             label=columns.label if columns.label in names else None,
             prediction=None if is_binary else answer,
-            probs=(
-                tuple(by_class.values() or ([answer] if answer else []))
-                if is_binary
-                else tuple(by_class[name] for name in classes)
-            ),
+            probs=probs,
             classes=classes,
-            extras=tuple(name for name in names if name not in used and name != answer),
+            extras=tuple(name for name in names if name not in used),
             wide=wide,
             positive=positive if is_binary else None,
         )
 
 
-def _refuse_doubles(names: Sequence[str], table: str) -> None:
-    if len({name.lower() for name in names}) < len(names):
-        twice = next(n for i, n in enumerate(names) if n.lower() in map(str.lower, names[:i]))
+def _reject_duplicates(names: Sequence[str], table: str) -> None:
+    lower = [name.lower() for name in names]
+    twice = next((n for i, n in enumerate(names) if n.lower() in lower[:i]), None)
+    if twice is not None:
         raise ColumnError(
-            "{table} has two columns named {column!r} (case does not count). Rename one.",
+            "{table} has two columns named {column!r} (case is ignored). Rename one.",
             table=table,
             column=twice,
         )
@@ -153,33 +170,33 @@ def _refuse_doubles(names: Sequence[str], table: str) -> None:
 def _wide(
     names: Sequence[str], columns: Columns, example: str, table: str, *, has_answers: bool
 ) -> tuple[str, ...]:
-    """The columns that are one run each; empty if the table has a row per run and example."""
+    """Return the columns that are one run each."""
+    others = [name for name in names if name not in {example, columns.label}]
     if not columns.wide:
         if has_answers or columns.run in names or columns.prediction in names:
             return ()
-        return wide_family([name for name in names if name not in {example, columns.label}])
+        return wide_family(others)
     listed = [name.strip() for name in columns.wide.split(",")]
-    found = tuple(
+    wide = tuple(
         name
-        for name in names
+        for name in others
         if name in listed or (name.startswith(columns.wide) and name != columns.wide)
     )
-    found = tuple(name for name in found if name not in {example, columns.label})
-    if len(found) < 2 or (len(listed) > 1 and set(listed) != set(found)):
+    if len(wide) < 2 or (len(listed) > 1 and set(listed) != set(wide)):
         raise ColumnError(
-            "{table} has {n_columns} columns that --wide {prefix!r} names. It has: {listed}. "
+            "{table} has {n_columns} columns for --wide {prefix!r}. It has: {listed}. "
             "Give the prefix of the columns that are one run each, or all their names.",
             table=table,
-            n_columns=len(found),
+            n_columns=len(wide),
             prefix=columns.wide,
             listed=shown(names),
             columns=tuple(names),
         )
-    return found
+    return wide
 
 
-def _without_answers(names: Sequence[str], columns: Columns, table: str) -> ColumnError:
-    better = suggested(names, columns.changed())
+def _missing_answers(names: Sequence[str], columns: Columns, table: str) -> ColumnError:
+    suggestion = suggested(names, columns.changed())
     return ColumnError(
         "{table} has neither a column {prediction!r} nor columns '{probs}<class>'. "
         "It has: {listed}. {advice}",
@@ -188,29 +205,125 @@ def _without_answers(names: Sequence[str], columns: Columns, table: str) -> Colu
         probs=columns.probs,
         listed=shown(names),
         columns=tuple(names),
-        suggestion=better,
-        advice=advice(better, "--prediction NAME, --probs PREFIX or --wide PREFIX"),
+        suggestion=suggestion,
+        advice=advice(suggestion, "--prediction NAME, --probs PREFIX or --wide PREFIX"),
     )
 
 
-def _without(
-    wanted: str, role: str, names: Sequence[str], columns: Columns, table: str
+def _missing(
+    name: str, role: str, names: Sequence[str], columns: Columns, table: str
 ) -> ColumnError:
-    better = suggested(names, columns.changed())
+    suggestion = suggested(names, columns.changed())
     return ColumnError(
         "{table} has no column {column!r} for {purpose}. It has: {listed}. {advice}",
         table=table,
-        column=wanted,
+        column=name,
         purpose=PURPOSES[role],
         listed=shown(names),
         columns=tuple(names),
         option=f"--{role}",
-        suggestion=better,
-        advice=advice(better, f"--{role} NAME"),
+        suggestion=suggestion,
+        advice=advice(suggestion, f"--{role} NAME"),
     )
 
 
 def shown(names: Sequence[str]) -> str:
-    """The first names of a table's columns, and how many there are."""
+    """Return the first column names of a table, and their number."""
     more = f", … ({len(names)} in all)" if len(names) > 12 else ""
     return ", ".join(repr(name) for name in names[:12]) + more
+
+
+def wide_family(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that are one run each: at least two that differ only in their number.
+
+    Their names must show that they are runs, such as seed_0 or run3_pred. Empty if there is none
+    or more than one such family, or another column that looks like predictions or runs.
+
+    >>> wide_family(["text", "seed_0", "seed_1", "seed_10"])
+    ('seed_0', 'seed_1', 'seed_10')
+    >>> wide_family(["text", "annotator_1", "annotator_2"])
+    ()
+    """
+    known = {*SYNONYMS["prediction"], *SYNONYMS["run"]}
+    if any(name.lower() in known for name in names):
+        return ()
+    families = [
+        family
+        for (prefix, suffix), family in _families(names).items()
+        if RUN_LIKE.match(prefix) and ANSWER_LIKE.match(suffix)
+    ]
+    return tuple(families[0]) if len(families) == 1 else ()
+
+
+def _families(names: Sequence[str]) -> dict[tuple[str, str], list[str]]:
+    """Return the columns that differ only in their number, by the text before and after it."""
+    families: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        if match := NUMBERED.match(name):
+            families.setdefault((match["prefix"], match["suffix"]), []).append(name)
+    return {
+        (prefix, suffix): family
+        for (prefix, suffix), family in families.items()
+        if len(family) > 1 and not PROBABILITY.match(prefix)
+    }
+
+
+def suggested(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the likely names by role, except default ones; None if they cannot be guessed."""
+    free = list(names)
+    likely: dict[str, str] = {}
+    for role in ("example", "run", "label", "prediction"):
+        name = _likely_column(role, given.get(role), free)
+        if name is not None:
+            likely[role] = name
+            free.remove(name)
+    if "example" not in likely:
+        return None
+    prefix = _likely_prefix(free, given.get("probs", "p_"))
+    if prefix is not None:
+        likely.pop("prediction", None)
+        likely["probs"] = prefix
+    elif "prediction" not in likely:
+        families = list(_families(free).items())
+        if len(families) != 1 or "run" in likely:
+            return None
+        (prefix, _), family = families[0]
+        is_exact = [name for name in names if name.startswith(prefix)] == family
+        likely["wide"] = prefix if is_exact and prefix else ",".join(family)
+    usual = vars(Columns())
+    return {role: name for role, name in likely.items() if name != usual[role]}
+
+
+def advice(suggestion: Mapping[str, str] | None, options: str) -> Message:
+    """Return advice on a wrong column name: the call that works, if the table shows it."""
+    if suggestion is None:
+        return Message(
+            "name-columns",
+            "Name yours with {options}, or in Python with columns=sp.Columns(…).",
+            options=options,
+        )
+    if not suggestion:
+        return Message("columns-usual", "It has the usual names: omit `columns`.")
+    names = ", ".join(f"{role}={name!r}" for role, name in suggestion.items())
+    return Message("columns-suggested", "Try columns=sp.Columns({names}).", names=names)
+
+
+def _likely_column(role: str, wrong: str | None, free: Sequence[str]) -> str | None:
+    by_lower = {name.lower().replace(" ", "_").replace("-", "_"): name for name in free}
+    if wrong is not None and wrong in free:
+        return wrong
+    first = role if wrong is None else wrong.lower()
+    for word in (first, *SYNONYMS[role]):
+        if word in by_lower:
+            return by_lower[word]
+    close = get_close_matches(first, list(by_lower), n=1, cutoff=0.75)
+    return by_lower[close[0]] if close else None
+
+
+def _likely_prefix(free: Sequence[str], usual: str) -> str | None:
+    if sum(name.startswith(usual) and name != usual for name in free) > 1:
+        return usual
+    matches = [re.match(r"^(.*?[_ .:-])[^_ .:-]+$", name) for name in free]
+    counts = Counter(m[1] for m in matches if m and PROBABILITY.match(m[1]))
+    several = [prefix for prefix, count in counts.items() if count > 1]
+    return several[0] if len(several) == 1 else None

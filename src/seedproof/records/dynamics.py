@@ -1,7 +1,6 @@
-"""Records of training dynamics: how often each class was predicted over the steps of one run."""
+"""Records of training dynamics: class counts per example over the steps of one run."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 import numpy as np
@@ -11,8 +10,8 @@ from seedproof.errors import NotFoundError
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile, RunManifest
-from seedproof.records.part_files import PartFiles
 from seedproof.records.probabilities import UNLABELED
+from seedproof.records.run_reader import PartFiles
 from seedproof.records.schema import (
     MAX_GROUP_ROWS,
     Group,
@@ -28,47 +27,32 @@ ROWS_PER_GROUP = min(4096, MAX_GROUP_ROWS)
 
 @dataclass(frozen=True, eq=False)
 class DynamicsRecord:
-    """What one run predicted over its steps, example by example in canonical order.
+    """Predictions of one run over its steps, per example in canonical order."""
 
-    Args:
-        ids: Example ids, int64 or text.
-        labels: Gold class indices, -1 where unknown.
-        n_steps: How often each example was looked at.
-        offsets: Where the classes of each example begin, and the end: (examples + 1).
-        classes: The classes that were predicted, ascending within an example.
-        counts: How often each of them was.
-        gold_mean: Mean over steps of the gold label's probability; NaN where unknown.
-        gold_sd: Its standard deviation over steps, divided by their number; NaN where unknown.
-        class_names: Names of the classes, in the order of their indices.
-    """
-
-    ids: pa.Array
-    labels: IntArray
-    n_steps: IntArray
-    offsets: IntArray
-    classes: IntArray
-    counts: IntArray
-    gold_mean: FloatArray
-    gold_sd: FloatArray
+    ids: pa.Array  # example ids, int64 or text
+    labels: IntArray  # gold class indices, -1 where unknown
+    n_steps: IntArray  # predictions per example
+    offsets: IntArray  # start of each example in `classes` and `counts`, and the end
+    classes: IntArray  # predicted classes, ascending within an example
+    counts: IntArray  # number of predictions of each of them
+    gold_mean: FloatArray  # mean over steps of the gold label's probability; NaN where unknown
+    gold_sd: FloatArray  # its population standard deviation over steps; NaN where unknown
     class_names: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def rows(self, start: int, stop: int) -> "DynamicsRecord":
-        """Some examples that are next to each other."""
+        """Return consecutive examples."""
         offsets = self.offsets[start : stop + 1]
         pairs = slice(int(offsets[0]), int(offsets[-1]))
-        return DynamicsRecord(
-            self.ids[start:stop],
-            self.labels[start:stop],
-            self.n_steps[start:stop],
-            offsets - offsets[0],
-            self.classes[pairs],
-            self.counts[pairs],
-            self.gold_mean[start:stop],
-            self.gold_sd[start:stop],
-            self.class_names,
+        per_example = ("ids", "labels", "n_steps", "gold_mean", "gold_sd")
+        return replace(
+            self,
+            offsets=offsets - offsets[0],
+            classes=self.classes[pairs],
+            counts=self.counts[pairs],
+            **{name: getattr(self, name)[start:stop] for name in per_example},
         )
 
 
@@ -108,11 +92,11 @@ def _columns(rows: DynamicsRecord) -> list[pa.Array]:
 
 
 def _group(rows: DynamicsRecord) -> Group:
-    """What the footer says of a row group: all of its values are in a digest, for they are few."""
+    """Describe a row group for the footer, with a digest of all of its values."""
     integers = (rows.n_steps, rows.offsets, rows.classes, rows.counts)
-    # Whatever sign or payload a NaN has, it becomes null.
+    # Every NaN becomes null, so its sign and payload must not matter.
     floats = (np.where(np.isnan(v), np.nan, v) for v in (rows.gold_mean, rows.gold_sd))
-    values = [*(v.astype("<i4").tobytes() for v in integers)]
+    values = [v.astype("<i4").tobytes() for v in integers]
     values += [v.astype("<f8").tobytes() for v in floats]
     n_labeled = int((rows.labels != UNLABELED).sum())
     return Group(
@@ -125,33 +109,28 @@ def _group(rows: DynamicsRecord) -> Group:
 
 
 def dynamics_of(store: Location, run: RunManifest, split: str) -> DynamicsRecord:
-    """What one run predicted over its steps on one split."""
+    """Read the dynamics of one run on one split."""
     files = PartFiles(store, run, f"dynamics/{split}/")
     if not files.groups:
-        known = sorted({p[1] for p in _paths(run) if p[0] == "dynamics"})
-        listed = ", ".join(known) or "none; log them with run.log_dynamics"
+        paths = [part.path.split("/") for part in run.parts]
+        known = sorted({path[1] for path in paths if path[0] == "dynamics"})
         raise NotFoundError(
             "Run {run!r} of arm {arm!r} has no dynamics of the split {split!r}. Known: {listed}.",
             run=run.name,
             arm=run.arm,
             split=split,
-            listed=listed,
+            listed=", ".join(known) or "none; log them with run.log_dynamics",
             known=tuple(known),
         )
     return _joined([_read(files, group_idx) for group_idx in range(len(files.groups))])
 
 
-def _paths(run: RunManifest) -> Iterator[list[str]]:
-    return (part.path.split("/") for part in run.parts)
-
-
 def _read(files: PartFiles, group_idx: int) -> DynamicsRecord:
-    table = files.read(group_idx, files.columns())
+    table = files.read(group_idx, files.schema.names)
     columns = {name: pa.concat_arrays(table.column(name).chunks) for name in table.column_names}
     lengths = columns["classes"].value_lengths()
-    if not lengths.equals(columns["counts"].value_lengths()):
-        raise files.damaged(group_idx)
-    if any(columns[name].flatten().null_count for name in ("classes", "counts")):
+    has_nulls = any(columns[name].flatten().null_count for name in ("classes", "counts"))
+    if has_nulls or not lengths.equals(columns["counts"].value_lengths()):
         raise files.damaged(group_idx)
     rows = DynamicsRecord(
         ids=columns["example"],
@@ -164,22 +143,18 @@ def _read(files: PartFiles, group_idx: int) -> DynamicsRecord:
         gold_sd=to_numpy(columns["gold_sd"], missing=np.nan),
         class_names=tuple(files.facts["classes"]),
     )
-    # Checksums keep each page whole; the digests keep it in its place.
+    # Checksums protect the content of each page, digests its position.
     if _group(rows) != files.groups[group_idx]:
         raise files.damaged(group_idx)
     return rows
 
 
 def _joined(groups: list[DynamicsRecord]) -> DynamicsRecord:
+    names = ("labels", "n_steps", "classes", "counts", "gold_mean", "gold_sd")
     lengths = np.concatenate([np.diff(rows.offsets) for rows in groups])
     return DynamicsRecord(
-        pa.concat_arrays([rows.ids for rows in groups]),
-        np.concatenate([rows.labels for rows in groups]),
-        np.concatenate([rows.n_steps for rows in groups]),
-        np.append(0, np.cumsum(lengths)),
-        np.concatenate([rows.classes for rows in groups]),
-        np.concatenate([rows.counts for rows in groups]),
-        np.concatenate([rows.gold_mean for rows in groups]),
-        np.concatenate([rows.gold_sd for rows in groups]),
-        groups[0].class_names,
+        ids=pa.concat_arrays([rows.ids for rows in groups]),
+        offsets=np.append(0, np.cumsum(lengths)),
+        class_names=groups[0].class_names,
+        **{name: np.concatenate([getattr(rows, name) for rows in groups]) for name in names},
     )

@@ -1,4 +1,4 @@
-"""Records of explanations: a score for each token of each example."""
+"""Records of explanations: a score per token of each example."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -33,14 +33,14 @@ def write_explanations(
         range(len(rows)),
         key=lambda i: (keys[i] if has_numbers else keys[i].encode(), rows[i]["draw"]),
     )
-    for one, two in pairwise(order):
-        if (keys[one], rows[one]["draw"]) == (keys[two], rows[two]["draw"]):
+    for before, i in pairwise(order):
+        if (keys[before], rows[before]["draw"]) == (keys[i], rows[i]["draw"]):
             raise DuplicateExampleError(
                 "Example {key!r} comes twice among the explanations by {method!r}, in draw "
-                "{row}. Log each once, or give repeats a draw of their own.",
-                key=keys[one],
+                "{row}. Log each once, or give repeats their own draw.",
+                key=keys[i],
                 method=method,
-                row=rows[one]["draw"],
+                row=rows[i]["draw"],
             )
     for row in rows:
         _check(row, method)
@@ -75,7 +75,7 @@ def _check(row: Mapping[str, Any], method: str) -> None:
     example = row["example"]
     if not all(isinstance(token, str) for token in row["tokens"]):
         raise DtypeError(
-            "The explanation of example {example!r} by {method!r} has tokens that are no text. "
+            "The explanation of example {example!r} by {method!r} has tokens that are not text. "
             "Give the words, not their ids.",
             example=example,
             method=method,
@@ -84,8 +84,8 @@ def _check(row: Mapping[str, Any], method: str) -> None:
         place = int(np.flatnonzero(~np.isfinite(row["scores"]))[0])
         raise InputError(
             "The explanation of example {example!r} by {method!r} has the score {score} at token "
-            "{place}, and scores must be finite. Look whether the model's output is, and give 0 to "
-            "a token without weight; leave none out, for tokens must be the same in every run.",
+            "{place}. Scores must be finite: check the model's output, and give 0 to a token "
+            "without weight. Tokens must be the same in every run, so omit none.",
             example=example,
             method=method,
             score=row["scores"][place],

@@ -1,7 +1,6 @@
-"""Bring tables in any order into a store: gathered by run, sorted by DuckDB, out of core.
+"""Write tables in any order into a store: grouped by run, sorted by DuckDB, out of core.
 
-Everything in a text file is read as text and typed afterwards, because a guess from a sample fails
-late. Arrow batches go to `RunWriter`: DuckDB's own Parquet output chooses its own row groups.
+Arrow batches go to `RunWriter`, because DuckDB's Parquet output chooses its own row groups.
 """
 
 import errno
@@ -10,6 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,71 +25,58 @@ from seedproof.errors import (
 )
 from seedproof.messages import Message
 from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
-from seedproof.records.columns import Columns, Roles
+from seedproof.records.columns import Roles
 from seedproof.records.location import Location
 from seedproof.records.partition import Partition, PartitionWriter
-from seedproof.records.reading_errors import reason_of, unreadable
-from seedproof.records.scan import Scan, run_names, select, text_of
-from seedproof.records.scanner import Scanner
-from seedproof.records.shapes import long_form, named_classes, with_both_classes
-from seedproof.records.sort import Phases, SortedRows, StoredPrecision
+from seedproof.records.scan import Scan, Scanner
+from seedproof.records.sort import Phases, SortedRows
 from seedproof.records.tables import (
+    TableOptions,
     are_both_given,
     common_roles,
+    named_classes,
     notes_on_dropped_columns,
     notes_on_roles,
     state_of,
+    with_both_classes,
 )
+from seedproof.records.text_files import reason_of, unreadable
 from seedproof.typing import ArrowStream
 
-# What Python and the libraries take without holding any row: their code and what they keep.
+# Memory of Python and the libraries, without any row.
 LIBRARY_BYTES = 200 * 10**6
-# DuckDB's share of the memory that is left; the rest is for what it does not count, for batches
-# and for the writer.
+# DuckDB's share of the remaining memory; the rest is for memory that it does not count, for
+# batches and for the writer.
 DUCKDB_SHARE = 0.6
-# With less than this it cannot sort at all.
+# The least with which it can sort.
 LEAST_DUCKDB_BYTES = 50 * 10**6
-# Rows that wait for being gathered by run take this part of the memory; twice that, as they are.
+# The buffer of rows to be grouped by run takes this part of the memory, and the same for a copy.
 BUFFER_PART = 16
 MOST_BUFFER_BYTES = 2**28
-# What a thread of DuckDB should have, by its own documentation.
+# Memory per thread, by DuckDB's documentation.
 THREAD_BYTES = 125 * 10**6
-# Rows that DuckDB hands over at once.
+# Rows per batch from DuckDB.
 BATCH_ROWS = 20_000
-# Errors of the system that the next attempt may not meet.
-PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE)
+# Errors of the system that may not occur again.
+TRANSIENT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE)
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 
 
 class Ingest:
-    """Tables on their way into a store.
+    """Writes tables into a store.
 
-    Args:
-        columns: What the user calls the columns.
-        memory: Bytes that may be used; what does not fit goes to disk.
-        scratch: An existing folder for what does not fit. Whatever is finished in it is not done
-            again: it may be the folder of an earlier process that did not come to its end.
-        alone: Whether a single run will do.
-        classes: Names of the classes, where the tables have their indices.
-        may_differ: Whether runs may lack examples of others.
+    `scratch` is an existing folder for what does not fit into memory. Steps that an earlier,
+    interrupted process finished in it are not repeated.
     """
 
     def __init__(
-        self,
-        *,
-        columns: Columns,
-        memory: int,
-        scratch: Path,
-        alone: bool = False,
-        classes: Sequence[str] | None = None,
-        may_differ: bool = False,
+        self, options: TableOptions, *, scratch: Path, progress: Phases | None = None
     ) -> None:
-        self._columns = columns
-        self._classes = classes
-        self._may_differ = may_differ
-        self._least_runs = 1 if alone else 2
+        self._options = options
         self._scratch = scratch
+        self._progress = progress
         self._rows = scratch / "rows"
+        memory = options.memory
         self._buffer_bytes = min(memory // BUFFER_PART, MOST_BUFFER_BYTES)
         share = max(int((memory - LIBRARY_BYTES) * DUCKDB_SHARE), LEAST_DUCKDB_BYTES)
         self._db = duckdb.connect(
@@ -97,49 +84,43 @@ class Ingest:
                 "memory_limit": f"{share}B",
                 "threads": max(1, min(os.cpu_count() or 1, share // THREAD_BYTES)),
                 "temp_directory": str(scratch / "spill"),
-                # Nothing is fetched from anywhere.
+                # No downloads.
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
-                # What it has freed goes back at once; it would keep some 100 MB.
+                # Return freed memory at once; by default it keeps some 100 MB.
                 "allocator_flush_threshold": "8MB",
                 "allocator_bulk_deallocation_flush_threshold": "8MB",
                 # We sort ourselves, and order costs memory.
                 "preserve_insertion_order": False,
             }
         )
-        # DuckDB holds a row twice: in the buffer that it reads, and as what it makes of it.
+        # DuckDB holds a row twice: in its input buffer, and parsed.
         self._row_bytes = share // 2
-        # It can be asked how far it is, but nothing but the result belongs on stdout.
+        # Progress can be queried, but is not printed.
         self._db.execute("SET enable_progress_bar = true")
         self._db.execute("SET enable_progress_bar_print = false")
 
-    def run(
-        self,
-        tables: Sequence[Path | ArrowStream],
-        store: Location,
-        *,
-        names: Sequence[str] | None = None,
-        file_names: Sequence[str] | None = None,
-        progress: Phases | None = None,
-    ) -> tuple[Message, ...]:
+    def run(self, tables: Sequence[Path | ArrowStream], store: Location) -> tuple[Message, ...]:
         """Write all runs of the tables into a store."""
         with _translated_errors(tables), self._db:
-            read = self._once("read.json", lambda: self._read(tables, names, file_names, progress))
+            read = self._once("read.json", lambda: self._read(tables))
             notes = notes_on_roles(
-                self._columns, wide=read.get("wide", ()), both_given=read["both_given"]
+                self._options.columns, wide=read.get("wide", ()), both_given=read["both_given"]
             )
             pa.default_memory_pool().release_unused()
+            # JSON has lists for tuples.
+            roles: dict[str, Any] = {
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in read["roles"].items()
+            }
             rows = SortedRows(
                 self._db,
                 Partition(**read["gathered"]),
                 self._rows,
-                _loaded_roles(read["roles"]),
-                precision=StoredPrecision(**read["precision"]),
-                least_runs=self._least_runs,
-                classes=self._classes,
-                may_differ=self._may_differ,
-                order=read.get("order", ()),
-                progress=progress,
+                Roles(**roles),
+                self._options,
+                **read["precision"],
+                progress=self._progress,
             )
             kept, dropped = self._once("extras.json", rows.constant_extras)
             notes += notes_on_dropped_columns(dropped)
@@ -148,51 +129,42 @@ class Ingest:
         return tuple(notes)
 
     def _once(self, name: str, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - plain data
-        """What some work gives, as plain data; kept in a file for whoever goes on."""
+        """Return the result of some work as plain data; a file keeps it for a resumed ingest."""
         place = Location.of(self._scratch / name)
         if not place.is_file():
             place.create(json.dumps(work(), ensure_ascii=False).encode())
         return json.loads(place.read_bytes())
 
-    def _read(
-        self,
-        tables: Sequence[Path | ArrowStream],
-        names: Sequence[str] | None,
-        file_names: Sequence[str] | None,
-        progress: Phases | None,
-    ) -> dict[str, Any]:
-        """Take all rows to disk, gathered by run; what was found on the way."""
+    def _read(self, tables: Sequence[Path | ArrowStream]) -> dict[str, Any]:
+        """Write all rows to disk, grouped by run, and describe them."""
+        columns, classes = self._options.columns, self._options.classes
         shutil.rmtree(self._rows, ignore_errors=True)
         self._rows.mkdir()
         before = [state_of(table) for table in tables]
         scanner = Scanner(
             self._db,
-            columns=self._columns,
+            columns=columns,
             scratch=self._scratch,
             row_bytes=self._row_bytes,
-            progress=progress,
+            progress=self._progress,
         )
         scans = [scanner.scan(table) for table in tables]
-        roles = common_roles(
-            [(scan.title, list(scan.types)) for scan in scans],
-            self._columns,
-            least_runs=self._least_runs,
-        )
-        both_given = are_both_given(roles, self._columns, [list(scan.types) for scan in scans])
-        first_roles = roles
-        shaped = [long_form(scan, roles, may_differ=self._may_differ) for scan in scans]
+        roles = common_roles([(scan.title, list(scan.types)) for scan in scans], self._options)
+        both_given = are_both_given(roles, columns, [list(scan.types) for scan in scans])
+        wide = list(roles.wide)
+        shaped = [scan.long_form(roles, may_differ=self._options.may_differ) for scan in scans]
         scans, roles = [scan for scan, _ in shaped], shaped[0][1]
         if roles.positive is not None:
-            roles = with_both_classes(roles, self._labels(scans, roles), self._classes)
-        roles = named_classes(roles, self._classes)
-        if names is not None and roles.run is not None:
+            roles = with_both_classes(roles, self._labels(scans, roles), classes)
+        roles = named_classes(roles, classes)
+        if self._options.names is not None and roles.run is not None:
             raise ColumnError(
-                "The runs are named from outside, and {table} has a column {column!r} for them as "
-                "well. Remove one.",
+                "The runs are already named, but {table} has a column {column!r} for them. "
+                "Remove one.",
                 table=scans[0].title,
                 column=roles.run,
             )
-        gathered = self._gather(scans, roles, names or file_names, progress)
+        gathered = self._gather(scans, roles)
         for table, state in zip(tables, before, strict=True):
             if state_of(table) != state:
                 raise UnreadableError(
@@ -200,70 +172,51 @@ class Ingest:
                     table=table,
                 )
         any_half = any(scan.half for scan in scans)
-        precision = StoredPrecision(
-            half=bool(roles.probs) and all(scan.half.issuperset(roles.probs) for scan in scans),
-            tolerance=HALF_SUM_TOLERANCE if any_half else SUM_TOLERANCE,
-        )
+        all_half = bool(roles.probs) and all(scan.half.issuperset(roles.probs) for scan in scans)
+        tolerance = HALF_SUM_TOLERANCE if any_half else SUM_TOLERANCE
         return {
             "both_given": both_given,
-            "wide": list(first_roles.wide),
-            "order": list(names or ()),
+            "wide": wide,
             "roles": vars(roles),
-            "precision": vars(precision),
-            "gathered": gathered.as_dict(),
+            "precision": {"half": all_half, "tolerance": tolerance},
+            "gathered": asdict(gathered),
         }
 
     def _labels(self, scans: Sequence[Scan], roles: Roles) -> list[str]:
-        """The gold classes that occur, or the first few of many."""
-        if roles.label is None:
-            return []
-        found: set[str] = set()
-        for scan in scans:
-            label = text_of(scan, roles.label)
+        """Return the gold classes that occur, or the first few of many."""
+        labels: set[str] = set()
+        for scan in scans if roles.label is not None else ():
+            label = scan.text_of(str(roles.label))
             sql = f"SELECT DISTINCT {label} AS l FROM ({scan.sql}) WHERE l IS NOT NULL LIMIT 10"
-            found |= {row[0] for row in self._db.sql(sql).fetchall()}
-        return sorted(found)
+            labels |= {row[0] for row in self._db.sql(sql).fetchall()}
+        return sorted(labels)
 
-    def _gather(
-        self,
-        scans: Sequence[Scan],
-        roles: Roles,
-        names: Sequence[str] | None,
-        progress: Phases | None,
-    ) -> Partition:
-        """Columns r run, e example, l label, y prediction or p0…, x0… extras, run by run."""
-        names = names or run_names([scan.path for scan in scans])
+    def _gather(self, scans: Sequence[Scan], roles: Roles) -> Partition:
+        """Write the columns r run, e example, l label, y prediction or p0…, x0… extras."""
+        names = self._options.run_names([scan.path for scan in scans])
         integer_ids = all(scan.types[roles.example] in INTEGERS for scan in scans)
-        gatherer = PartitionWriter(self._rows, buffer_bytes=self._buffer_bytes)
+        writer = PartitionWriter(self._rows, buffer_bytes=self._buffer_bytes)
         for index, (scan, name) in enumerate(zip(scans, names, strict=True)):
-            query = select(scan, roles, name, integer_ids=integer_ids)
-            n_before = gatherer.found.n_rows
+            query = scan.select(roles, name, integer_ids=integer_ids)
+            n_before = writer.partition.n_rows
             batch_rows = scan.batch_rows(at_most=BATCH_ROWS, n_bytes=self._buffer_bytes)
             with self._db.sql(query).to_arrow_reader(batch_rows) as reader:
                 for batch in reader:
-                    gatherer.add(batch)
-                    if gatherer.too_many:  # refused below, whatever follows
-                        return gatherer.close()
-                    if progress is not None:
+                    writer.add(batch)
+                    if writer.too_many:  # an error in any case
+                        return writer.close()
+                    if self._progress is not None:
                         share = min(max(self._db.query_progress(), 0.0), 100.0)
-                        progress("reading", int(100 * index + share), 100 * len(scans))
-            scan.check_rows(gatherer.found.n_rows - n_before)
-        if progress is not None:
-            progress("reading", 100 * len(scans), 100 * len(scans))
-        return gatherer.close()
-
-
-def _loaded_roles(saved: dict[str, Any]) -> Roles:
-    # JSON has lists for tuples.
-    tuples: dict[str, Any] = {
-        name: tuple(saved[name]) for name in ("probs", "classes", "extras", "wide")
-    }
-    return Roles(**(saved | tuples))
+                        self._progress("reading", int(100 * index + share), 100 * len(scans))
+            scan.check_rows(writer.partition.n_rows - n_before)
+        if self._progress is not None:
+            self._progress("reading", 100 * len(scans), 100 * len(scans))
+        return writer.close()
 
 
 @contextmanager
 def _translated_errors(tables: Sequence[Path | ArrowStream]) -> Iterator[None]:
-    """Turn errors of DuckDB and Arrow into ours, and their interrupts into KeyboardInterrupt."""
+    """Translate errors of DuckDB and Arrow, and their interrupts into KeyboardInterrupt."""
     names = [table.name if isinstance(table, Path) else "the table" for table in tables[:3]]
     try:
         yield
@@ -280,9 +233,9 @@ def _translated_errors(tables: Sequence[Path | ArrowStream]) -> Iterator[None]:
 
 
 def _is_of(error: BaseException, kind: type[duckdb.Error], mark: str) -> bool:
-    """Whether DuckDB raised an error of some kind.
+    """Return whether DuckDB raised an error of some kind.
 
-    Arrow passes DuckDB's errors on as an OSError: its class is lost, and only the text has a mark.
+    Arrow passes DuckDB's errors on as an OSError, in which only the text shows the kind.
     """
     if isinstance(error, duckdb.Error):
         return isinstance(error, kind)
@@ -290,7 +243,7 @@ def _is_of(error: BaseException, kind: type[duckdb.Error], mark: str) -> bool:
 
 
 def _is_interrupt(error: Exception) -> bool:
-    """Whether this is what DuckDB or Arrow make of Ctrl-C."""
+    """Return whether DuckDB or Arrow were stopped by Ctrl-C."""
     before: BaseException | None = error
     while before is not None:
         if isinstance(before, KeyboardInterrupt | pa.ArrowCancelled):
@@ -307,22 +260,22 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether the same may succeed another time: with more memory, or room on the disk."""
+    """Return whether a retry may succeed: with more memory, or space on the disk."""
     if error.__cause__ is not None and may_pass(error.__cause__):
         return True
     if isinstance(error, SeedproofError):
         return False
     if isinstance(error, OSError) and error.errno is not None:
-        return error.errno in PASSING
-    # DuckDB quotes what the system says, without its number.
-    return _is_out_of_memory(error) or any(os.strerror(n) in str(error) for n in PASSING)
+        return error.errno in TRANSIENT
+    # DuckDB quotes the system's message, without its number.
+    return _is_out_of_memory(error) or any(os.strerror(n) in str(error) for n in TRANSIENT)
 
 
 def _translated(error: Exception, tables: tuple[str, ...]) -> SeedproofError:
     if _is_of(error, duckdb.ConversionException, "Conversion Error: "):
         return DtypeError(
             "{tables}: {reason}. Probabilities must be numbers from 0 to 1; if the column "
-            "is no probability, rename it or choose another --probs PREFIX.",
+            "is not a probability, rename it or choose another --probs PREFIX.",
             tables=tables,
             reason=reason_of(error),
         )
@@ -334,8 +287,8 @@ def _translated(error: Exception, tables: tuple[str, ...]) -> SeedproofError:
         )
     if may_pass(error):
         return StoreError(
-            "The system refused to go on with {tables}: {reason}. "
-            "Make room, and do the same again.",
+            "The system cannot continue with {tables}: {reason}. Free some space and run the same "
+            "command again.",
             tables=tables,
             reason=reason_of(error),
         )

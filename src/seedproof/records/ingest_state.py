@@ -1,4 +1,4 @@
-"""The mark of a store that is being made from tables: what it is made of, and how to go on."""
+"""Marker file of an unfinished ingest: its inputs, and the command that resumes it."""
 
 import json
 import shlex
@@ -11,43 +11,35 @@ from seedproof.records.columns import Columns
 from seedproof.records.location import Location
 
 MARK = "ingest.json"
-# The working folder inside the store, which is removed at the end.
+# Working folder inside the store, deleted at the end.
 WORKING = "ingest"
-# What is in it; another version is not taken up.
+# Version of its content; other versions are not resumed.
 FORMAT = 2
 
 
 @dataclass(frozen=True)
 class IngestPlan:
-    """Which tables become a store.
+    """Tables that become a store."""
 
-    Args:
-        tables: Paths as they were given.
-        store: The store's folder, as it was given.
-        columns: What the columns of the tables are called.
-    """
-
-    tables: tuple[Path, ...]
-    store: Path
-    columns: Columns
+    tables: tuple[Path, ...]  # paths as they were given
+    store: Path  # the store's folder, as it was given
+    columns: Columns  # what the columns of the tables are called
 
     @property
     def command(self) -> str:
-        """What to type for it."""
+        """Command line of the ingest."""
         words = ["seedproof", "ingest", *map(str, self.tables), "--out", str(self.store)]
-        usual = vars(Columns())
-        for name, value in vars(self.columns).items():
-            if value != usual[name]:
-                words += [f"--{name}", value]
+        for name, value in self.columns.changed().items():
+            words += [f"--{name}", value]
         return shlex.join(words)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data: equal for equal files with equal options."""
-        inputs = []
-        for table in self.tables:
-            found = table.stat()
-            path = str(table.absolute())
-            inputs.append({"path": path, "size": found.st_size, "changed": found.st_mtime_ns})
+        """Return plain data, equal for equal files with equal options."""
+        states = [(str(table.absolute()), table.stat()) for table in self.tables]
+        inputs = [
+            {"path": path, "size": state.st_size, "changed": state.st_mtime_ns}
+            for path, state in states
+        ]
         return {"format": FORMAT, "inputs": inputs, "columns": vars(self.columns)}
 
     def write(self) -> None:
@@ -57,39 +49,36 @@ class IngestPlan:
         (Location.of(self.store) / MARK).create(text.encode())
 
     def check(self) -> None:
-        """Accept a mark that this very plan has left."""
+        """Raise an error if the marker was left by another ingest."""
         place = Location.of(self.store) / MARK
         left, now = _content(place), self.as_dict()
         if {name: left.get(name) for name in now} == now:
             return
         then = [entry.get("path") for entry in left.get("inputs", ())]
         if left.get("format") == FORMAT and then == [entry["path"] for entry in now["inputs"]]:
-            changed = [
-                entry["path"]
-                for entry, before in zip(now["inputs"], left["inputs"], strict=True)
-                if entry != before
-            ]
+            pairs = zip(now["inputs"], left["inputs"], strict=True)
+            changed = [entry["path"] for entry, before in pairs if entry != before]
             if changed:
                 raise StoreError(
-                    "{table} has changed since it began to be ingested into {store}. "
-                    "Two versions are never mixed: remove {store}, and ingest anew.",
+                    "{table} has changed since its ingest into {store} began. "
+                    "Delete {store}, and ingest again.",
                     table=changed[0],
                     store=self.store,
                 )
         raise StoreError(
             "{store} is the unfinished store of another command: {command}. "
-            "Finish that one, remove the folder, or choose another --out.",
+            "Finish that one, delete the folder, or choose another --out.",
             store=self.store,
             command=left.get("command"),
         )
 
 
 def refuse_unfinished(store: Location) -> None:
-    """Accept a store that is finished, or no store."""
+    """Raise an error if a store is not finished."""
     place = store / MARK
     if place.is_file():
         raise StoreError(
-            "{store} is not finished: its ingest was stopped, or goes on. "
+            "{store} is not finished: its ingest was interrupted, or is still running. "
             "Finish it with: {command}",
             store=store,
             command=_content(place).get("command"),
@@ -101,7 +90,7 @@ def _content(place: Location) -> dict[str, Any]:
         return dict(json.loads(place.read_bytes()))
     except ValueError as error:
         raise StoreError(
-            "{path} is not what was written there. Remove the store, and ingest anew.", path=place
+            "{path} is damaged. Delete the store, and ingest again.", path=place
         ) from error
 
 

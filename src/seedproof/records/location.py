@@ -1,4 +1,4 @@
-"""A folder on any filesystem that pyarrow reaches: a local path or a URL."""
+"""A folder or file on any filesystem of pyarrow: a local path or a URL."""
 
 import os
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ class Location:
 
     @classmethod
     def of(cls, target: "str | os.PathLike[str] | Location") -> "Location":
-        """The location that a path or a URL (`s3://`, `gs://`, `file://`) names."""
+        """Return the location of a path or a URL (`s3://`, `gs://`, `file://`)."""
         if isinstance(target, Location):
             return target
         text = os.fspath(target)
         if not is_unicode(text):
             raise NotFoundError(
-                "{location!r} is not a location that can be opened: it is not UTF-8. Rename it.",
+                "{location!r} cannot be opened: it is not UTF-8. Rename it.",
                 location=text,
             )
         if "://" not in text:
@@ -37,7 +37,7 @@ class Location:
             files, path = pyarrow.fs.FileSystem.from_uri(text)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
             raise NotFoundError(
-                "{location!r} is not a location that can be opened ({reason}). "
+                "{location!r} cannot be opened ({reason}). "
                 "Give a local path, or a URL such as s3://bucket/folder.",
                 location=text,
                 reason=first_line(error),
@@ -62,53 +62,55 @@ class Location:
 
     @property
     def is_local(self) -> bool:
-        """Whether this is on this machine's own filesystem."""
+        """True on the local filesystem."""
         return isinstance(self.files, pyarrow.fs.LocalFileSystem)
 
     def is_file(self) -> bool:
-        """Whether a file is here."""
-        return bool(self.files.get_file_info(self.path).type == pyarrow.fs.FileType.File)
+        """Return whether a file is here."""
+        return bool(self._info().type == pyarrow.fs.FileType.File)
 
     def is_folder(self) -> bool:
-        """Whether a folder is here."""
-        return bool(self.files.get_file_info(self.path).type == pyarrow.fs.FileType.Directory)
+        """Return whether a folder is here."""
+        return bool(self._info().type == pyarrow.fs.FileType.Directory)
 
     def size(self) -> int:
-        """Size of the file in bytes."""
-        return int(self.files.get_file_info(self.path).size)
+        """Return the size of the file in bytes."""
+        return int(self._info().size)
+
+    def _info(self) -> pyarrow.fs.FileInfo:
+        return self.files.get_file_info(self.path)
 
     def folders(self) -> list["Location"]:
-        """The folders inside this one, by name; none if this one does not exist."""
-        selector = pyarrow.fs.FileSelector(self.path, allow_not_found=True)
-        found = self.files.get_file_info(selector)
-        inside = [info for info in found if info.type == pyarrow.fs.FileType.Directory]
-        return [self / info.base_name for info in sorted(inside, key=lambda info: info.base_name)]
+        """Return the folders inside this one, by name; none if this one does not exist."""
+        return self._inside(pyarrow.fs.FileType.Directory)
 
     def files_inside(self) -> list["Location"]:
-        """The files right inside this folder, by name; none if it does not exist."""
+        """Return the files directly inside this folder, by name; none if it does not exist."""
+        return self._inside(pyarrow.fs.FileType.File)
+
+    def _inside(self, kind: pyarrow.fs.FileType) -> list["Location"]:
         selector = pyarrow.fs.FileSelector(self.path, allow_not_found=True)
-        found = self.files.get_file_info(selector)
-        inside = [info for info in found if info.type == pyarrow.fs.FileType.File]
-        return [self / info.base_name for info in sorted(inside, key=lambda info: info.base_name)]
+        infos = self.files.get_file_info(selector)
+        return [self / name for name in sorted(i.base_name for i in infos if i.type == kind)]
 
     def make_folder(self) -> None:
         """Create this folder and those above it."""
         self.files.create_dir(self.path, recursive=True)
 
     def read_bytes(self, start: int = 0) -> bytes:
-        """The file's bytes from `start` on."""
+        """Return the file's bytes from `start` on."""
         with self.files.open_input_file(self.path) as file:
             file.seek(start)
             return bytes(file.read())
 
     @contextmanager
     def open_write(self) -> Iterator[pa.NativeFile]:
-        """The file, open for writing; an existing one is replaced."""
+        """Open the file for writing; an existing one is replaced."""
         with self.files.open_output_stream(self.path) as file:
             yield file
 
     def create(self, content: bytes) -> None:
-        """Write a whole file at once, visible complete or not at all.
+        """Write a whole file atomically.
 
         Locally an existing file is never replaced. Object stores have no exclusive creation: there
         the last writer wins.
@@ -121,15 +123,15 @@ class Location:
             os.link(draft, self.path)
         except FileExistsError as error:
             raise RunExistsError(
-                "{path} exists already. Records are never overwritten: "
-                "remove the run's folder first, or write to another store.",
+                "{path} already exists. Records are never overwritten: delete the run's folder "
+                "first, or write to another store.",
                 path=self.path,
             ) from error
         finally:
             draft.unlink()
 
     def replace(self, content: bytes) -> None:
-        """Write a whole file at once in place of whatever was there; a reader sees one or other."""
+        """Write a whole file atomically, in place of an existing one."""
         if self.is_local:
             self._draft(content).replace(self.path)
         else:
@@ -147,7 +149,7 @@ class Location:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether text is whole: a lone surrogate stands for a byte that was no text."""
+    """Return whether a text can be encoded: a lone surrogate marks a byte that was not text."""
     try:
         text.encode()
     except UnicodeEncodeError:

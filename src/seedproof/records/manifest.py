@@ -3,37 +3,32 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from seedproof.errors import DamagedStoreError, NotFoundError, first_line
 from seedproof.records.ingest_state import refuse_unfinished
 from seedproof.records.location import Location
 from seedproof.records.schema import check_version, digest, version_text
 
+_M = TypeVar("_M", "FailureManifest", "StudyManifest")
+
 
 @dataclass(frozen=True)
 class RecordedFile:
     """One Parquet file of a run, as it was when the run was committed.
 
-    Args:
-        path: Where it is, below the run's folder.
-        rows: How many rows it has.
-        size: Its bytes.
-        digest: Digest of all its bytes.
-        footer_digest: Digest of its Parquet footer. Pages have checksums of their own, so a reader
-            that checks both needs no second reading of the file.
-        footer_size: Bytes of that footer, at the file's end.
+    A reader that checks the footer need not read the whole file first: pages have checksums.
     """
 
-    path: str
+    path: str  # below the run's folder
     rows: int
-    size: int
-    digest: str
+    size: int  # in bytes
+    digest: str  # of all bytes
     footer_digest: str
-    footer_size: int
+    footer_size: int  # in bytes, at the end of the file
 
     def is_possible(self) -> bool:
-        """Whether there can be such a file: `<kind>/<split>/…/<name>`, larger than a footer."""
+        """Return whether there can be such a file: `<kind>/<split>/…/<name>`."""
         sizes = (self.rows, self.footer_size, self.size)
         return (
             str(self.path).count("/") in {2, 3}
@@ -44,35 +39,24 @@ class RecordedFile:
 
 @dataclass(frozen=True)
 class RunManifest:
-    """What one run left behind, and under which conditions.
+    """Files, seeds and conditions of one finished run."""
 
-    Args:
-        run_id: Digest that names the run's folder.
-        name: What people call the run, such as its seed.
-        parts: The files of the run; a file that is not listed does not exist.
-        arm: The group of runs that differ only in seeds.
-        status: `finished`; a run that did not finish has a `failure.json` instead.
-        seeds: Seed of each source of randomness.
-        facts: Versions, hardware, timings, digest of the code: whatever was recorded.
-        scalars: Single numbers that the run logged.
-    """
-
-    run_id: str
-    name: str
-    parts: tuple[RecordedFile, ...] = ()
-    arm: str = "none"
+    run_id: str  # digest, and name of the run's folder
+    name: str  # for people, such as its seed
+    parts: tuple[RecordedFile, ...] = ()  # all files of the run; others are ignored
+    arm: str = "none"  # the group of runs that differ only in seeds
     status: str = "finished"
-    seeds: Mapping[str, int] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    scalars: Mapping[str, float] = field(default_factory=dict)
+    seeds: Mapping[str, int] = field(default_factory=dict)  # per source of randomness
+    facts: Mapping[str, Any] = field(default_factory=dict)  # versions, hardware, times, code digest
+    scalars: Mapping[str, float] = field(default_factory=dict)  # single numbers that the run logged
 
     def commit(self, folder: Location) -> None:
-        """Write `run.json`: from now on the run exists."""
+        """Write `run.json`, which makes the run visible to readers."""
         (folder / "run.json").create(_sealed(asdict(self)))
 
     @classmethod
     def load(cls, folder: Location) -> "RunManifest":
-        """The committed run in a folder."""
+        """Load the committed run in a folder."""
         place = folder / "run.json"
         content = _unsealed(place)
         try:
@@ -87,25 +71,13 @@ class RunManifest:
 
 @dataclass(frozen=True)
 class FailureManifest:
-    """Why a run did not finish, the last time that it was tried.
+    """The last failure of a run, which is retried whenever the study is run again."""
 
-    It is no commit: the run is tried again whenever the study is run again.
-
-    Args:
-        run_id: Digest that names the run's folder.
-        name: What people call the run.
-        arm: Its arm.
-        status: `failed` (it raised), `killed` (its process died) or `timeout`.
-        message: One line.
-        traceback: Where it happened, if it raised.
-        attempts: How often it was tried.
-    """
-
-    run_id: str
+    run_id: str  # digest that names the run's folder
     name: str
     arm: str
-    status: str
-    message: str
+    status: str  # `failed` (it raised an error), `killed` (its process crashed) or `timeout`
+    message: str  # one line
     traceback: str = ""
     attempts: int = 1
 
@@ -116,30 +88,19 @@ class FailureManifest:
 
     @classmethod
     def load(cls, folder: Location) -> "FailureManifest":
-        """The last failure of the run in a folder."""
-        place = folder / "failure.json"
-        try:
-            return cls(**_unsealed(place))
-        except TypeError as error:
-            raise _of_another_file(place) from error
+        """Load the last failure of the run in a folder."""
+        return _loaded(cls, folder / "failure.json")
 
 
 @dataclass(frozen=True)
 class StudyManifest:
-    """What all runs of a store share.
-
-    Args:
-        name: Name of the study.
-        rows_per_group: Rows of every row group but the last, the same for all runs; None if each
-            layout has its own size, `Layout.rows_per_group`.
-        plan: Seeds, arms, target and settings; None where the runs came from elsewhere.
-        runs: Names of all runs, where they came from elsewhere: one that is lost is missed.
-    """
+    """Facts about all runs of a store."""
 
     name: str
+    # Rows of every row group but the last; None if each layout has its own size.
     rows_per_group: int | None = None
-    plan: Mapping[str, Any] | None = None
-    runs: Sequence[str] = ()
+    plan: Mapping[str, Any] | None = None  # seeds, arms, target, settings; None for ingested runs
+    runs: Sequence[str] = ()  # names of ingested runs, to notice missing ones
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", tuple(self.runs))  # JSON has lists
@@ -149,7 +110,7 @@ class StudyManifest:
         (store / "study.json").create(_sealed(self._content()))
 
     def replace(self, store: Location) -> None:
-        """Write `study.json` in place of the earlier one, when a study grows."""
+        """Replace `study.json`, when a study grows."""
         (store / "study.json").replace(_sealed(self._content()))
 
     def _content(self) -> dict[str, Any]:
@@ -160,25 +121,28 @@ class StudyManifest:
 
     @classmethod
     def load(cls, store: Location) -> "StudyManifest":
-        """The study of a store, if that is finished."""
+        """Load the study of a finished store."""
         refuse_unfinished(store)
-        place = store / "study.json"
-        try:
-            return cls(**_unsealed(place))
-        except TypeError as error:
-            raise _of_another_file(place) from error
+        return _loaded(cls, store / "study.json")
+
+
+def _loaded(manifest: type[_M], place: Location) -> _M:
+    try:
+        return manifest(**_unsealed(place))
+    except TypeError as error:
+        raise _of_another_file(place) from error
 
 
 def _of_another_file(place: Location) -> DamagedStoreError:
     return DamagedStoreError(
-        "{path} holds what belongs into another file. "
+        "{path} has the content of another kind of file. "
         "Restore it from a copy, or make the run again.",
         path=place,
     )
 
 
 def _sealed(content: dict[str, Any]) -> bytes:
-    """JSON with its schema version and a digest of itself."""
+    """Return JSON with its schema version and a digest of itself."""
     content = {"schema": version_text(), **content}
     content["digest"] = digest(_canonical(content))
     return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
@@ -194,17 +158,15 @@ def _unsealed(place: Location) -> dict[str, Any]:
             "{path} does not exist. Give the folder or URL of a seedproof store.", path=place
         ) from error
     except OSError as error:
-        reason = first_line(error)
         raise NotFoundError(
-            "{path} cannot be opened ({reason}). Look at the address, the network and the "
+            "{path} cannot be opened ({reason}). Check the address, the network and the "
             "permissions.",
             path=place,
-            reason=reason,
+            reason=first_line(error),
         ) from error
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise DamagedStoreError(
-            "{path} is not what was written there ({type_name}). "
-            "Restore it from a copy, or make the run again.",
+            "{path} is damaged ({type_name}). Restore it from a copy, or make the run again.",
             path=place,
             type_name=type(error).__name__,
         ) from error

@@ -1,4 +1,4 @@
-"""How much memory somebody allows, from text."""
+"""Memory limits, from text."""
 
 from seedproof.errors import OptionError
 
@@ -7,7 +7,7 @@ _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def parse_memory(memory: str | int) -> int:
-    """Bytes from text such as "500MB" or "4GB"."""
+    """Return the bytes of a text such as "500MB" or "4GB"."""
     text = str(memory).strip().upper().replace("IB", "B")
     unit = text[-2:] if text[-2:] in _UNITS else ""
     try:
@@ -16,7 +16,7 @@ def parse_memory(memory: str | int) -> int:
         size = 0
     if size < LEAST_BYTES:
         raise OptionError(
-            "A memory of {memory!r} is not allowed. Give at least 100MB, such as 4GB.",
+            "{memory!r} is not a valid memory limit. Give at least 100MB, such as 4GB.",
             memory=memory,
         )
     return size

@@ -1,4 +1,4 @@
-"""Names of classes, gold labels and ids of examples, as people write them, in one form."""
+"""Class names, gold labels and example ids in one form, however the user writes them."""
 
 from collections.abc import Collection, Sequence
 
@@ -22,22 +22,36 @@ from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import canonical_order, is_integer
 from seedproof.typing import IntArray
 
-# What the other of two classes is called, where no label says so.
+# Name of the other of two classes, if no label shows it.
 OPPOSITES = {"1": "0", "0": "1", "true": "false", "True": "False", "yes": "no", "no": "yes"}
 
 
 def column(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
-    """One value an example; numpy would turn a list of texts and NaN into texts alone."""
+    """Return one value per example; numpy would turn a list of texts and NaN into texts alone."""
     if isinstance(values, np.ma.MaskedArray):
-        found = values.data.astype(object)
-        found[np.ma.getmaskarray(values)] = None
-        return found
+        filled = values.data.astype(object)
+        filled[np.ma.getmaskarray(values)] = None
+        return filled
     return np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
 
 
+def sized_column(values: npt.ArrayLike, n_examples: int, name: str) -> npt.NDArray[np.generic]:
+    """Return one value per example, as they were given."""
+    array = column(values)
+    if array.shape != (n_examples,):
+        raise ShapeError(
+            "{name!r} has shape {shape!s}, but there are {n_examples} examples. "
+            "Give one value per example, shape ({n_examples},).",
+            name=name,
+            shape=array.shape,
+            n_examples=n_examples,
+        )
+    return array
+
+
 def as_text(value: object) -> str | None:
-    """A class or id as text; whole floats lose their ".0", and what is missing becomes None."""
-    # pandas has its own NA, which is neither; we never import pandas.
+    """Return a class or id as text; whole floats lose their ".0", missing values become None."""
+    # pandas has its own NA, and we never import pandas.
     is_nan = type(value).__name__ == "NAType" or value != value  # noqa: PLR0124 - NaN of any type
     if value is None or is_nan:
         return None
@@ -47,24 +61,16 @@ def as_text(value: object) -> str | None:
 
 
 def as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
-    """Ids as they are recorded: int64 if all are integers, else text; positions without them."""
+    """Return ids as they are recorded: int64 if all are integers, else text."""
     if ids is None:
         return to_arrow(np.arange(n_examples, dtype=np.int64))
-    given = column(ids)
-    if given.shape != (n_examples,):
-        raise ShapeError(
-            "Ids have shape {shape!s}, but there are {n_examples} examples. "
-            "Give one id an example, shape ({n_examples},).",
-            shape=given.shape,
-            n_examples=n_examples,
-        )
+    given = sized_column(ids, n_examples, "ids")
     if np.issubdtype(given.dtype, np.signedinteger):
         return to_arrow(given.astype(np.int64))
     names = [as_text(value) for value in given.tolist()]
     if None in names:
         raise MissingValueError(
-            "The id of example {position} is missing. "
-            "Give every example an id, or leave `ids` out.",
+            "The id of example {position} is missing. Give every example an id, or omit `ids`.",
             position=names.index(None),
         )
     texts = [str(name) for name in names]
@@ -75,22 +81,22 @@ def as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
 
 
 def canonical_rows(ids: pa.Array) -> IntArray:
-    """Where each example of a record, which has ids in order, is among some; refuses equals."""
+    """Return the order that sorts ids, which must all be different."""
     import pyarrow.compute as pc
 
     order = pc.sort_indices(ids)
     ranked = ids.take(order)
     same = to_numpy(pc.equal(ranked[:-1], ranked[1:]))
     if same.any():
-        twice = ranked[int(np.flatnonzero(same)[0])].as_py()
         raise DuplicateExampleError(
-            "The id {twice!r} comes twice. Give every example its own id.", twice=twice
+            "The id {twice!r} comes twice. Give every example its own id.",
+            twice=ranked[int(np.flatnonzero(same)[0])].as_py(),
         )
     return to_numpy(order)
 
 
 def class_names(classes: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
-    """Names of all classes, their indices without them; refuses equal ones."""
+    """Return the names of all classes, or their indices if they have none."""
     if n_classes < 2:
         raise ClassesError(
             "There is {n_classes} class. Probabilities need at least two: for a binary model give "
@@ -105,7 +111,7 @@ def class_names(classes: Sequence[str] | None, n_classes: int) -> tuple[str, ...
 def unique_names(
     given: Sequence[object], n: int, noun: str, error: type[SeedproofError]
 ) -> tuple[str, ...]:
-    """Names as text, as many as are needed and all different."""
+    """Return n different names as text."""
     names = tuple(map(str, given))
     if len(names) != n or len(set(names)) != n:
         raise error(
@@ -120,48 +126,38 @@ def unique_names(
 
 
 def check_text(names: Collection[str]) -> None:
-    """Accept names that a file can hold."""
+    """Reject names that a file cannot hold."""
     if not is_unicode("".join(names)):
         broken = next(name for name in names if not is_unicode(name))
         raise DtypeError(
-            "{name!r} is no text: it holds half of a character, which UTF-8 cannot write. "
-            "Rename it.",
+            "{name!r} is not valid text: it holds half of a character. Rename it.",
             name=broken,
         )
 
 
 def as_labels(labels: npt.ArrayLike, n_examples: int) -> npt.NDArray[np.generic]:
-    """Gold labels, one an example, as they were given."""
-    gold = column(labels)
-    if gold.shape != (n_examples,):
-        raise ShapeError(
-            "Labels have shape {shape!s}, but there are {n_examples} examples. "
-            "Give one label an example, shape ({n_examples},).",
-            shape=gold.shape,
-            n_examples=n_examples,
-        )
-    return gold
+    """Return gold labels, one per example, as they were given."""
+    return sized_column(labels, n_examples, "labels")
 
 
 def label_names(gold: npt.NDArray[np.generic], classes: Collection[str]) -> list[str | None]:
-    """Labels as text; None where unknown, which a negative number says if it is no class."""
+    """Return labels as text; None where unknown: missing, or negative and not a class."""
 
-    def one(value: object) -> str | None:
-        name = as_text(value)
-        negative = isinstance(value, int | float) and value < 0
-        return None if negative and name not in classes else name
+    def is_unknown(value: object, name: str | None) -> bool:
+        return isinstance(value, int | float) and value < 0 and name not in classes
 
-    return [one(value) for value in gold.tolist()]
+    named = [(value, as_text(value)) for value in gold.tolist()]
+    return [None if is_unknown(value, name) else name for value, name in named]
 
 
 def class_places(classes: Sequence[str]) -> dict[str, int]:
-    """Index of each class, by its name; by its index as well, unless names are numbers, too."""
+    """Return the index of each class by its name, and by its index unless names are numbers."""
     by_name = {name: i for i, name in enumerate(classes)}
     return {index: by_name[name] for index, name in index_names(classes).items()} | by_name
 
 
 def index_names(classes: Sequence[str]) -> dict[str, str]:
-    """Name of each class by its index as text; empty where names are numbers themselves."""
+    """Return the name of each class by its index as text; empty if names are numbers."""
     if any(is_integer(name) for name in classes):
         return {}
     return {str(index): name for index, name in enumerate(classes)}
@@ -170,13 +166,13 @@ def index_names(classes: Sequence[str]) -> dict[str, str]:
 def both_classes(
     positive: str, labels: Collection[str], classes: Sequence[str] | None = None
 ) -> tuple[str, tuple[str, ...]]:
-    """Names of two classes, of which one is known."""
+    """Return the names of two classes, of which one is known."""
     if classes is not None:
         names = unique_names(classes, 2, "class", ClassesError)
         place = class_places(names).get(positive)
         if place is None:
             raise OptionError(
-                "`{option}` is {positive!r}, which is none of the classes {classes}.",
+                "`{option}` is {positive!r}, which is not one of the classes {classes}.",
                 option="positive",
                 positive=positive,
                 classes=names,
@@ -186,9 +182,9 @@ def both_classes(
     others = sorted({*labels} - {positive})
     if len(others) > 1 or (others and positive not in labels and others != [opposite]):
         raise UnknownLabelError(
-            "The probability is that of {positive!r} against one other class, and the labels are "
-            "{labels}. Name the positive class as the labels do: --positive CLASS, or positive= in "
-            "Python; with more than two classes give one probability per class.",
+            "The probability is that of {positive!r} against one other class, but the labels are "
+            "{labels}. Spell the positive class like the labels: --positive CLASS, or positive= in "
+            "Python. With more than two classes give one probability per class.",
             positive=positive,
             labels=tuple(sorted(labels)[:5]),
         )
@@ -197,7 +193,7 @@ def both_classes(
 
 
 def label_indices(gold: npt.NDArray[np.generic], classes: tuple[str, ...]) -> IntArray:
-    """Gold labels as class indices; numbers are names where a class has a number for its name."""
+    """Return gold labels as class indices; numbers are names if a class has a number as name."""
     plain = classes == tuple(map(str, range(len(classes))))
     if plain and np.issubdtype(gold.dtype, np.integer) and gold.max(initial=0) < len(classes):
         return np.where(np.less(gold, 0), UNLABELED, gold).astype(np.int32)
@@ -207,7 +203,7 @@ def label_indices(gold: npt.NDArray[np.generic], classes: tuple[str, ...]) -> In
     if unknown is not None:
         shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
         raise UnknownLabelError(
-            "The label {label!r} is none of the {n_classes} classes ({shown}). "
+            "The label {label!r} is not one of the {n_classes} classes ({shown}). "
             "Give class indices, or names that are in `classes`.",
             label=unknown,
             n_classes=len(classes),

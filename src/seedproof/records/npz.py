@@ -1,11 +1,8 @@
-"""Runs in NumPy's own files: one with all runs, or one a run."""
+"""Runs in .npz files: one file with all runs, or one per run."""
 
 import zipfile
-import zlib
 from collections.abc import Sequence
-from lzma import LZMAError
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -13,24 +10,8 @@ import numpy.typing as npt
 
 from seedproof.errors import ColumnError, InputError, NotFoundError, ShapeError, UnreadableError
 from seedproof.records.arrays import ArrayShards
-from seedproof.records.scan import check_readable, run_names
 from seedproof.records.shards import natural_order
-
-# What zipfile, its packers and numpy's reader of headers raise on bytes that are not theirs.
-_DAMAGES = (
-    ValueError,
-    OSError,
-    EOFError,
-    RuntimeError,
-    OverflowError,
-    TypeError,
-    MemoryError,
-    SyntaxError,
-    TokenError,
-    LZMAError,
-    zlib.error,
-    zipfile.BadZipFile,
-)
+from seedproof.records.text_files import check_readable, run_names
 
 
 def open_npz(
@@ -41,33 +22,31 @@ def open_npz(
     extras: Sequence[str] = (),
     **options: Any,  # noqa: ANN401 - passed on
 ) -> ArrayShards:
-    """The runs of one file that holds all of them, or of several that hold one each."""
+    """Read the runs of one file that holds all of them, or of several with one each."""
     loaded = [_load_npz(path) for path in paths]
     first = loaded[0]
     if len(loaded) == 1:
         runs = None if "runs" not in first else first["runs"].tolist()
-        return _shards(_values(first), first, extras, {**options, "runs": runs}, alone=alone)
+        return _shards(_values(first), first, extras, runs=runs, alone=alone, **options)
     for path, content in zip(paths, loaded, strict=True):
+        files = {"file": path.name, "other_file": paths[0].name}
         if _key(content) != _key(first) or _values(content).shape != _values(first).shape:
             raise ShapeError(
                 "{file} and {other_file} hold arrays of different shapes. "
                 "Give every run the same examples and classes.",
-                file=path.name,
-                other_file=paths[0].name,
+                **files,
             )
         for name in ("labels", "ids", "classes", *extras):
             if not _are_equal(content.get(name), first.get(name)):
                 raise InputError(
                     "{file} and {other_file} have different {array}. "
                     "Give the same ones in every file.",
-                    file=path.name,
-                    other_file=paths[0].name,
+                    **files,
                     array=name,
                 )
-    by_name = dict(zip(names or run_names(paths), loaded, strict=True))
-    runs = list(by_name) if names else natural_order(list(by_name))
-    stacked = np.stack([_values(by_name[name]) for name in runs])
-    return _shards(stacked, first, extras, {**options, "runs": runs}, alone=False)
+    by_name = _in_order(paths, names, loaded)
+    stacked = np.stack([_values(content) for content in by_name.values()])
+    return _shards(stacked, first, extras, runs=list(by_name), **options)
 
 
 def open_npz_apart(
@@ -77,30 +56,30 @@ def open_npz_apart(
     extras: Sequence[str] = (),
     **options: Any,  # noqa: ANN401 - passed on
 ) -> list[ArrayShards]:
-    """The run of each file as a source of its own: they may have different examples."""
-    by_name = dict(zip(names or run_names(paths), map(_load_npz, paths), strict=True))
-    runs = list(by_name) if names else natural_order(list(by_name))
+    """Read the run of each file as a source of its own: they may have different examples."""
+    by_name = _in_order(paths, names, [_load_npz(path) for path in paths])
     return [
-        _shards(
-            _values(by_name[run])[np.newaxis],
-            by_name[run],
-            extras,
-            {**options, "runs": [run]},
-            alone=True,
-        )
-        for run in runs
+        _shards(_values(content)[np.newaxis], content, extras, runs=[run], alone=True, **options)
+        for run, content in by_name.items()
     ]
+
+
+def _in_order(
+    paths: list[Path], names: Sequence[str] | None, loaded: list[dict[str, npt.NDArray[Any]]]
+) -> dict[str, dict[str, npt.NDArray[Any]]]:
+    """Return runs by name: as they are named, or in the natural order of their files."""
+    by_name = dict(zip(names or run_names(paths), loaded, strict=True))
+    return by_name if names else {name: by_name[name] for name in natural_order(list(by_name))}
 
 
 def _shards(
     values: npt.NDArray[Any],
     content: dict[str, npt.NDArray[Any]],
     extras: Sequence[str],
-    options: dict[str, Any],
     *,
-    alone: bool,
+    classes: Sequence[str] | None = None,
+    **options: Any,  # noqa: ANN401 - passed on
 ) -> ArrayShards:
-    classes = options.pop("classes", None)
     if classes is None and "classes" in content:
         classes = content["classes"].tolist()
     return ArrayShards(
@@ -109,7 +88,6 @@ def _shards(
         ids=content.get("ids"),
         classes=classes,
         extras={name: content[name] for name in extras if name in content},
-        alone=alone,
         **options,
     )
 
@@ -122,14 +100,14 @@ def _values(content: dict[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return content[_key(content)]
 
 
-def _are_equal(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> bool:
-    """Whether two arrays say the same; NaN, which stands for a missing label, equals itself."""
-    if one is None or other is None:
-        return one is other
-    if one.shape != other.shape:
+def _are_equal(left: npt.NDArray[Any] | None, right: npt.NDArray[Any] | None) -> bool:
+    """Return whether two arrays are equal; NaN, which marks a missing label, equals itself."""
+    if left is None or right is None:
+        return left is right
+    if left.shape != right.shape:
         return False
-    both_nan = (one != one) & (other != other)  # noqa: PLR0124 - also in arrays of objects
-    return bool(((one == other) | both_nan).all())
+    both_nan = (left != left) & (right != right)  # noqa: PLR0124 - also in arrays of objects
+    return bool(((left == right) | both_nan).all())
 
 
 def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
@@ -139,25 +117,25 @@ def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
     try:
         with zipfile.ZipFile(path) as content:
             names = [name for name in content.namelist() if name.endswith(".npy")]
-            found = {name.removesuffix(".npy"): _load_member(content, name) for name in names}
-    except _DAMAGES as error:
+            arrays = {name.removesuffix(".npy"): _load_member(content, name) for name in names}
+    except Exception as error:  # zipfile, its packers and numpy raise many kinds on damaged bytes
         raise UnreadableError(
             "{file} is not an .npz file that can be read without pickle: it is damaged, or "
             "holds Python objects. Save plain arrays with np.savez.",
             file=path.name,
         ) from error
-    if "probs" not in found and "predictions" not in found:
+    if "probs" not in arrays and "predictions" not in arrays:
         raise ColumnError(
             "{file} has neither 'probs' nor 'predictions'. "
             "It has: {arrays}. Save it under one of these names.",
             file=path.name,
-            arrays=", ".join(found) or "no array",
+            arrays=", ".join(arrays) or "no array",
         )
-    return found
+    return arrays
 
 
 def _load_member(content: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
-    """One array, read to the end of its member, which is where its checksum is compared."""
+    """Read one array to the end of its member, where its checksum is compared."""
     with content.open(name) as member:
         array: npt.NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
         if member.read(1):

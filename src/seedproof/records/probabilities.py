@@ -1,6 +1,6 @@
-"""Answers as arrays: how they are laid out in memory, and which class each run predicts.
+"""Probabilities as arrays: their memory layout, and the class that each run predicts.
 
-Formulas need this and no more of the records, so it loads nothing but numpy.
+Metrics need only this part of the records, so it imports nothing but numpy.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ import numpy as np
 
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
-# The class index of an example whose gold label is unknown.
+# Class index of an example without a gold label.
 UNLABELED = -1
-# Up to so many classes, work class by class is faster than along the classes of a row.
+# Up to this number of classes, work class by class is faster than along the classes of a row.
 FEW_CLASSES = 32
 
 
@@ -23,7 +23,7 @@ class TopProbs(NamedTuple):
     probs: FloatArray
 
     def rows(self, chosen: slice | IntArray | BoolArray) -> "TopProbs":
-        """Some rows of all runs."""
+        """Return some rows of all runs."""
         return TopProbs(
             np.ascontiguousarray(self.classes[:, chosen]),
             np.ascontiguousarray(self.probs[:, chosen]),
@@ -31,7 +31,7 @@ class TopProbs(NamedTuple):
 
     @staticmethod
     def joined(parts: Sequence["TopProbs"]) -> "TopProbs":
-        """The rows of several, one after the other."""
+        """Concatenate the rows of several."""
         return TopProbs(
             np.concatenate([part.classes for part in parts], axis=1),
             np.concatenate([part.probs for part in parts], axis=1),
@@ -39,7 +39,7 @@ class TopProbs(NamedTuple):
 
 
 def class_by_class(probs: FloatArray) -> FloatArray:
-    """The same values and axes (..., classes); few classes are contiguous in memory, each alone.
+    """Return the same array (..., classes) with each class contiguous, if there are few.
 
     Sums over a short last axis are slow, sums of a few long arrays are not.
     """
@@ -49,29 +49,24 @@ def class_by_class(probs: FloatArray) -> FloatArray:
 
 
 def most_probable(probs: FloatArray) -> IntArray:
-    """The class with the largest probability, the first one among equals.
-
-    Class indices, axes (...).
-    """
+    """Return the index of the class with the largest probability, the first among equals."""
     n_classes = probs.shape[-1]
     if n_classes > FEW_CLASSES:
         return np.asarray(probs.argmax(axis=-1).astype(np.int32))
     by_class = np.moveaxis(class_by_class(probs), -1, 0)
     largest = by_class[0].copy()
-    found = np.zeros(largest.shape, dtype=np.uint8)
+    winner = np.zeros(largest.shape, dtype=np.uint8)
     for index in range(1, n_classes):
         better = by_class[index] > largest
         np.maximum(largest, by_class[index], out=largest)
-        np.maximum(found, better.view(np.uint8) * np.uint8(index), out=found)
-    return found.astype(np.int32)
+        np.maximum(winner, better.view(np.uint8) * np.uint8(index), out=winner)
+    return winner.astype(np.int32)
 
 
 def most_probable_of_top(classes: IntArray, probs: FloatArray) -> IntArray:
-    """The class with the largest probability among those kept, the smallest among equals.
+    """Return the index of the class with the largest probability, the smallest among equals.
 
-    The order in which a run lists its classes means nothing.
-
-    Class indices, axes (...).
+    The order in which a run lists its classes has no meaning.
     """
     largest = probs.max(axis=-1, keepdims=True)
     among = np.where(probs == largest, classes, np.iinfo(np.int32).max)

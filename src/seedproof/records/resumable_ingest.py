@@ -1,4 +1,4 @@
-"""Tables into a store that stays: killed at any moment, the same call goes on."""
+"""Ingest tables into a permanent store: the same call resumes a killed ingest."""
 
 import os
 import shutil
@@ -15,6 +15,7 @@ from seedproof.records.ingest_state import MARK, WORKING, IngestPlan, lock
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.records.sort import Phases
+from seedproof.records.tables import TableOptions
 
 
 def ingest_tables(
@@ -25,16 +26,16 @@ def ingest_tables(
     memory: int = 2 * 10**9,
     progress: Phases | None = None,
 ) -> Store:
-    """A store of all runs of the tables, which may be larger than memory.
+    """Write all runs of the tables, which may be larger than memory, into a store.
 
-    Rows come in any order. They are gathered by run in a working folder inside the store, then
-    sorted and written run by run. Until the last run is there, the store is marked as unfinished,
-    and nobody measures it. An error that lies in the tables leaves nothing behind.
+    Rows come in any order. They are grouped by run in a working folder inside the store, then
+    sorted and written run by run. Until the last run is written, the store is marked as unfinished
+    and cannot be measured. An error in the tables leaves nothing behind.
     """
     if "://" in os.fspath(store):
         raise OptionError(
-            "{store!r} is no local folder. Ingest into one, and copy it there: "
-            "a store is plain files.",
+            "{store!r} is not a local folder. Ingest into one, and copy the store there: it is "
+            "plain files.",
             store=os.fspath(store),
         )
     plan = IngestPlan(tuple(Path(table) for table in tables), Path(store), columns or Columns())
@@ -45,28 +46,28 @@ def ingest_tables(
             )
     place = Location.of(plan.store)
     with _frugal_pool(), _claimed(plan) as working:
-        # Otherwise it was stopped when all was done but the tidying up.
+        # Otherwise it was stopped during the final clean-up.
         if not (place / "study.json").is_file():
-            ingest = Ingest(columns=plan.columns, memory=memory, scratch=working)
-            ingest.run(plan.tables, place, progress=progress)
+            options = TableOptions(plan.columns, memory)
+            Ingest(options, scratch=working, progress=progress).run(plan.tables, place)
     return Store(place)
 
 
 @contextmanager
 def _claimed(plan: IngestPlan) -> Iterator[Path]:
-    """Inside, this process alone works on the store; it is finished afterwards, or can be."""
+    """Hold an exclusive lock on the store, and yield its working folder."""
     mark, working = plan.store / MARK, plan.store / WORKING
     if not mark.is_file():
-        _refuse_other_things(plan.store)
+        _check_empty(plan.store)
         plan.write()
     with mark.open("rb") as file:
         if not lock(file):
             raise StoreError(
-                "Another process is ingesting into {store}. Wait until it has ended.",
+                "Another process is ingesting into {store}. Wait until it ends.",
                 store=plan.store,
             )
         plan.check()
-        # What was spilled belongs to a process that is no more.
+        # Spilled rows belong to a process that has ended.
         shutil.rmtree(working / "spill", ignore_errors=True)
         working.mkdir(exist_ok=True)
         try:
@@ -79,12 +80,12 @@ def _claimed(plan: IngestPlan) -> Iterator[Path]:
     mark.unlink(missing_ok=True)
 
 
-def _refuse_other_things(store: Path) -> None:
-    # A mark that was cut short while it was written is ours.
+def _check_empty(store: Path) -> None:
+    # A partially written marker is from an interrupted ingest.
     inside = store.glob("*") if store.is_dir() else [store] if store.exists() else []
     if any(not path.name.startswith(f"{MARK}.") for path in inside):
         raise StoreError(
-            "{store} exists already, and is no unfinished ingest. "
+            "{store} already exists and is not an interrupted ingest. "
             "Records are never overwritten: choose another {option}.",
             store=store,
             option="--out",
@@ -93,7 +94,7 @@ def _refuse_other_things(store: Path) -> None:
 
 @contextmanager
 def _frugal_pool() -> Iterator[None]:
-    """Inside, Arrow gives back what it frees; its usual pool keeps some 30 MB for later."""
+    """Make Arrow return freed memory at once; its default pool keeps some 30 MB."""
     usual = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:

@@ -1,7 +1,7 @@
 """Rows of a text file, counted from its bytes.
 
-A reader that loses a row reports no error, so what it gives is compared with this count. It is one
-pass in blocks, which also unpacks a packed file to its end and finds the longest row.
+A reader that loses a row reports no error, so its rows are compared with this count. One pass in
+blocks also unpacks a packed file to its end and finds the longest row.
 """
 
 from abc import ABC, abstractmethod
@@ -14,15 +14,14 @@ import numpy.typing as npt
 
 from seedproof.errors import UnreadableError
 from seedproof.messages import Message
-from seedproof.records.reading_errors import OPEN_QUOTE, unreadable
-from seedproof.records.scan import unpacked
+from seedproof.records.text_files import OPEN_QUOTE, unpacked, unreadable
 from seedproof.typing import Progress
 
 # A block and what is computed from it stay in the processor's cache.
 BLOCK_BYTES = 2**18
-# Beyond the longest row, for its line end and to be safe.
+# Margin beyond the longest row, for its line end.
 SPARE_BYTES = 1024
-# What DuckDB skips between two lines of JSON: the white space of C, as `bytes.strip` has it.
+# DuckDB skips the white space of C between two lines of JSON.
 WHITE_SPACE = b" \t\n\v\f\r"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINE_FEED, _RETURN, _QUOTE, _SPACE = b'\n\r" '
@@ -34,24 +33,14 @@ _Flags: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class RowCount:
-    """Size of a text file in rows.
+    """Size of a text file in rows."""
 
-    Args:
-        n_rows: Rows that are not blank, with the header if there is one.
-        n_bytes: Bytes of the unpacked file.
-        longest: Bytes of the longest row; a row that fits into a block may be taken as longer,
-            up to a block.
-        longest_at: Offset of that row.
-        open_quote: Offset of the quote that never closes; None if all close.
-        has_quotes: Whether there is any quote.
-    """
-
-    n_rows: int
-    n_bytes: int
-    longest: int
-    longest_at: int = 0
-    open_quote: int | None = None
-    has_quotes: bool = False
+    n_rows: int  # rows that are not blank, with the header if there is one
+    n_bytes: int  # bytes of the unpacked file
+    longest: int  # bytes of the longest row, overestimated by at most a block
+    longest_at: int = 0  # offset of that row
+    open_quote: int | None = None  # offset of the quote that never closes; None if all close
+    has_quotes: bool = False  # whether there is any quote
 
     @property
     def buffer_bytes(self) -> int:
@@ -137,9 +126,6 @@ class QuotedRowCounter(RowCounter):
     Most files have quotes around whole cells only. There, a place is inside if the number of quotes
     up to it is odd: a doubled quote closes and opens again. That is computed with one bit per byte,
     64 at a time. If any quote would open elsewhere, the block is counted by its runs of quotes.
-
-    Args:
-        separator: The character between cells.
     """
 
     def __init__(self, separator: str) -> None:
@@ -200,8 +186,8 @@ class QuotedRowCounter(RowCounter):
             elsewhere &= ~(spaces & _shifted(after_break, first=second in self._breaks))
         if elsewhere.any():
             return None
-        if ends_inside and (found := _first_and_last(opening)) is not None:
-            self._open_quote = self._n_bytes + found[1]
+        if ends_inside and (places := _first_and_last(opening)) is not None:
+            self._open_quote = self._n_bytes + places[1]
         self._is_inside, self._is_literal = ends_inside, False
         return inside
 
@@ -219,7 +205,7 @@ class QuotedRowCounter(RowCounter):
         is_break = _table(bytes(self._breaks))
         before, second = padded[starts + 1], padded[starts]
         opens = is_break[before] | ((before == _SPACE) & is_break[second])
-        # A run that began in the block before goes on as it began.
+        # A run of quotes that began in the previous block continues as it began.
         opens |= (before == _QUOTE) & (not self._is_literal)
         is_odd = (lengths & 1) == 1
         flips = self._is_inside + np.cumsum(opens & is_odd)

@@ -1,18 +1,28 @@
-"""The predictions of one run on one split, row group by row group."""
+"""Row groups of one committed run, read file by file and checked against their digests."""
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
+from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from seedproof.errors import NotFoundError
+from seedproof.errors import (
+    DamagedStoreError,
+    InputError,
+    LabelConflictError,
+    MissingExampleError,
+    NotFoundError,
+)
 from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.records.checks import HALF_SUM_TOLERANCE
 from seedproof.records.location import Location
-from seedproof.records.manifest import RunManifest
-from seedproof.records.part_files import PartFiles
+from seedproof.records.manifest import RecordedFile, RunManifest
 from seedproof.records.probabilities import UNLABELED, most_probable, most_probable_of_top
 from seedproof.records.schema import (
     EXTRA_PREFIX,
@@ -20,27 +30,131 @@ from seedproof.records.schema import (
     VALUE_COLUMNS,
     Group,
     Kind,
+    check_version,
+    digest,
     floats_from_binary,
+    ids_digest,
     integers_from_binary,
     labels_digest,
     predictions_digest,
     probs_from_binary,
     values_digest,
 )
+from seedproof.records.writer import FOOTER_KEY
 from seedproof.typing import FloatArray, IntArray
+
+# How advice on damage ends; and how it ends in a note, where the damage was skipped already.
+OR_SKIP = ", make the run again, or leave it out with --skip-damaged."
+OR_REMAKE = " or make the run again."
+
+
+class PartFiles:
+    """Row groups of the files of a run below a folder, such as `explanations/test/lime/`."""
+
+    def __init__(self, store: Location, run: RunManifest, prefix: str) -> None:
+        self.run = run
+        self._folder = store / "runs" / run.run_id
+        self._parts = [part for part in run.parts if part.path.startswith(prefix)]
+        self._open_files: dict[int, pq.ParquetFile] = {}
+        footers = [self._footer(part_idx) for part_idx in range(len(self._parts))]
+        # The first footer describes all parts; empty if there is no part.
+        self.facts = {k: v for footer in footers[:1] for k, v in footer.items() if k != "groups"}
+        self.groups = [Group(*group) for footer in footers for group in footer["groups"]]
+        self._place = [
+            (part_idx, group_idx)
+            for part_idx, footer in enumerate(footers)
+            for group_idx in range(len(footer["groups"]))
+        ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_open_files": {}}
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Columns of the files."""
+        return self._open(0).schema_arrow
+
+    def file_of(self, group_idx: int) -> Location:
+        """Return the file that holds a row group, for messages."""
+        return self._folder / self._parts[self._place[group_idx][0]].path
+
+    def read(self, group_idx: int, columns: Sequence[str]) -> pa.Table:
+        """Read some columns of one row group."""
+        part_idx, local_idx = self._place[group_idx]
+        try:
+            file = self._open(part_idx)
+            rows = file.read_row_group(local_idx, columns=list(columns), use_threads=False)
+        except (OSError, pa.ArrowException) as error:
+            raise self.damaged(group_idx) from error
+        group = self.groups[group_idx]
+        fine = len(rows) == group.rows
+        if fine and "example" in rows.column_names:
+            ids = pa.concat_arrays(rows.column("example").chunks)
+            fine = ids_digest(ids) == group.ids_digest
+        if not fine:
+            raise self.damaged(group_idx)
+        return rows
+
+    def name_of(self, group_idx: int) -> Message:
+        """Return a row group with its file and run, for messages."""
+        return Message(
+            "row-group",
+            "row group {row_group} of {path} of run {run!r}",
+            row_group=self._place[group_idx][1],
+            path=self.file_of(group_idx),
+            run=self.run.name,
+        )
+
+    def damaged(self, group_idx: int) -> DamagedStoreError:
+        """Return the error for a row group that was changed after it was written."""
+        return DamagedStoreError(
+            "Row group {row_group} of {path} of run {run!r} differs from what was committed. "
+            "Restore the file from a copy{or_else}",
+            **self.name_of(group_idx).fields,
+            or_else=OR_SKIP,
+        )
+
+    def _footer(self, part_idx: int) -> dict[str, Any]:
+        content = self._open(part_idx).metadata.metadata[FOOTER_KEY.encode()]
+        footer: dict[str, Any] = json.loads(content)
+        check_version(footer["schema"], str(self._folder / self._parts[part_idx].path))
+        return footer
+
+    def _open(self, part_idx: int) -> pq.ParquetFile:
+        if part_idx not in self._open_files:
+            # One open file per run: a large study has more parts than a process may hold open.
+            for file in self._open_files.values():
+                file.close()
+            self._open_files.clear()
+            place = self._folder / self._parts[part_idx].path
+            self._check(place, self._parts[part_idx])
+            self._open_files[part_idx] = pq.ParquetFile(
+                place.path,
+                filesystem=place.files,
+                page_checksum_verification=True,
+                pre_buffer=False,
+            )
+        return self._open_files[part_idx]
+
+    def _check(self, place: Location, part: RecordedFile) -> None:
+        fields = {"path": place, "run": self.run.name, "or_else": OR_SKIP}
+        if not place.is_file():
+            raise DamagedStoreError(
+                "{path} is missing, but run {run!r} lists it. Restore it from a copy{or_else}",
+                **fields,
+            )
+        size = place.size()
+        footer_start = size - part.footer_size
+        if size != part.size or digest(place.read_bytes(footer_start)) != part.footer_digest:
+            raise DamagedStoreError(
+                "{path} of run {run!r} differs from what was committed, so that none "
+                "of its row groups can be trusted. Restore it from a copy{or_else}",
+                **fields,
+            )
 
 
 class RunReader:
-    """The predictions of one committed run on one split.
-
-    Args:
-        store: The store's folder.
-        run: The run's manifest.
-        split: Name of the data split.
-
-    Raises:
-        DamagedStoreError: A file differs from what was committed.
-    """
+    """The predictions of one committed run on one split."""
 
     def __init__(self, store: Location, run: RunManifest, split: str) -> None:
         self.store, self.run, self.split = store, run, split
@@ -52,16 +166,30 @@ class RunReader:
         self.kind = Kind(self._files.facts["kind"])
         self.classes = tuple(self._files.facts["classes"])
         self.groups = self._files.groups
+        self.name_of = self._files.name_of
+
+    @cached_property
+    def extras(self) -> tuple[str, ...]:
+        """Columns carried along, by the user's own names."""
+        names = self._files.schema.names
+        return tuple(n.removeprefix(EXTRA_PREFIX) for n in names if n.startswith(EXTRA_PREFIX))
+
+    @cached_property
+    def n_top(self) -> int:
+        """Number of classes kept per example, for `Kind.TOP`; 0 otherwise."""
+        if self.kind is not Kind.TOP:
+            return 0
+        return int(self._files.schema.field("top_classes").type.byte_width) // 4
 
     def read(self, group_idx: int, columns: Sequence[str]) -> pa.Table:
-        """Some columns of one row group."""
+        """Read some columns of one row group."""
         rows = self._files.read(group_idx, columns)
         if not self._is_as_written(rows, self.groups[group_idx]):
             raise self._files.damaged(group_idx)
         return rows
 
     def _is_as_written(self, rows: pa.Table, group: Group) -> bool:
-        if len(rows) != group.rows or not _are_possible(rows, group, len(self.classes)):
+        if not _are_possible(rows, group, len(self.classes)):
             return False
         columns = VALUE_COLUMNS[self.kind]
         fine = True
@@ -72,54 +200,33 @@ class RunReader:
         return fine
 
     def predictions(self, group_idx: int) -> IntArray:
-        """Predicted class indices of one row group, from as few bytes as there can be."""
-        if "prediction" in self._columns:
+        """Read the predicted class indices of one row group, from as few bytes as possible."""
+        if "prediction" in self._files.schema.names:
             return to_numpy(self.read(group_idx, ["prediction"]).column("prediction"))
-        # Before 1.3, probabilities stood alone.
+        # Before format 1.3 there were only probabilities.
         if self.kind is Kind.TOP:
             return most_probable_of_top(*self.top(group_idx))
         return most_probable(self.probs(group_idx))
 
-    @cached_property
-    def n_top(self) -> int:
-        """How many classes are kept of each example, for `Kind.TOP`; 0 otherwise."""
-        if self.kind is not Kind.TOP:
-            return 0
-        return self._files.width_of("top_classes") // 4
-
     def probs(self, group_idx: int) -> FloatArray:
-        """Probabilities of one row group, (rows, classes), float32."""
+        """Read the probabilities of one row group, (rows, classes), float32."""
         column = self.read(group_idx, ["probs"]).column("probs")
         return probs_from_binary(column, len(self.classes))
 
     def top(self, group_idx: int) -> tuple[IntArray, FloatArray]:
-        """The most probable classes of one row group and their probabilities, (rows, top) each."""
+        """Read the most probable classes of one row group with probabilities, (rows, top) each."""
         rows = self.read(group_idx, ["top_classes", "top_probs"])
         return (
             integers_from_binary(rows.column("top_classes")),
             floats_from_binary(rows.column("top_probs")),
         )
 
-    def name_of(self, group_idx: int) -> Message:
-        """A row group with its file and run, for messages."""
-        return self._files.name_of(group_idx)
-
-    @cached_property
-    def extras(self) -> tuple[str, ...]:
-        """Columns carried along, by the user's own names."""
-        names = self._columns
-        return tuple(n.removeprefix(EXTRA_PREFIX) for n in names if n.startswith(EXTRA_PREFIX))
-
-    @cached_property
-    def _columns(self) -> list[str]:
-        return self._files.columns()
-
 
 def _are_possible(rows: pa.Table, group: Group, n_classes: int) -> bool:
-    """Whether rows can be what was committed.
+    """Return whether rows can be what was committed.
 
-    Checksums cover what is in a page, not its header, which says how much that is and how it is
-    encoded. A header that lies garbles the whole page, so that a few of its rows tell.
+    Checksums cover the content of a page, not its header, which says how much that is and how it is
+    encoded. A wrong header garbles the whole page, so that a few of its rows show it.
     """
     fine = True
     for name, column in zip(rows.column_names, rows.columns, strict=True):
@@ -139,7 +246,125 @@ def _are_possible(rows: pa.Table, group: Group, n_classes: int) -> bool:
                 few = np.concatenate([values[::ROWS_APART], values[-1:]]).astype(np.float64)
                 sums = few.sum(axis=1)
                 least = 1.0 if is_whole else 0.0
-                # False for NaN. What was committed may stray by the tolerance of half precision.
+                # False for NaN. What was committed may be off by the tolerance of half precision.
                 fine &= bool(few.min() >= 0.0 and np.all(sums <= 1.0 + 2 * HALF_SUM_TOLERANCE))
                 fine &= bool(np.all(sums >= least - 2 * HALF_SUM_TOLERANCE))
     return fine
+
+
+def check_alike(first: RunReader, other: RunReader) -> None:
+    """Raise an error if two runs cannot be measured together."""
+    names = {"run": first.run.name, "other_run": other.run.name}
+    if other.kind is not first.kind:
+        raise InputError(
+            "The runs {run!r} and {other_run!r} hold {kind} and {other_kind}: log one kind.",
+            **names,
+            kind=first.kind,
+            other_kind=other.kind,
+        )
+    if other.kind is not Kind.LABELS and other.classes != first.classes:
+        raise InputError(
+            "The runs {run!r} and {other_run!r} have different classes: log the same ones.",
+            **names,
+            classes=first.classes,
+            other_classes=other.classes,
+        )
+    if other.n_top != first.n_top:
+        raise InputError(
+            "The runs {run!r} and {other_run!r} keep the top {n_top} and the top {other_n_top} "
+            "classes: log equally many.",
+            **names,
+            n_top=first.n_top,
+            other_n_top=other.n_top,
+        )
+    # Digests are of indices: if classes differ, labels are compared by name when they are read.
+    same_classes = other.classes == first.classes
+    for index, (group, others) in enumerate(zip_longest(first.groups, other.groups)):
+        if (
+            group is None
+            or others is None
+            or (group.rows, group.ids_digest) != (others.rows, others.ids_digest)
+        ):
+            raise _other_examples(first, other, index)
+        same_labels = group.labels_digest == others.labels_digest
+        if group.n_labeled != others.n_labeled or (same_classes and not same_labels):
+            raise label_conflict(first, other, index)
+
+
+def largest_alike(readers: Sequence[RunReader]) -> list[RunReader]:
+    """Return the largest group of runs with the same examples; among equals the first."""
+    groups: list[list[RunReader]] = []
+    for reader in readers:
+        for group in groups:
+            with suppress(InputError):
+                check_alike(group[0], reader)
+                group.append(reader)
+                break
+        else:
+            groups.append([reader])
+    return max(groups, key=len, default=[])
+
+
+def _other_examples(first: RunReader, other: RunReader, index: int) -> MissingExampleError:
+    """Return the error for a row group with different examples in two runs."""
+    if index < len(first.groups) and index < len(other.groups):
+        longer = other
+        difference = _difference(_ids(first, index), _ids(other, index))
+    else:
+        longer = first if index < len(first.groups) else other
+        difference = Message("no-counterpart", "has no counterpart")
+    return MissingExampleError(
+        "The runs {run!r} and {other_run!r} hold different examples: {row_group} {difference}. "
+        "Log the same ids in every run, or drop examples that some run lacks with "
+        "--common-examples (common_examples=True in Python).",
+        run=first.run.name,
+        other_run=other.run.name,
+        row_group=longer.name_of(index),
+        difference=difference,
+    )
+
+
+def _ids(reader: RunReader, index: int) -> list[object]:
+    return list(reader.read(index, ["example"]).column("example").to_pylist())
+
+
+def _difference(expected: list[object], ids: list[object]) -> Message:
+    """Return how the ids of one row group differ from those of another."""
+    known = set(expected)
+    new = [example for example in ids if example not in known]
+    if not new and len(ids) == len(expected):
+        return Message("other-order", "has the same ids in another order")
+    if not new:
+        return Message(
+            "fewer-examples",
+            "has {n_examples:,} of these {n_expected:,} examples",
+            n_examples=len(ids),
+            n_expected=len(expected),
+        )
+    if len(new) == len(ids):
+        return Message(
+            "no-common-example",
+            "has none of these examples, but others such as {example!r}",
+            example=new[0],
+        )
+    return Message(
+        "other-examples",
+        "has {n_examples:,} other examples, such as {example!r}",
+        n_examples=len(new),
+        example=new[0],
+    )
+
+
+def label_conflict(
+    first: RunReader, other: RunReader, index: int | None = None
+) -> LabelConflictError:
+    """Return the error for two runs with different gold labels."""
+    place = {} if index is None else {"row_group": other.name_of(index)}
+    return LabelConflictError(
+        "The runs {run!r} and {other_run!r} have different gold labels"
+        + (", such as in {row_group}" if place else "")
+        + ". An example has one right answer: log the same labels in every run.",
+        run=first.run.name,
+        other_run=other.run.name,
+        **place,
+    )

@@ -1,47 +1,67 @@
-"""One input table as a query: what it is called, which columns it has, how each is typed."""
+"""Inputs of any format as queries for DuckDB, each with the number of rows that it must give."""
 
-import csv
-import io
 import os
-import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from seedproof.errors import ColumnError, DtypeError, EmptyInputError, UnreadableError
-from seedproof.records.columns import Roles
+from seedproof.errors import (
+    ColumnError,
+    DtypeError,
+    EmptyInputError,
+    NotFoundError,
+    UnreadableError,
+)
+from seedproof.records.columns import Columns, Roles
+from seedproof.records.location import is_unicode
+from seedproof.records.row_counts import (
+    LineCounter,
+    QuotedRowCounter,
+    RowCount,
+    RowCounter,
+    count_rows,
+)
+from seedproof.records.sort import Phases
+from seedproof.records.tables import names_of
+from seedproof.records.text_files import (
+    BUFFER_BYTES,
+    JSON_SUFFIXES,
+    KNOWN_SUFFIXES,
+    PARQUET_SUFFIXES,
+    TEXT_SUFFIXES,
+    check_readable,
+    read_header,
+    read_line_end,
+    reason_of,
+    suffix_of,
+)
+from seedproof.typing import ArrowStream
 
-HEADER_BYTES = 4 * 2**20
-PACKERS = {".gz": "gzip", ".zst": "zstd"}
+if TYPE_CHECKING:
+    import duckdb
+
+# DuckDB's default limit for an object of JSON.
+OBJECT_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True)
 class Scan:
-    """One input as DuckDB sees it.
+    """One input as DuckDB sees it."""
 
-    Args:
-        title: What to call it in messages.
-        sql: The query for all its rows.
-        types: DuckDB's type of each column.
-        half: Its columns of half-precision floats.
-        path: The file; None for a table in memory.
-        n_rows: How many rows it has, counted without DuckDB.
-        n_bytes: Size of these rows.
-    """
-
-    title: str
-    sql: str
-    types: dict[str, str]
-    half: frozenset[str] = frozenset()
-    path: Path | None = None
-    n_rows: int | None = None
+    title: str  # its name in messages
+    sql: str  # query for all rows
+    types: dict[str, str]  # DuckDB's type of each column
+    half: frozenset[str] = frozenset()  # columns of half-precision floats
+    path: Path | None = None  # None for a table in memory
+    n_rows: int | None = None  # counted without DuckDB
     n_bytes: int = 0
 
     def check_rows(self, n_read: int) -> None:
-        """Accept as many rows as the input has."""
+        """Raise an error if rows were lost."""
         if self.n_rows is not None and n_read != self.n_rows:
             raise UnreadableError(
                 "{file} has {n_rows:,} rows, but {n_read:,} were read. Look for unclosed quotes "
@@ -53,221 +73,252 @@ class Scan:
             )
 
     def batch_rows(self, *, at_most: int, n_bytes: int) -> int:
-        """Choose how many rows to read at once."""
+        """Return how many rows to read at once."""
         row_bytes = self.n_bytes / max(1, self.n_rows or 0)
         return max(1, min(at_most, int(n_bytes / max(row_bytes, 1.0))))
 
+    def text_of(self, column: str) -> str:
+        """Return a column as text, in SQL."""
+        kind, name = self.types[column], quote_name(column)
+        self._check_single(column, "multi-label predictions are not measured.")
+        if kind in {"FLOAT", "DOUBLE"}:
+            # pandas turns integers into floats as soon as one is missing. NaN is missing, too.
+            whole = f"CASE WHEN {name} = trunc({name}) THEN TRY_CAST({name} AS BIGINT) END"
+            text = f"coalesce(CAST({whole} AS VARCHAR), CAST({name} AS VARCHAR))"
+            # Not isnan: DuckDB answers that from Parquet's statistics, which omit NaN.
+            return f"nullif({text}, 'nan')"
+        if kind == "BOOLEAN":
+            return f"CAST(CAST({name} AS INTEGER) AS VARCHAR)"
+        return f"CAST({name} AS VARCHAR)"
 
-def text_of(scan: Scan, column: str) -> str:
-    """A column as text, in SQL."""
-    kind, name = scan.types[column], quote_name(column)
-    if _is_nested(kind):
-        raise DtypeError(
-            "The column {column!r} of {table} holds several values a row. Give one; "
-            "multi-label predictions are not measured.",
-            column=column,
-            table=scan.title,
-        )
-    if kind in {"FLOAT", "DOUBLE"}:
-        # pandas turns integers into floats as soon as one is missing. NaN is missing, too.
-        whole = f"CASE WHEN {name} = trunc({name}) THEN TRY_CAST({name} AS BIGINT) END"
-        found = f"coalesce(CAST({whole} AS VARCHAR), CAST({name} AS VARCHAR))"
-        # Not isnan: DuckDB answers that from Parquet's statistics, which leave NaN out.
-        return f"nullif({found}, 'nan')"
-    if kind == "BOOLEAN":
-        return f"CAST(CAST({name} AS INTEGER) AS VARCHAR)"
-    return f"CAST({name} AS VARCHAR)"
-
-
-def select(scan: Scan, roles: Roles, run_name: str, *, integer_ids: bool) -> str:
-    """The query that gives one input's columns their short names and types."""
-    run = quote_text(run_name) if roles.run is None else text_of(scan, roles.run)
-    example = (
-        f"CAST({quote_name(roles.example)} AS BIGINT)"
-        if integer_ids
-        else text_of(scan, roles.example)
-    )
-    parts = [f"{run} AS r", f"{example} AS e"]
-    if roles.label is not None:
-        parts.append(f"{text_of(scan, roles.label)} AS l")
-    if roles.prediction is not None:
-        parts.append(f"{text_of(scan, roles.prediction)} AS y")
-    for index, column in enumerate(roles.probs):
-        if _is_nested(scan.types[column]):
+    def _check_single(self, column: str, remark: str) -> None:
+        kind = self.types[column]
+        if kind.startswith(("STRUCT", "MAP", "UNION")) or kind.endswith("]"):
             raise DtypeError(
-                "The column {column!r} of {table} holds several values a row. "
-                "Give one probability, and a column for each class.",
+                "The column {column!r} of {table} holds several values per row. Give one; {remark}",
                 column=column,
-                table=scan.title,
+                table=self.title,
+                remark=remark,
             )
-        value = f"CAST({quote_name(column)} AS DOUBLE)"
-        if roles.positive not in {None, roles.classes[index]}:
-            value = f"1 - {value}"
-        parts.append(f"CAST({value} AS FLOAT) AS p{index}")
-    parts += [f"CAST({quote_name(name)} AS VARCHAR) AS x{i}" for i, name in enumerate(roles.extras)]
-    return f"SELECT {', '.join(parts)} FROM ({scan.sql})"
+
+    def select(self, roles: Roles, run_name: str, *, integer_ids: bool) -> str:
+        """Return the query that gives the columns short names and types."""
+        run = quote_text(run_name) if roles.run is None else self.text_of(roles.run)
+        name = quote_name(roles.example)
+        example = f"CAST({name} AS BIGINT)" if integer_ids else self.text_of(roles.example)
+        parts = [f"{run} AS r", f"{example} AS e"]
+        if roles.label is not None:
+            parts.append(f"{self.text_of(roles.label)} AS l")
+        if roles.prediction is not None:
+            parts.append(f"{self.text_of(roles.prediction)} AS y")
+        for index, column in enumerate(roles.probs):
+            self._check_single(column, "probabilities need one column per class.")
+            value = f"CAST({quote_name(column)} AS DOUBLE)"
+            if roles.positive not in {None, roles.classes[index]}:
+                value = f"1 - {value}"
+            parts.append(f"CAST({value} AS FLOAT) AS p{index}")
+        parts += [
+            f"CAST({quote_name(name)} AS VARCHAR) AS x{i}" for i, name in enumerate(roles.extras)
+        ]
+        return f"SELECT {', '.join(parts)} FROM ({self.sql})"
+
+    def long_form(self, roles: Roles, *, may_differ: bool = False) -> tuple["Scan", Roles]:
+        """Return a table with one column per run as one with one row per run and example."""
+        if not roles.wide:
+            return self, roles
+        run, answer = f"name of {roles.wide[0]} …", f"{roles.wide[0]} …"
+        kept = [roles.example, *([roles.label] if roles.label else []), *roles.extras]
+        columns = ", ".join(quote_name(name) for name in roles.wide)
+        texts = [f"{self.text_of(name)} AS {quote_name(name)}" for name in roles.wide]
+        inner = ", ".join([*map(quote_name, kept), *texts])
+        sql = (
+            f"SELECT * FROM (SELECT {inner} FROM ({self.sql})) "
+            f"UNPIVOT INCLUDE NULLS ({quote_name(answer)} FOR {quote_name(run)} IN ({columns}))"
+        )
+        n_rows = None if self.n_rows is None else self.n_rows * len(roles.wide)
+        if may_differ:
+            sql, n_rows = f"SELECT * FROM ({sql}) WHERE {quote_name(answer)} IS NOT NULL", None
+        types = {name: self.types[name] for name in kept} | dict.fromkeys((run, answer), "VARCHAR")
+        long = replace(self, sql=sql, types=types, half=frozenset(), n_rows=n_rows)
+        return long, replace(roles, run=run, prediction=answer, wide=())
 
 
-def halves(schema: pa.Schema) -> frozenset[str]:
-    """Columns of half-precision floats, which DuckDB does not know."""
+class Scanner:
+    """Turns inputs into scans.
+
+    Everything in a text file is read as text and typed afterwards, because a guess from a sample
+    fails late.
+    """
+
+    def __init__(
+        self,
+        db: "duckdb.DuckDBPyConnection",
+        *,
+        columns: Columns,
+        scratch: Path,
+        row_bytes: int,
+        progress: Phases | None = None,
+    ) -> None:
+        self._db = db
+        self._columns = columns
+        self._scratch = scratch
+        self._row_bytes = row_bytes
+        self._progress = progress
+        self._tables = 0
+
+    def scan(self, table: Path | ArrowStream) -> Scan:
+        """Count the rows of one input, and choose how DuckDB reads it."""
+        if not isinstance(table, os.PathLike):
+            return self._scan_stream(table)
+        path = Path(table)
+        check_readable(path)
+        if not path.is_file():
+            raise NotFoundError(
+                "{path!r} is {what}. Give a CSV, TSV, Parquet, JSONL or .npz file, or a store.",
+                path=str(path),
+                what="a folder without a study.json" if path.is_dir() else "not a file",
+            )
+        if not is_unicode(str(path)):
+            raise UnreadableError("The file name {path!r} is not UTF-8. Rename it.", path=str(path))
+        suffix, _ = suffix_of(path)
+        if suffix in TEXT_SUFFIXES:
+            return self._scan_text(path)
+        if suffix in JSON_SUFFIXES:
+            return self._scan_json(path)
+        if suffix in PARQUET_SUFFIXES:
+            return self._scan_parquet(path)
+        raise UnreadableError(
+            "{file!r} has an unrecognized file extension. Known are .csv, .tsv, .parquet, "
+            ".jsonl (the text formats also with .gz or .zst) and .npz: rename it.",
+            file=path.name,
+        )
+
+    def _reject_duplicates(self, names: Sequence[str], title: str) -> None:
+        # DuckDB renames duplicate columns; `Roles.find` raises an error that names them.
+        if len({name.lower() for name in names}) < len(names):
+            Roles.find(names, self._columns, table=title)
+
+    def _count_rows(self, path: Path, counter: RowCounter) -> RowCount:
+        progress = None
+        # Unpacking takes long; counting is fast.
+        if self._progress is not None and suffix_of(path)[1]:
+            progress = partial(self._progress, "checking")
+        return count_rows(path, counter, row_bytes=self._row_bytes, progress=progress)
+
+    def _scan_text(self, path: Path) -> Scan:
+        header, separator = read_header(path)
+        self._reject_duplicates(header, path.name)
+        count = self._count_rows(path, QuotedRowCounter(separator))
+        fields = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in header)
+        sql = (
+            f"SELECT * FROM read_csv({self._path(path)}, auto_detect=false, header=true, "
+            f"delim={quote_text(separator)}, new_line='{read_line_end(path, separator)}', "
+            "quote='\"', escape='\"', hive_partitioning=false, "
+            f"buffer_size={max(BUFFER_BYTES, count.buffer_bytes)}, columns={{{fields}}})"
+        )
+        types = dict.fromkeys(header, "VARCHAR")
+        n_rows = count.n_rows - 1
+        return Scan(path.name, sql, types, path=path, n_rows=n_rows, n_bytes=count.n_bytes)
+
+    def _scan_json(self, path: Path) -> Scan:
+        count = self._count_rows(path, LineCounter())
+        lines = (
+            f"read_ndjson_objects({self._path(path)}, hive_partitioning=false, "
+            f"maximum_object_size={max(OBJECT_BYTES, count.buffer_bytes)})"
+        )
+        # All keys, each with whether a line that has it has a key twice.
+        keys = self._db.sql(
+            "SELECT DISTINCT unnest(keys), len(keys) > len(list_distinct(keys)) "
+            f"FROM (SELECT DISTINCT json_keys(json) AS keys FROM {lines})"
+        ).fetchall()
+        names = _checked_keys(keys, path.name)
+        # Each call parses the line again, so one call takes all keys: a long line needs a multiple
+        # of its size.
+        paths = ", ".join(quote_text(f'$."{name}"') for name in names)
+        # Python writes a missing number as a bare NaN, which DuckDB would take for a text.
+        values = ", ".join(
+            f"CASE WHEN kinds[{i}] = 'DOUBLE' AND lower(left(texts[{i}], 5)) IN ('nan', '-nan') "
+            f"THEN NULL ELSE texts[{i}] END AS {quote_name(name)}"
+            for i, name in enumerate(names, start=1)
+        )
+        sql = (
+            f"SELECT {values} FROM (SELECT json_extract_string(json, [{paths}]) AS texts, "
+            f"json_type(json, [{paths}]) AS kinds FROM {lines})"
+        )
+        types = dict.fromkeys(names, "VARCHAR")
+        return Scan(path.name, sql, types, path=path, n_rows=count.n_rows, n_bytes=count.n_bytes)
+
+    def _scan_parquet(self, path: Path) -> Scan:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(path) as file:
+            schema, facts = file.schema_arrow, file.metadata
+        self._reject_duplicates(schema.names, path.name)
+        sql = f"SELECT * FROM read_parquet({self._path(path)}, hive_partitioning=false)"
+        sizes = [facts.row_group(i).total_byte_size for i in range(facts.num_row_groups)]
+        size = {"n_rows": facts.num_rows, "n_bytes": sum(sizes)}
+        return Scan(path.name, sql, self._types(sql), half=_halves(schema), path=path, **size)
+
+    def _scan_stream(self, table: ArrowStream) -> Scan:
+        texts = [name for name in names_of(table) if isinstance(name, str)]
+        self._reject_duplicates(texts, "The table")
+        for name in texts:
+            # Arrow hands names over as C strings: they are cut there, and polars even aborts.
+            if "\0" in name:
+                raise ColumnError(
+                    "The table has the column {column!r}, which holds a NUL character. Rename it.",
+                    column=name,
+                )
+        try:
+            reader = pa.RecordBatchReader.from_stream(table)
+        except (ValueError, TypeError, OverflowError) as error:  # depends on the table's library
+            raise UnreadableError(
+                "The table cannot be read as Arrow ({reason}). Give each column one name "
+                "and one type.",
+                reason=reason_of(error),
+            ) from error
+        self._reject_duplicates(reader.schema.names, "The table")
+        half = _halves(reader.schema)
+        if half:
+            fields = [
+                field.with_type(pa.float32()) if field.name in half else field
+                for field in reader.schema
+            ]
+            reader = reader.cast(pa.schema(fields))
+        self._tables += 1
+        name = f"stream_{self._tables}"
+        sizes: list[tuple[int, int]] = []
+        self._db.register(name, _counted(reader, sizes))
+        # A stream can be read only once.
+        self._db.execute(f"CREATE TEMP TABLE held_{name} AS SELECT * FROM {name}")
+        self._db.unregister(name)
+        sql = f"SELECT * FROM held_{name}"
+        n_rows, n_bytes = (sum(column) for column in zip((0, 0), *sizes, strict=True))
+        return Scan("The table", sql, self._types(sql), half=half, n_rows=n_rows, n_bytes=n_bytes)
+
+    def _types(self, sql: str) -> dict[str, str]:
+        relation = self._db.sql(sql)
+        return dict(zip(relation.columns, map(str, relation.types), strict=True))
+
+    def _path(self, path: Path) -> str:
+        """Return a file name in SQL; DuckDB takes *, ? and [ for patterns."""
+        if any(sign in str(path) for sign in "*?["):
+            self._tables += 1
+            suffixes = "".join(s for s in path.suffixes if s.lower() in KNOWN_SUFFIXES)
+            link = self._scratch / f"input-{self._tables}{suffixes}"
+            link.symlink_to(path.absolute())
+            path = link
+        return quote_text(str(path))
+
+
+def _halves(schema: pa.Schema) -> frozenset[str]:
+    """Return the columns of half-precision floats, which DuckDB does not have."""
     return frozenset(field.name for field in schema if pa.types.is_float16(field.type))
 
 
-def _is_nested(kind: str) -> bool:
-    return kind.startswith(("STRUCT", "MAP", "UNION")) or kind.endswith("]")
-
-
-def check_readable(path: Path) -> None:
-    """Accept a file or folder that may be read, or is not there at all."""
-    try:
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            with os.scandir(path):
-                (path / os.pardir).stat()  # which takes the permission to enter it
-        elif stat.S_ISREG(mode):  # to open a pipe would wait for its other end
-            with path.open("rb"):
-                pass
-    except PermissionError as error:
-        raise UnreadableError(
-            "Permission denied: {path!r} may not be read by this user. Change its permissions, or "
-            "those of its folder.",
-            path=str(path),
-            problem="permission",
-        ) from error
-    except (OSError, ValueError):
-        return  # any other problem is reported where the file is read
-
-
-@contextmanager
-def unpacked(path: Path) -> Iterator[tuple[pa.NativeFile, pa.NativeFile]]:
-    """Yield the file as a stream of its unpacked content, and as it is."""
-    packer = PACKERS.get(path.suffix.lower())
-    try:
-        with pa.OSFile(str(path)) as file:
-            if packer is None:
-                yield file, file
-            else:
-                with pa.CompressedInputStream(file, packer) as stream:
-                    yield stream, file
-    except OSError as error:
-        if packer is None or error.errno is not None:  # the system's error, not the packer's
-            raise
-        raise UnreadableError(
-            "{file} cannot be unpacked: it is damaged, or not packed. Save it again.",
-            file=path.name,
-            problem="packing",
-        ) from error
-
-
-def read_header(path: Path) -> tuple[list[str], str]:
-    """Column names of a text table, and what separates them."""
-    with unpacked(path) as (stream, _):
-        start = stream.read(HEADER_BYTES)
-    try:
-        # The cut may fall into the middle of a character.
-        text = start.decode("utf-8-sig", errors="strict" if len(start) < HEADER_BYTES else "ignore")
-    except UnicodeDecodeError as error:
-        raise UnreadableError(
-            "{file} is not UTF-8 text (byte {start}). Save it as UTF-8.",
-            file=path.name,
-            start=error.start,
-            problem="encoding",
-        ) from error
-    if "\0" in text[:1000]:
-        raise UnreadableError(
-            "{file} is not a text table: it holds binary data. Save it as UTF-8 text.",
-            file=path.name,
-            problem="binary",
-        )
-    if not text.strip():
-        raise EmptyInputError(
-            "{file} is empty. Give a header line and one row a prediction.", file=path.name
-        )
-    separators = "\t" if ".tsv" in path.name.lower() else ",;\t|"
-    headers = {sign: _first_row(text, sign) for sign in separators}
-    separator = max(separators, key=lambda sign: len(headers[sign]))
-    if not headers[separator]:
-        raise UnreadableError(
-            "{file} has no header: its first line is empty, or a quote in it never closes. "
-            "Give the names of the columns in the first line.",
-            file=path.name,
-            problem="header",
-        )
-    # pandas writes its index under an empty name.
-    return [name or f"column{i}" for i, name in enumerate(headers[separator])], separator
-
-
-def read_line_end(path: Path, separator: str) -> str:
-    """What ends the header of a text table, with backslashes.
-
-    DuckDB would take the first line end of the file, even if it stands in a quoted name.
-    """
-    with unpacked(path) as (stream, _):
-        text = stream.read(HEADER_BYTES).decode("utf-8-sig", errors="ignore")
-    lines = io.StringIO(text, newline="")
-    next(csv.reader(lines, delimiter=separator), None)
-    header = text[: lines.tell()]
-    return {"\r\n": r"\r\n", "\r": r"\r"}.get(header[len(header.rstrip("\r\n")) :], r"\n")
-
-
-def csv_query(
-    file: str, names: Sequence[str], *, separator: str, line_end: str, buffer_bytes: int
-) -> str:
-    """Write the query for all rows of a text table."""
-    fields = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
-    return (
-        f"SELECT * FROM read_csv({file}, auto_detect=false, header=true, "
-        f"delim={quote_text(separator)}, new_line='{line_end}', quote='\"', escape='\"', "
-        f"hive_partitioning=false, buffer_size={buffer_bytes}, columns={{{fields}}})"
-    )
-
-
-def parquet_query(file: str) -> str:
-    """Return the query for all rows of a Parquet file, whose name is given in SQL."""
-    return f"SELECT * FROM read_parquet({file}, hive_partitioning=false)"
-
-
-def table_query(name: str) -> str:
-    """Return the query for all rows of a table of DuckDB."""
-    return f"SELECT * FROM {name}"
-
-
-def json_lines(file: str, *, object_bytes: int) -> str:
-    """Write the lines of a JSONL file as a table function."""
-    return (
-        f"read_ndjson_objects({file}, hive_partitioning=false, maximum_object_size={object_bytes})"
-    )
-
-
-def json_keys_query(lines: str) -> str:
-    """Return the query for all keys, each with whether a line that has it has a key twice."""
-    return (
-        "SELECT DISTINCT unnest(keys), len(keys) > len(list_distinct(keys)) "
-        f"FROM (SELECT DISTINCT json_keys(json) AS keys FROM {lines})"
-    )
-
-
-def json_query(lines: str, names: Sequence[str]) -> str:
-    """Write the query for all rows of a JSONL file."""
-    # Each call parses the line again, so one call takes all keys: a long line needs a multiple of
-    # its size.
-    paths = ", ".join(quote_text(json_path(name)) for name in names)
-    # Python writes a missing number as a bare NaN, which DuckDB would take for a text.
-    values = ", ".join(
-        f"CASE WHEN kinds[{i}] = 'DOUBLE' AND lower(left(texts[{i}], 5)) IN ('nan', '-nan') "
-        f"THEN NULL ELSE texts[{i}] END AS {quote_name(name)}"
-        for i, name in enumerate(names, start=1)
-    )
-    return (
-        f"SELECT {values} FROM (SELECT json_extract_string(json, [{paths}]) AS texts, "
-        f"json_type(json, [{paths}]) AS kinds FROM {lines})"
-    )
-
-
-def checked_keys(found: Sequence[tuple[str, bool]], file: str) -> list[str]:
-    """Check the keys of a JSONL file."""
-    names = sorted({name for name, _ in found})
-    if any(doubled for _, doubled in found):
+def _checked_keys(keys: Sequence[tuple[str, bool]], file: str) -> list[str]:
+    names = sorted({name for name, _ in keys})
+    if any(doubled for _, doubled in keys):
         raise ColumnError("{file} has a line with the same key twice. Rename one.", file=file)
     if not names:
         raise EmptyInputError("{file} has no rows. Give one JSON object per line.", file=file)
@@ -281,41 +332,22 @@ def checked_keys(found: Sequence[tuple[str, bool]], file: str) -> list[str]:
     return names
 
 
-def _first_row(text: str, separator: str) -> list[str]:
-    try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
-    except csv.Error:  # one field of more than 131,072 characters: this does not separate them
-        return []
+def _counted(reader: pa.RecordBatchReader, sizes: list[tuple[int, int]]) -> pa.RecordBatchReader:
+    """Return the same stream, which adds the rows and bytes of each batch to a list."""
 
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in reader:
+            sizes.append((len(batch), batch.nbytes))
+            yield batch
 
-def run_names(paths: Sequence[Path | None]) -> list[str]:
-    """Names of runs that are one table each."""
-    found = [path for path in paths if path is not None]
-    if len(found) < len(paths) or not found:
-        return [str(index) for index in range(len(paths))]
-    folders = [path.absolute().parent for path in found]
-    above = Path(os.path.commonpath(folders))
-    for names in (
-        [path.name.split(".")[0] for path in found],
-        [path.name for path in found],
-        [folder.name for folder in folders],
-        [folder.relative_to(above).as_posix() for folder in folders],
-    ):
-        if len(set(names)) == len(names):
-            return names
-    return [(path.absolute().relative_to(above)).as_posix() for path in found]
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
 def quote_name(column: str) -> str:
-    """A column's name in SQL."""
+    """Return a column name in SQL."""
     return '"' + column.replace('"', '""') + '"'
 
 
-def json_path(key: str) -> str:
-    """Where a key of a JSON object is, for DuckDB."""
-    return f'$."{key}"'
-
-
 def quote_text(value: str) -> str:
-    """A text in SQL."""
+    """Return a text in SQL."""
     return "'" + value.replace("'", "''") + "'"

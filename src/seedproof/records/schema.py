@@ -1,4 +1,4 @@
-"""What a record of predictions looks like: columns, order, row groups."""
+"""Format of a record of predictions: columns, order, row groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from seedproof.typing import FloatArray, IntArray
 # Readers accept every minor version up to their own; another major version is refused.
 # 1.1: row groups follow the layout where `study.json` names no size; explanations.
 # 1.2: a digest of the values of each row group; probabilities in half precision.
-# 1.3: the predicted class beside probabilities; dynamics.
+# 1.3: the predicted class next to probabilities; dynamics.
 SCHEMA_VERSION = (1, 3)
 
 GROUP_BYTES = 4 * 2**20
@@ -27,46 +27,37 @@ MAX_GROUP_ROWS = 2**17
 # Every page but the last of a row group has more rows than this.
 ROWS_APART = 512
 
-# Columns that a user gave beside the predictions carry this before their name.
+# Prefix of the user's further columns.
 EXTRA_PREFIX = "extra."
 
 Values: TypeAlias = FloatArray | IntArray | tuple[IntArray, FloatArray]
 
 
 class Group(NamedTuple):
-    """What the footer says of one row group.
-
-    Args:
-        rows: How many rows it has.
-        n_labeled: How many of them have a gold label.
-        ids_digest: Of the example ids.
-        labels_digest: Of the gold labels.
-        values_digest: Of some values; empty where an older version wrote it.
-        predictions_digest: Of the predicted classes; empty where an older version wrote it.
-    """
+    """Description of one row group in the footer; older formats lack the last digests."""
 
     rows: int
-    n_labeled: int
+    n_labeled: int  # rows with a gold label
     ids_digest: str
     labels_digest: str
-    values_digest: str = ""
+    values_digest: str = ""  # of some values
     predictions_digest: str = ""
 
     @property
     def examples(self) -> tuple[int, int, str, str]:
-        """What is the same in all runs."""
+        """The part that is the same in all runs."""
         return self.rows, self.n_labeled, self.ids_digest, self.labels_digest
 
 
 class Kind(StrEnum):
-    """What a run says of each example."""
+    """Kind of predictions."""
 
     PROBS = "probs"  # a probability for every class
     TOP = "top"  # the most probable classes with their probabilities
     LABELS = "labels"  # the predicted class alone
 
 
-# The columns that hold what a run says.
+# Columns of the predictions.
 VALUE_COLUMNS: dict[Kind, tuple[str, ...]] = {
     Kind.PROBS: ("probs",),
     Kind.TOP: ("top_classes", "top_probs"),
@@ -76,27 +67,18 @@ VALUE_COLUMNS: dict[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns a record of predictions has.
-
-    Args:
-        kind: Full probabilities, the top few, or the predicted class alone.
-        classes: Names of the classes, in the order of their indices.
-        text_ids: Whether example ids are text; int64 otherwise.
-        n_top: How many classes are kept, for `Kind.TOP`.
-        extras: Further columns that are carried along, with their types.
-        half: Whether probabilities are kept in half precision, for `Kind.PROBS`.
-    """
+    """Columns of a record of predictions."""
 
     kind: Kind
     classes: tuple[str, ...]
-    text_ids: bool = False
-    n_top: int = 0
-    extras: tuple[tuple[str, pa.DataType], ...] = ()
-    half: bool = False
+    text_ids: bool = False  # example ids are text; int64 otherwise
+    n_top: int = 0  # number of classes kept, for `Kind.TOP`
+    extras: tuple[tuple[str, pa.DataType], ...] = ()  # further columns with their types
+    half: bool = False  # probabilities are kept in half precision, for `Kind.PROBS`
 
     @property
     def row_bytes(self) -> int:
-        """Bytes that the values of one row take in memory."""
+        """Bytes of the values of one row in memory."""
         width = {Kind.PROBS: len(self.classes), Kind.TOP: 2 * self.n_top, Kind.LABELS: 1}
         return 4 * width[self.kind]
 
@@ -105,13 +87,8 @@ class Layout:
         """Rows of a group of about 4 MB."""
         return max(1, min(MAX_GROUP_ROWS, GROUP_BYTES // self.row_bytes))
 
-    @property
-    def value_columns(self) -> tuple[str, ...]:
-        """The columns that hold what the run says."""
-        return VALUE_COLUMNS[self.kind]
-
     def arrow(self) -> pa.Schema:
-        """The Parquet file's columns."""
+        """Return the columns of the Parquet file."""
         fields = [
             pa.field("example", pa.string() if self.text_ids else pa.int64(), nullable=False),
             pa.field("label", pa.int32()),
@@ -133,7 +110,7 @@ class Layout:
         values: Values,
         extras: Sequence[pa.Array | pa.ChunkedArray] = (),
     ) -> pa.Table:
-        """Rows in the layout's columns, copied: they wait while the caller reuses its arrays."""
+        """Return rows in these columns, copied: the caller may reuse its arrays."""
         gold = np.array(labels, dtype=np.int32)
         columns = [ids, to_arrow(gold, missing=gold == UNLABELED)]
         if isinstance(values, tuple):
@@ -143,7 +120,7 @@ class Layout:
         elif self.kind is Kind.PROBS:
             probs = np.array(values, dtype="<f2" if self.half else "<f4")
             columns.append(_as_binary(probs))
-            # Of what is kept: half precision makes equals of what was not.
+            # After rounding: half precision makes some probabilities equal.
             predictions = most_probable(probs)
         else:
             predictions = np.array(values, dtype=np.int32)
@@ -160,7 +137,7 @@ def _as_binary(values: FloatArray | IntArray) -> pa.Array:
 
 
 def probs_from_binary(column: pa.ChunkedArray, n_classes: int) -> FloatArray:
-    """Probabilities (rows, classes) as float32; without a copy if they were kept so."""
+    """Return probabilities (rows, classes) as float32, without a copy if possible."""
     content = _bytes_of(column)
     if column.type.byte_width == 4 * n_classes:
         return np.frombuffer(content, "<f4").reshape(-1, n_classes)
@@ -172,17 +149,17 @@ def probs_from_binary(column: pa.ChunkedArray, n_classes: int) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def _as_single() -> FloatArray:
-    """Every number of half precision, by its bits."""
+    """Return every number of half precision, by its bits."""
     return np.arange(2**16, dtype="<u2").view("<f2").astype(np.float32)
 
 
 def floats_from_binary(column: pa.ChunkedArray) -> FloatArray:
-    """The rows of a fixed-size binary column as float32 (rows, values), without a copy."""
+    """Return a fixed-size binary column as float32 (rows, values), without a copy."""
     return np.frombuffer(_bytes_of(column), "<f4").reshape(-1, column.type.byte_width // 4)
 
 
 def integers_from_binary(column: pa.ChunkedArray) -> IntArray:
-    """The rows of a fixed-size binary column as int32 (rows, values), without a copy."""
+    """Return a fixed-size binary column as int32 (rows, values), without a copy."""
     return np.frombuffer(_bytes_of(column), "<i4").reshape(-1, column.type.byte_width // 4)
 
 
@@ -209,9 +186,9 @@ def labels_digest(labels: IntArray) -> str:
 
 
 def values_digest(rows: pa.Table, columns: Sequence[str]) -> str:
-    """Digest of a few rows of what a run says, from every page.
+    """Digest of a few rows of the values, from every page.
 
-    Checksums keep each page whole; this keeps it in its place.
+    Checksums protect the content of each page, this digest its position.
     """
     few = to_arrow([*range(0, len(rows), ROWS_APART), len(rows) - 1])
     parts = [pa.concat_arrays(rows.column(name).take(few).chunks) for name in columns]
@@ -225,28 +202,28 @@ def values_digest(rows: pa.Table, columns: Sequence[str]) -> str:
 
 
 def predictions_digest(predictions: pa.ChunkedArray) -> str:
-    """Digest of the predicted classes of one row group: they can be read without the values."""
+    """Digest of the predicted classes of one row group."""
     return digest(to_numpy(predictions).astype("<i4").tobytes())
 
 
 def digest(content: bytes) -> str:
-    """Sixteen bytes of BLAKE2b, as hexadecimal text."""
+    """Return sixteen bytes of BLAKE2b as hexadecimal text."""
     return blake2b(content, digest_size=16).hexdigest()
 
 
 def version_text() -> str:
-    """The schema version that this library writes."""
+    """Return the schema version that this library writes."""
     return f"{SCHEMA_VERSION[0]}.{SCHEMA_VERSION[1]}"
 
 
 def check_version(text: object, where: str) -> None:
-    """Accept a schema version that this library can read."""
+    """Raise an error if this library cannot read a schema version."""
     match str(text).split("."):
         case [major, minor] if major.isdigit() and minor.isdigit():
             if int(major) == SCHEMA_VERSION[0] and int(minor) <= SCHEMA_VERSION[1]:
                 return
     raise SchemaVersionError(
-        "{path} has schema version {version!r}, and this seedproof reads up to {newest}. "
+        "{path} has schema version {version!r}, but this seedproof reads up to {newest}. "
         "Upgrade seedproof, or measure with the version that wrote it.",
         path=where,
         version=text,

@@ -1,9 +1,10 @@
-"""The same examples of all runs, side by side: what the measuring pass reads."""
+"""The same examples of all runs: the input of the measuring pass."""
 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,31 +22,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """Row group `index` of every run.
+    """Row group `index` of every run."""
 
-    Args:
-        index: Which one; partial results are folded in this order.
-        ids: Example ids, int64 or text.
-        labels: Gold class indices, -1 where unknown; None if no example has one.
-        probs: Axes (runs, rows, classes), float32; None where only predictions are known.
-        predictions: Axes (runs, rows), class indices; None where probabilities are known.
-        extras: Further columns, by the user's own names.
-        top: The most probable classes, where no others are known.
-    """
-
-    index: int
-    ids: pa.Array
-    labels: IntArray | None
-    probs: FloatArray | None
-    predictions: IntArray | None
-    extras: pa.Table | None = None
-    top: TopProbs | None = None
+    index: int  # partial results are merged in this order
+    ids: pa.Array  # example ids, int64 or text
+    labels: IntArray | None  # gold class indices, -1 where unknown; None if no example has one
+    probs: FloatArray | None  # float32 (runs, rows, classes); None if only predictions are known
+    predictions: IntArray | None  # (runs, rows); None if probabilities are known
+    extras: pa.Table | None = None  # further columns, by the user's own names
+    top: TopProbs | None = None  # the most probable classes, where no others are known
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def rows(self, chosen: slice | IntArray) -> "Shard":
-        """Some of its rows."""
+        """Return some of its rows."""
         positions = np.arange(len(self))[chosen]
         taken = to_arrow(positions)
         return replace(
@@ -60,7 +51,7 @@ class Shard:
 
     @staticmethod
     def joined(pieces: Sequence["Shard"]) -> "Shard":
-        """The rows of several, one after the other."""
+        """Concatenate the rows of several shards."""
         if len(pieces) == 1:
             return pieces[0]
 
@@ -87,29 +78,19 @@ class Shard:
 
 
 class ShardSource(ABC):
-    """Aligned runs, cut into shards in a way that no worker count can change.
-
-    Attributes:
-        runs: Names of the runs, in their order.
-        classes: Names of the classes, in the order of their indices.
-        kind: What is known of each example.
-        rows_per_shard: Number of examples in every shard but the last.
-    """
+    """Aligned runs, cut into shards independently of the number of workers."""
 
     runs: tuple[str, ...]
     classes: tuple[str, ...]
     kind: Kind
-    rows_per_shard: int
-
-    @property
-    @abstractmethod
-    def n_examples(self) -> int:
-        """Number of examples in all shards together."""
-
-    @property
-    @abstractmethod
-    def n_labeled(self) -> int:
-        """Number of examples with a gold label."""
+    rows_per_shard: int  # of every shard but the last
+    n_examples: int
+    n_labeled: int  # examples with a gold label
+    extras: tuple[str, ...] = ()  # names of the further columns
+    is_in_memory: bool = False
+    manifests: tuple["RunManifest", ...] = ()  # empty if the runs are not from a store
+    location: "Location | None" = None
+    split: str | None = None
 
     @abstractmethod
     def shard(self, index: int) -> Shard:
@@ -120,52 +101,20 @@ class ShardSource(ABC):
         """Number of shards."""
         return -(-self.n_examples // self.rows_per_shard)
 
-    @property
-    def manifests(self) -> tuple["RunManifest", ...]:
-        """Seeds, versions and times of each run; empty if nothing is recorded."""
-        return ()
-
-    @property
-    def location(self) -> "Location | None":
-        """The store that holds the runs; None for anything else."""
-        return None
-
-    @property
-    def split(self) -> str | None:
-        """The data split of a store that was predicted."""
-        return None
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """Names of the further columns."""
-        return ()
-
-    @property
-    def is_in_memory(self) -> bool:
-        """Whether all rows are in memory already."""
-        return False
-
     def counts(self, index: int) -> tuple[int, int]:
-        """Number of examples in one shard, and how many of them have a gold label."""
+        """Return the number of examples in one shard, and of those with a gold label."""
         shard = self.shard(index)
         return len(shard), int(np.count_nonzero(shard.gold != UNLABELED))
 
     def predictions_alone(self) -> "ShardSource":
-        """The same runs with no more than their predicted classes, if that saves reading."""
+        """Return the same runs with predicted classes only, if that saves reading."""
         return self
 
 
 class TableShards(ShardSource):
-    """Aligned runs in memory, in the order in which a store would have them.
+    """Aligned runs in memory, in the order in which a store would have them."""
 
-    Args:
-        runs: Names of the runs.
-        classes: Names of the classes.
-        ids: Ids of the examples, in order.
-        labels: Gold class index per example; None if no example has one.
-        values: Probabilities (runs, examples, classes), or class indices (runs, examples).
-        extras: Further columns.
-    """
+    is_in_memory = True
 
     def __init__(
         self,
@@ -180,27 +129,10 @@ class TableShards(ShardSource):
         self.runs, self.classes = tuple(runs), tuple(classes)
         self.kind = Kind.PROBS if values.ndim == 3 else Kind.LABELS
         self.rows_per_shard = Layout(self.kind, self.classes).rows_per_group
+        self.n_examples = len(ids)
+        self.n_labeled = 0 if labels is None else int(np.count_nonzero(labels != UNLABELED))
+        self.extras = () if extras is None else tuple(extras.column_names)
         self._ids, self._labels, self._values, self._extras = ids, labels, values, extras
-
-    @property
-    def n_examples(self) -> int:
-        """Number of examples in all shards together."""
-        return len(self._ids)
-
-    @property
-    def n_labeled(self) -> int:
-        """Number of examples with a gold label."""
-        return 0 if self._labels is None else int(np.count_nonzero(self._labels != UNLABELED))
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """Names of the further columns."""
-        return () if self._extras is None else tuple(self._extras.column_names)
-
-    @property
-    def is_in_memory(self) -> bool:
-        """Whether all rows are in memory already."""
-        return True
 
     def shard(self, index: int) -> Shard:
         """Return one shard, without a copy."""
@@ -219,57 +151,48 @@ class TableShards(ShardSource):
 
 
 class WrappedShards(ShardSource):
-    """The shards of another source, changed on the way.
-
-    Args:
-        source: Aligned runs.
-    """
+    """The shards of another source, changed when they are read."""
 
     def __init__(self, source: ShardSource) -> None:
         self.source = source
         self.runs, self.classes, self.kind = source.runs, source.classes, source.kind
-        self.rows_per_shard = source.rows_per_shard
+        self.rows_per_shard, self.n_examples = source.rows_per_shard, source.n_examples
+        self.extras, self.is_in_memory = source.extras, source.is_in_memory
 
-    @property
-    def n_examples(self) -> int:
-        """Number of examples in all shards together."""
-        return self.source.n_examples
-
-    @property
-    def n_labeled(self) -> int:
+    @cached_property
+    def n_labeled(self) -> int:  # type: ignore[override] # mypy takes it as read-only
         """Number of examples with a gold label."""
         return self.source.n_labeled
 
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """Names of the further columns."""
-        return self.source.extras
 
-    @property
-    def is_in_memory(self) -> bool:
-        """Whether all rows are in memory already."""
-        return self.source.is_in_memory
+def all_classes(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the classes that occur in any of several lists."""
+    if len(set(lists)) == 1:
+        return lists[0]
+    return tuple(canonical_order(sorted({name for names in lists for name in names})))
+
+
+def reindexed(indices: IntArray, classes: tuple[str, ...], into: tuple[str, ...]) -> IntArray:
+    """Return indices into one list of classes as indices into another."""
+    if classes is into or classes == into:
+        return indices
+    place = {name: index for index, name in enumerate(into)}
+    table = np.array([*(place[name] for name in classes), UNLABELED], dtype=np.int32)
+    return np.asarray(table[indices])
 
 
 def canonical_order(names: list[str]) -> list[str]:
-    """Names in an order that does not depend on where they came from: numbers by value."""
+    """Return names in an order independent of their source: numbers by value."""
     if all(is_integer(name) for name in names):
         return sorted(names, key=int)
     return sorted(names, key=lambda name: name.encode())
 
 
 def natural_order(names: list[str]) -> list[str]:
-    """Names in the order that people expect: seed_2 comes before seed_10.
+    """Return names in the order that people expect: seed_2 comes before seed_10.
 
-    Args:
-        names: Names in any order.
-
-    Returns:
-        The same names in order.
-
-    Examples:
-        >>> natural_order(["seed_10", "seed_2", "a"])
-        ['a', 'seed_2', 'seed_10']
+    >>> natural_order(["seed_10", "seed_2", "a"])
+    ['a', 'seed_2', 'seed_10']
     """
     if all(is_integer(name) for name in names):
         return sorted(names, key=int)
@@ -287,7 +210,7 @@ def _natural(name: str) -> tuple[list[tuple[int, int, bytes]], bytes]:
 
 
 def is_integer(text: str) -> bool:
-    """Whether text is an integer as people write it, without leading zeros, that fits int64."""
+    """Return whether a text is an integer without leading zeros that fits int64."""
     digits = text.removeprefix("-")
     plain = digits.isascii() and digits.isdigit() and len(digits) <= 18
     return plain and (digits[0] != "0" or text == "0")

@@ -1,8 +1,8 @@
-"""Tables that fit into memory many times over: read, aligned and checked as arrays.
+"""Tables much smaller than memory: read, aligned and checked as arrays.
 
-This is the short way for clean tables. Whatever is unusual about one (a damaged row, a missing
-example, a type that DuckDB writes differently) is left to `ingest`, which reads any table of any
-size and explains what is wrong with it. Both give the same answers.
+This is the fast path for clean tables. Anything unusual (a damaged row, a missing example, a type
+that DuckDB writes differently) is left to `ingest`, which reads tables of any size and explains
+what is wrong with them. Both give the same results.
 """
 
 import contextlib
@@ -20,121 +20,92 @@ from seedproof.errors import SeedproofError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.checks import check_probs
-from seedproof.records.columns import Columns, Roles
+from seedproof.records.columns import Roles
 from seedproof.records.normalize import canonical_rows
 from seedproof.records.partition import are_integers
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.row_counts import QuotedRowCounter, count_rows
-from seedproof.records.scan import PACKERS, read_header, run_names, unpacked
-from seedproof.records.shapes import named_classes, with_both_classes
-from seedproof.records.shards import ShardSource, TableShards, natural_order
+from seedproof.records.shards import ShardSource, TableShards
 from seedproof.records.sort import check_runs, find_classes
 from seedproof.records.tables import (
+    TableOptions,
     are_both_given,
     common_roles,
+    named_classes,
+    names_of,
     notes_on_dropped_columns,
     notes_on_roles,
     state_of,
+    with_both_classes,
+)
+from seedproof.records.text_files import (
+    PARQUET_SUFFIXES,
+    TEXT_SUFFIXES,
+    read_header,
+    suffix_of,
+    unpacked,
 )
 from seedproof.typing import ArrowStream, FloatArray, IntArray
 
 # A table takes at most this part of the memory: as arrays it takes a small multiple.
 MEMORY_PART = 8
-# A packed file may be so many times as large once it is unpacked.
+# Assumed largest ratio of unpacked to packed size.
 MOST_PACKED = 20
-TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
-PARQUET_SUFFIXES = (".parquet", ".pq")
 # Types that Arrow writes as text in the same way as DuckDB.
 _CODES = pa.dictionary(pa.int32(), pa.string())
 
 
 class _UnusualError(Exception):
-    """The table is not for the short way."""
+    """The table is not for the fast path."""
 
 
 def read_small_tables(
-    tables: Sequence[Path | ArrowStream],
-    columns: Columns,
-    *,
-    memory: int,
-    least_runs: int,
-    classes: Sequence[str] | None = None,
-    names: Sequence[str] | None = None,
-    file_names: Sequence[str] | None = None,
+    tables: Sequence[Path | ArrowStream], options: TableOptions
 ) -> tuple[ShardSource, list[Message]] | None:
-    """Read clean tables that are far smaller than memory; None for all others.
-
-    `names` are the runs of tables that are one run each, in order; `file_names` name them if
-    these are missing.
-    """
+    """Read clean tables that are far smaller than memory; return None for all others."""
     before = [state_of(table) for table in tables]
-    limit = memory // MEMORY_PART
-    # Whatever is wrong with a table, the long way explains it.
+    limit = options.memory // MEMORY_PART // len(tables)
+    # If a table is wrong in any way, ingest explains it.
     with contextlib.suppress(
         _UnusualError, SeedproofError, pa.ArrowException, OSError, ValueError, OverflowError
     ):
-        heads = [_head(table, limit // len(tables)) for table in tables]
-        found = _read(
-            heads,
-            columns,
-            least_runs=least_runs,
-            classes=classes,
-            names=names,
-            file_names=file_names,
-        )
+        result = _read([_head(table, limit) for table in tables], options)
         if [state_of(table) for table in tables] == before:
-            return found
+            return result
     return None
 
 
 @dataclass(frozen=True)
 class _Head:
-    """A table before its rows are read.
+    """A table before its rows are read."""
 
-    Args:
-        title: What to call it in messages.
-        names: Its columns.
-        table: The file, or the rows.
-        separator: What is between the cells of a text file.
-    """
-
-    title: str
+    title: str  # its name in messages
     names: list[str]
     table: Path | pa.Table
-    separator: str = ""
+    separator: str = ""  # of the cells of a text file
 
     def read(self, roles: Roles) -> pa.Table:
         """Read the columns that have a role."""
-        wanted = dict.fromkeys(
-            name
-            for name in (
-                roles.run,
-                roles.example,
-                roles.label,
-                roles.prediction,
-                *roles.probs,
-                *roles.wide,
-                *roles.extras,
-            )
-            if name is not None
-        )
+        single = (roles.run, roles.example, roles.label, roles.prediction)
+        several = (*roles.probs, *roles.wide, *roles.extras)
+        names = list(dict.fromkeys(name for name in (*single, *several) if name is not None))
         if isinstance(self.table, pa.Table):
-            return self.table.select(list(wanted))
+            return self.table.select(names)
         if not self.separator:
             import pyarrow.parquet as pq
 
             with pq.ParquetFile(self.table) as file:
-                return file.read(list(wanted))
-        return self._read_text(self.table, list(wanted), roles)
+                return file.read(names)
+        return self._read_text(self.table, names, roles)
 
-    def _read_text(self, path: Path, wanted: list[str], roles: Roles) -> pa.Table:
+    def _read_text(self, path: Path, names: list[str], roles: Roles) -> pa.Table:
         import pyarrow.csv
 
         numbers = set(roles.wide if roles.wide and roles.positive else roles.probs)
         texts = {roles.example, *roles.extras}
         types = {
             name: pa.float64() if name in numbers else pa.string() if name in texts else _CODES
-            for name in wanted
+            for name in names
         }
         count = count_rows(path, QuotedRowCounter(self.separator), row_bytes=2**19)
         with unpacked(path) as (stream, _):
@@ -145,7 +116,7 @@ class _Head:
                     delimiter=self.separator, newlines_in_values=count.has_quotes
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
-                    include_columns=wanted,
+                    include_columns=names,
                     column_types=types,
                     null_values=[""],
                     strings_can_be_null=True,
@@ -157,15 +128,13 @@ class _Head:
 
 
 def _head(table: Path | ArrowStream, limit: int) -> _Head:
-    """The columns of a table that takes at most so many bytes."""
+    """Return the columns of a table of at most `limit` bytes."""
     if not isinstance(table, os.PathLike):
         return _head_of_rows(table, limit)
     path = Path(table)
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    is_packed = bool(suffixes) and suffixes[-1] in PACKERS
-    kind = (["", *suffixes])[-2 if is_packed else -1]
+    suffix, is_packed = suffix_of(path)
     size = path.stat().st_size
-    if kind in PARQUET_SUFFIXES and not is_packed:
+    if suffix in PARQUET_SUFFIXES and not is_packed:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(path) as file:
@@ -174,7 +143,7 @@ def _head(table: Path | ArrowStream, limit: int) -> _Head:
         if sum(sizes) > limit or any(pa.types.is_float16(field.type) for field in schema):
             raise _UnusualError
         return _Head(path.name, schema.names, path)
-    if kind not in TEXT_SUFFIXES or size * (MOST_PACKED if is_packed else 1) > limit:
+    if suffix not in TEXT_SUFFIXES or size * (MOST_PACKED if is_packed else 1) > limit:
         raise _UnusualError
     names, separator = read_header(path)
     if any("\n" in name or "\r" in name for name in names):
@@ -183,8 +152,8 @@ def _head(table: Path | ArrowStream, limit: int) -> _Head:
 
 
 def _head_of_rows(table: ArrowStream, limit: int) -> _Head:
-    # A stream can be read once only, a frame as often as needed.
-    if not hasattr(table, "shape") or any("\0" in str(name) for name in _names_of(table)):
+    # A stream can be read only once, a frame as often as needed.
+    if not hasattr(table, "shape") or any("\0" in str(name) for name in names_of(table)):
         raise _UnusualError
     rows = pa.RecordBatchReader.from_stream(table).read_all()
     if rows.nbytes > limit or any(pa.types.is_float16(field.type) for field in rows.schema):
@@ -192,90 +161,69 @@ def _head_of_rows(table: ArrowStream, limit: int) -> _Head:
     return _Head("The table", rows.schema.names, rows)
 
 
-def _names_of(table: ArrowStream) -> Sequence[object]:
-    schema = getattr(table, "schema", None)
-    return schema.names if isinstance(schema, pa.Schema) else getattr(table, "columns", ())
-
-
-def _read(
-    heads: Sequence[_Head],
-    columns: Columns,
-    *,
-    least_runs: int,
-    classes: Sequence[str] | None,
-    names: Sequence[str] | None,
-    file_names: Sequence[str] | None,
-) -> tuple[ShardSource, list[Message]]:
-    all_names = [head.names for head in heads]
-    roles = common_roles(
-        [(head.title, head.names) for head in heads], columns, least_runs=least_runs
-    )
-    both_given = are_both_given(roles, columns, all_names)
+def _read(heads: Sequence[_Head], options: TableOptions) -> tuple[ShardSource, list[Message]]:
+    columns, classes = options.columns, options.classes
+    roles = common_roles([(head.title, head.names) for head in heads], options)
+    both_given = are_both_given(roles, columns, [head.names for head in heads])
     notes = notes_on_roles(columns, wide=roles.wide, both_given=both_given)
     tables = [head.read(roles) for head in heads]
-    if not all(len(table) for table in tables) or (names is not None and roles.run is not None):
+    has_names = options.names is not None and roles.run is not None
+    if has_names or not all(len(table) for table in tables):
         raise _UnusualError
     paths = [head.table if isinstance(head.table, Path) else None for head in heads]
-    rows = _Rows.of(tables, roles, list(names or file_names or run_names(paths)))
+    rows = _Rows.of(tables, roles, list(options.run_names(paths)))
     gold = None if roles.label is None else _encoded(rows.column(roles.label))
     if roles.positive is not None:
-        # One column stands for all, where there is one per run.
-        one = replace(roles, prediction=roles.wide[0]) if roles.wide else roles
-        roles = with_both_classes(one, sorted(gold.names) if gold else [], classes)
+        # With one column per run, the first represents all.
+        roles = replace(roles, prediction=roles.wide[0]) if roles.wide else roles
+        roles = with_both_classes(roles, sorted(gold.names) if gold else [], classes)
     roles = named_classes(roles, classes)
-    runs = check_runs(list(names or natural_order(rows.runs)), roles, least_runs=least_runs)
+    runs = check_runs(rows.runs, roles, options)
     grid, ids = rows.grid(runs, roles)
     answers = None if roles.probs else rows.answers(roles)
     spelled = {"l": gold.names if gold else [], "y": answers.names if answers else []}
     known, spelling = find_classes(spelled, grid.size, roles.classes, classes)
     labels = None
     if gold is not None:
-        of_runs = gold.classes(spelling, rows.of_examples(grid))
-        labels = of_runs[0]
-        if (of_runs != labels).any():
+        run_labels = gold.classes(spelling, rows.of_examples(grid))
+        labels = run_labels[0]
+        if (run_labels != labels).any():
             raise _UnusualError
     values: np.ndarray
     if answers is None:
         values = rows.probs(grid, roles)
-        for of_run in values:
-            check_probs(of_run, _anywhere)
+        for run_probs in values:
+            check_probs(run_probs, _anywhere)
     else:
         values = answers.classes(spelling, grid)
         if (values == UNLABELED).any():
             raise _UnusualError
     extras, dropped = rows.extras(grid, roles)
     is_labeled = labels is not None and bool((labels != UNLABELED).any())
-    source = TableShards(
-        runs,
-        known,
-        ids,
-        labels=labels if is_labeled else None,
-        values=values,
-        extras=extras,
-    )
+    gold_labels = labels if is_labeled else None
+    source = TableShards(runs, known, ids, labels=gold_labels, values=values, extras=extras)
     return source, notes + notes_on_dropped_columns(dropped)
 
 
 def _anywhere(row: int) -> NoReturn:
-    """Leave a row that is wrong to the long way."""
+    """Leave a wrong row to ingest."""
     raise _UnusualError(row)
 
 
 @dataclass(frozen=True, eq=False)
 class _Codes:
-    """A column whose values repeat: their names, and which of them each row has; -1 for none."""
+    """A column whose values repeat: its distinct values, and their index per row; -1 for none."""
 
     names: list[str]
     indices: IntArray
 
-    def classes(self, spelling: Mapping[str, int], places: IntArray) -> IntArray:
-        """Class index of the rows at some places."""
+    def classes(self, spelling: Mapping[str, int], places: IntArray | slice) -> IntArray:
+        """Return the class index of the rows at some places."""
         table = np.array([*(spelling[name] for name in self.names), UNLABELED], dtype=np.int32)
         return np.asarray(table[self.indices[places]])
 
 
 def _encoded(column: pa.ChunkedArray) -> _Codes:
-    """A column of texts or integers as codes."""
     kind = column.type
     if pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type):
         encoded = column.unify_dictionaries().combine_chunks()
@@ -301,17 +249,11 @@ def _is_text(kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The rows of all tables, one after the other.
-
-    Args:
-        table: The rows.
-        runs: Names of the runs as they turn up.
-        run_of: Which run each row belongs to; None for a table with one column per run.
-    """
+    """The rows of all tables, one after the other."""
 
     table: pa.Table
-    runs: list[str]
-    run_of: IntArray | None
+    runs: list[str]  # in order of appearance
+    run_of: IntArray | None  # run of each row; None for a table with one column per run
 
     @classmethod
     def of(cls, tables: Sequence[pa.Table], roles: Roles, names: list[str]) -> "_Rows":
@@ -321,19 +263,18 @@ class _Rows:
                 raise _UnusualError
             return cls(table, list(roles.wide), None)
         if roles.run is None:
-            sizes = [len(one) for one in tables]
-            return cls(table, names, np.repeat(np.arange(len(tables)), sizes))
-        found = _encoded(table.column(roles.run))
-        if (found.indices < 0).any():
+            return cls(table, names, np.repeat(np.arange(len(tables)), list(map(len, tables))))
+        runs = _encoded(table.column(roles.run))
+        if (runs.indices < 0).any():
             raise _UnusualError
-        return cls(table, found.names, found.indices)
+        return cls(table, runs.names, runs.indices)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One column of all rows."""
+        """Return one column of all rows."""
         return self.table.column(name)
 
     def grid(self, runs: Sequence[str], roles: Roles) -> tuple[IntArray, pa.Array]:
-        """Which row each run and example is in, (runs, examples); and the ids in order."""
+        """Return the row of each run and example, (runs, examples), and the ids in order."""
         ids = self.column(roles.example)
         if ids.null_count or not (_is_text(ids.type) or pa.types.is_integer(ids.type)):
             raise _UnusualError
@@ -369,38 +310,37 @@ class _Rows:
         return grid, ordered
 
     def of_examples(self, grid: IntArray) -> IntArray:
-        """Rows that say what belongs to the examples, such as labels."""
+        """Return the rows that hold facts about examples, such as labels."""
         return grid % len(self.table) if self.run_of is None else grid
 
     def answers(self, roles: Roles) -> _Codes:
-        """The predicted classes."""
+        """Return the predicted classes."""
         if self.run_of is not None:
             return _encoded(self.column(str(roles.prediction)))
-        found = [_encoded(self.column(name)) for name in self.runs]
-        names = list(dict.fromkeys(name for codes in found for name in codes.names))
+        columns = [_encoded(self.column(name)) for name in self.runs]
+        names = list(dict.fromkeys(name for codes in columns for name in codes.names))
         place = {name: index for index, name in enumerate(names)}
-        tables = [np.array([*(place[n] for n in codes.names), -1]) for codes in found]
-        indices = [table[codes.indices] for table, codes in zip(tables, found, strict=True)]
+        indices = [codes.classes(place, slice(None)) for codes in columns]
         return _Codes(names, np.concatenate(indices))
 
     def probs(self, grid: IntArray, roles: Roles) -> FloatArray:
-        """Probabilities (runs, examples, classes), each class contiguous in memory."""
+        """Return probabilities (runs, examples, classes), each class contiguous in memory."""
         by_class = np.empty((len(roles.probs), *grid.shape), dtype=np.float32)
         in_order = bool((grid.ravel()[1:] > grid.ravel()[:-1]).all())
-        known: dict[str, FloatArray] = {}
-        for index, (name, into) in enumerate(zip(roles.probs, by_class, strict=True)):
-            if name not in known:
+        by_name: dict[str, FloatArray] = {}
+        for name, class_name, target in zip(roles.probs, roles.classes, by_class, strict=True):
+            if name not in by_name:
                 columns = [name] if self.run_of is not None else self.runs
-                values = np.concatenate([_numbers(self.column(one)) for one in columns])
-                known[name] = values.reshape(grid.shape) if in_order else values[grid]
-            found = known[name]
-            is_other = roles.positive not in {None, roles.classes[index]}
+                values = np.concatenate([_numbers(self.column(column)) for column in columns])
+                by_name[name] = values.reshape(grid.shape) if in_order else values[grid]
+            probs = by_name[name]
+            is_other = roles.positive not in {None, class_name}
             with np.errstate(over="ignore"):
-                into[:] = 1 - found.astype(np.float64) if is_other else found
+                target[:] = 1 - probs.astype(np.float64) if is_other else probs
         return np.moveaxis(by_class, 0, -1)
 
     def extras(self, grid: IntArray, roles: Roles) -> tuple[pa.Table | None, list[str]]:
-        """Further columns that say the same in all runs, and the names of the others."""
+        """Return further columns that are the same in all runs, and the names of the others."""
         kept, dropped = {}, []
         places = self.of_examples(grid)
         for name in roles.extras:
@@ -422,7 +362,7 @@ class _Rows:
 
 
 def _in_order(ids: pa.Array) -> tuple[pa.Array, IntArray]:
-    """Different ids in order, integers if all of them are, and where each was."""
+    """Return the ids in order, as integers if all of them are, and their old positions."""
     if are_integers(ids):
         ids = ids.cast(pa.int64())
     elif not pa.types.is_string(ids.type):

@@ -1,9 +1,9 @@
-"""From a table in any order to the runs of a store: checked, sorted out of core, aligned."""
+"""Write partitioned rows as the runs of a store: checked, sorted out of core, aligned."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -25,7 +25,6 @@ from seedproof.errors import (
     UnknownLabelError,
 )
 from seedproof.records.arrow import to_numpy
-from seedproof.records.checks import SUM_TOLERANCE
 from seedproof.records.columns import Roles
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
@@ -35,6 +34,7 @@ from seedproof.records.probabilities import UNLABELED
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import Kind, Layout, Values, digest
 from seedproof.records.shards import canonical_order, natural_order
+from seedproof.records.tables import TableOptions
 from seedproof.records.writer import RunWriter
 from seedproof.typing import IntArray
 
@@ -42,51 +42,26 @@ if TYPE_CHECKING:
     import duckdb
 
 MAX_CLASSES = MAX_RUNS = MAX_NAMES
-# So many different numbers between 0 and 1 are probabilities, however rounded.
+# More different numbers between 0 and 1 than this are probabilities, even if rounded.
 MOST_ROUND = 10
-# The split that tables are about.
+# Split of all tables.
 SPLIT = "all"
 NUMBER_TEXT = re.compile(r"^-?\d*\.?\d+(e[+-]?\d+)?$", re.IGNORECASE)
 WHOLE_TEXT = re.compile(r"^(-?\d+)(\.0*)?$")
 
 
 class Phases(Protocol):
-    """Called as rows come in, so that somebody can watch."""
+    """Progress of an ingest."""
 
     def __call__(self, phase: str, done: int, total: int) -> None:
-        """Say that a phase (checking, reading, sorting, writing) has done `done` of `total`."""
-
-
-@dataclass(frozen=True)
-class StoredPrecision:
-    """How exact the tables' probabilities are.
-
-    Args:
-        half: Whether all of them have half precision, and are kept in it.
-        tolerance: How far from one the probabilities of a row may sum to.
-    """
-
-    half: bool = False
-    tolerance: float = SUM_TOLERANCE
+        """Report progress of a phase: checking, reading, sorting or writing."""
 
 
 class SortedRows:
-    """Gathered rows on their sorted way into a store.
+    """Writes a partition into a store, sorted.
 
-    Their columns are r (run), e (example), l (label), y (prediction) or p0, p1, … (probabilities),
-    and x0, x1, … (extras).
-
-    Args:
-        db: A database that sorts.
-        gathered: The rows.
-        folder: Where their files are.
-        roles: What the user's columns are.
-        precision: How probabilities are kept, and how far they may stray.
-        least_runs: How many runs there must be.
-        classes: Names of the classes, where the tables have their indices.
-        may_differ: Whether runs may lack examples of others.
-        order: Names of the runs in their order; natural order if omitted.
-        progress: Told how many rows are sorted and written.
+    Its columns are r (run), e (example), l (label), y (prediction) or p0, p1, … (probabilities),
+    and x0, x1, … (extras). `half` keeps probabilities in half precision.
     """
 
     def __init__(
@@ -95,38 +70,37 @@ class SortedRows:
         gathered: Partition,
         folder: Path,
         roles: Roles,
+        options: TableOptions,
         *,
-        precision: "StoredPrecision",
-        least_runs: int = 2,
-        classes: Sequence[str] | None = None,
-        may_differ: bool = False,
-        order: Sequence[str] = (),
+        half: bool,
+        tolerance: float,
         progress: Phases | None = None,
     ) -> None:
-        self._may_differ = may_differ
+        self._may_differ = options.may_differ
         self._db = db
         self._gathered = gathered
         self._folder = folder
         self._roles = roles
-        self._precision = precision
+        self._half, self._tolerance = half, tolerance
         self._progress = progress
         self._n_rows = self._count_rows()
-        runs = list(order) or natural_order(list(gathered.names["r"]))
-        self._runs = check_runs(runs, roles, least_runs=least_runs)
+        self._runs = check_runs(gathered.names["r"], roles, options)
         self._text_ids = not gathered.integer_ids
         self._kind = Kind.PROBS if roles.probs else Kind.LABELS
-        self._classes, spelling = find_classes(gathered.names, self._n_rows, roles.classes, classes)
-        # What is missing has the index -1, and so the last entry.
+        self._classes, spelling = find_classes(
+            gathered.names, self._n_rows, roles.classes, options.classes
+        )
+        # Missing values have the index -1, which is the last entry.
         self._class_of = {
             column: np.array([*(spelling[name] for name in names), UNLABELED], dtype=np.int32)
             for column, names in gathered.names.items()
             if column != "r"
         }
 
-    def _one(self, sql: str, *parameters: object) -> tuple[object, ...]:
+    def _first_row(self, sql: str, *parameters: object) -> tuple[object, ...]:
         # A result that is not read to its end would block the connection.
-        found = self._db.execute(sql, parameters).fetchall()
-        return tuple(found[0]) if found else ()
+        rows = self._db.execute(sql, parameters).fetchall()
+        return tuple(rows[0]) if rows else ()
 
     def _count_rows(self) -> int:
         n_rows = self._gathered.n_rows
@@ -148,39 +122,37 @@ class SortedRows:
         return n_rows
 
     def constant_extras(self) -> tuple[list[int], list[str]]:
-        """Which further columns say the same in all runs of an example, and which do not."""
+        """Return indices of further columns that are equal in all runs, and names of the others."""
         names = self._roles.extras
         if not names:
             return [], []
         # Digests, because DuckDB cannot spill counts of distinct texts to disk.
-        digests = [
-            f"CASE WHEN x{i} IS NOT NULL THEN hash(x{i}) END AS h{i}" for i in range(len(names))
-        ]
-        differ = [f"min(h{i}) < max(h{i}) AS d{i}" for i in range(len(names))]
-        any_differ = [f"coalesce(bool_or(d{i}), false)" for i in range(len(names))]
-        columns = ["e", *(f"x{i}" for i in range(len(names)))]
-        with self._reading("gathered", columns):
-            found = self._one(
+        numbers = range(len(names))
+        digests = [f"CASE WHEN x{i} IS NOT NULL THEN hash(x{i}) END AS h{i}" for i in numbers]
+        differ = [f"min(h{i}) < max(h{i}) AS d{i}" for i in numbers]
+        any_differ = [f"coalesce(bool_or(d{i}), false)" for i in numbers]
+        with self._reading("gathered", ["e", *(f"x{i}" for i in numbers)]):
+            differs = self._first_row(
                 f"SELECT {', '.join(any_differ)} FROM (SELECT {', '.join(differ)} "
                 f"FROM (SELECT e, {', '.join(digests)} FROM gathered) GROUP BY e)"
             )
-        kept = [index for index, differs in enumerate(found) if not differs]
-        return kept, [name for name, differs in zip(names, found, strict=True) if differs]
+        kept = [i for i in numbers if not differs[i]]
+        return kept, [names[i] for i in numbers if differs[i]]
 
     def write(self, store: Location, extras: Sequence[int], notes: Sequence[str] = ()) -> None:
-        """Write every run that is not there yet, then `study.json`."""
+        """Write every run that does not exist yet, then `study.json`."""
         layout = Layout(
             self._kind,
             self._classes,
             text_ids=self._text_ids,
             extras=tuple((self._roles.extras[index], pa.string()) for index in extras),
-            half=self._precision.half,
+            half=self._half,
         )
         store.make_folder()
         first: list[tuple[int, int, str, str]] = []
         done = 0
         for name in self._runs:
-            # What belongs to the example is kept once, with the first run.
+            # Facts about examples are kept once, with the first run.
             carried = () if first else extras
             groups = self._written(store, name)
             if groups is None:
@@ -191,20 +163,20 @@ class SortedRows:
             if groups != first and not self._may_differ:
                 self._explain_difference()
             done += self._gathered.rows[self._index(name)]
-            self._tell("sorting", done)
-            self._tell("writing", done)
+            self._report("sorting", done)
+            self._report("writing", done)
         if not (store / "study.json").is_file():
             StudyManifest("ingested", layout.rows_per_group, runs=list(self._runs)).write(store)
 
     def _index(self, name: str) -> int:
         return self._gathered.names["r"].index(name)
 
-    def _tell(self, phase: str, done: int) -> None:
+    def _report(self, phase: str, done: int) -> None:
         if self._progress is not None:
             self._progress(phase, done, self._n_rows)
 
     def _written(self, store: Location, name: str) -> list[tuple[int, int, str, str]] | None:
-        """The row groups of a run that an earlier process has committed."""
+        """Return the row groups of a run that an earlier process has committed."""
         folder = store / "runs" / _run_id(name)
         if (folder / "run.json").is_file():
             reader = RunReader(store, RunManifest.load(folder), SPLIT)
@@ -216,14 +188,14 @@ class SortedRows:
     def _write_run(
         self, store: Location, run: RunManifest, layout: Layout, *, extras: Sequence[int], done: int
     ) -> list[tuple[int, int, str, str]]:
-        """The row groups of a run, written now."""
+        """Write a run, and return its row groups."""
         writer = RunWriter(
             store,
             run,
             layout if extras else replace(layout, extras=()),
             rows_per_group=layout.rows_per_group,
             split=SPLIT,
-            tolerance=self._precision.tolerance,
+            tolerance=self._tolerance,
         )
         n_written = 0
         with self._sorted(run.name, extras, layout, done) as reader, writer:
@@ -231,27 +203,23 @@ class SortedRows:
                 ids, labels, values, further = self._unpack(batch, run.name, extras)
                 writer.write(ids, labels, values, further)
                 n_written += len(ids)
-                self._tell("writing", done + n_written)
-            self._check_sorted(run.name, n_written)
+                self._report("writing", done + n_written)
+            n_read = self._gathered.rows[self._index(run.name)]
+            if n_written != n_read:  # so the run is not committed
+                raise StoreError(
+                    "Run {run!r} has {n_read:,} rows, but sorting gave {n_written:,}. Try again, "
+                    "and report it as a bug if it happens twice.",
+                    run=run.name,
+                    n_read=n_read,
+                    n_written=n_written,
+                )
         return [group.examples for group in writer.groups]
-
-    def _check_sorted(self, name: str, n_written: int) -> None:
-        """Accept as many sorted rows of a run as were read; the run is not committed otherwise."""
-        n_read = self._gathered.rows[self._index(name)]
-        if n_written != n_read:
-            raise StoreError(
-                "Run {run!r} has {n_read:,} rows, but sorting gave {n_written:,}. Do the same "
-                "again, and report it as a bug if it happens twice.",
-                run=name,
-                n_read=n_read,
-                n_written=n_written,
-            )
 
     @contextmanager
     def _sorted(
         self, name: str, extras: Sequence[int], layout: Layout, done: int
     ) -> Iterator[pa.RecordBatchReader]:
-        """The rows of a run by example."""
+        """Yield a reader of the rows of a run, sorted by example."""
         labels = ["l"] if self._roles.label else []
         values = [f"p{i}" for i in range(len(self._roles.probs))] or ["y"]
         further = [f"x{index}" for index in extras]
@@ -267,7 +235,7 @@ class SortedRows:
     def _reading(
         self, table: str, columns: Sequence[str], name: str | None = None, done: int = 0
     ) -> Iterator[None]:
-        """Inside, DuckDB has a table of gathered rows, which it can read once."""
+        """Register rows of the partition as a table of DuckDB, which can be read once."""
         run_idx = None if name is None else self._index(name)
         batches = self._gathered.batches(self._folder, columns, run_idx)
         first = next(batches)
@@ -277,7 +245,7 @@ class SortedRows:
             for batch in chain([first], batches):
                 n_read += len(batch)
                 if name is not None:
-                    self._tell("sorting", n_read)
+                    self._report("sorting", n_read)
                 yield batch
 
         self._db.register(table, pa.RecordBatchReader.from_batches(first.schema, counted()))
@@ -302,8 +270,8 @@ class SortedRows:
             if column.null_count:
                 row = pc.index(column.is_null(), value=True).as_py()
                 raise MissingValueError(
-                    "Example {example!r} of run {run!r} has "
-                    "no value in {column!r}. Fill it in, or leave the example out of every run.",
+                    "Example {example!r} of run {run!r} has no value in {column!r}. Fill it in, or "
+                    "remove the example from every run.",
                     example=ids[row].as_py(),
                     run=run,
                     column=name,
@@ -312,12 +280,12 @@ class SortedRows:
         return ids, labels, probs, further
 
     def _indices(self, column: str, batch: pa.RecordBatch) -> IntArray:
-        """Class index of each name; unlabeled where it is missing."""
+        """Return the class index of each name; unlabeled where it is missing."""
         positions = to_numpy(batch.column(column))
         return np.asarray(self._class_of[column][positions])
 
     def _load_facts(self) -> None:
-        """Make the table `facts` of runs, examples and labels by name."""
+        """Create the table `facts` of runs, examples and labels by name."""
         labels = ["l"] if self._roles.label else []
         names = self._gathered.names
         with self._reading("gathered", ["e", *labels]):
@@ -329,9 +297,9 @@ class SortedRows:
             )
 
     def _explain_difference(self) -> NoReturn:
-        """Say which example is missing where, or which label differs."""
+        """Raise an error that names the missing example, or the label that differs."""
         self._load_facts()
-        lacking = self._one(
+        lacking = self._first_row(
             "SELECT r, total - n, total FROM (SELECT r, count(*) AS n "
             "FROM (SELECT DISTINCT r, e FROM facts) GROUP BY r), "
             "(SELECT count(*) AS total FROM (SELECT DISTINCT e FROM facts)) "
@@ -339,7 +307,7 @@ class SortedRows:
         )
         if lacking:
             run, n_missing, total = lacking
-            (example,) = self._one(
+            (example,) = self._first_row(
                 "SELECT min(e) FROM (SELECT e FROM facts EXCEPT SELECT e FROM facts WHERE r = ?)",
                 run,
             )
@@ -352,32 +320,33 @@ class SortedRows:
                 n_examples=total,
                 example=example,
             )
-        # An empty text is a label, unlike nothing.
-        example, one, other = self._one(
+        # An empty text is a label, NULL is not.
+        example, label, other_label = self._first_row(
             "SELECT e, min(l), max(l) FROM facts GROUP BY e "
             "HAVING min(l) < max(l) OR count(l) NOT IN (0, count(*)) ORDER BY e LIMIT 1"
         )
-        another = "none" if one == other else repr(other)
+        is_missing = label == other_label
         raise LabelConflictError(
             "Example {example!r} has the label {label!r} in one run and {another} in another. "
             "An example has one right answer: give the same labels in every run.",
             example=example,
-            label=one,
-            another=another,
-            other_label=None if one == other else other,
+            label=label,
+            another="none" if is_missing else repr(other_label),
+            other_label=None if is_missing else other_label,
         )
 
 
-def check_runs(runs: list[str], roles: Roles, *, least_runs: int) -> list[str]:
-    """Accept the names of as many runs as there can be."""
+def check_runs(names: Sequence[str], roles: Roles, options: TableOptions) -> list[str]:
+    """Return the runs in order, unless they are too many or too few."""
+    runs = list(options.names or natural_order(list(names)))
     if len(runs) > MAX_RUNS:
         raise ColumnError(
-            "The column {column!r} has more than {at_most:,} different values, so "
-            "it does not say which training a row is from. Name the one that does with --run.",
+            "The column {column!r} has more than {at_most:,} different values, so it does not "
+            "name the runs. Name the column that does with --run.",
             column=roles.run,
             at_most=MAX_RUNS,
         )
-    if len(runs) < least_runs:
+    if len(runs) < options.least_runs:
         raise TooFewRunsError(
             "A flip needs two runs to disagree, but there is only run {run!r}. "
             "Give the predictions of at least 2 trainings.",
@@ -387,18 +356,18 @@ def check_runs(runs: list[str], roles: Roles, *, least_runs: int) -> list[str]:
 
 
 def find_classes(
-    found: Mapping[str, Sequence[str]],
+    texts: Mapping[str, Sequence[str]],
     n_rows: int,
     of_columns: tuple[str, ...],
     named: Sequence[str] | None,
 ) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Class names, and the index of each way in which labels and predictions spell them.
+    """Return the class names, and the class index of each spelling.
 
-    Labels are `found["l"]`, predictions `found["y"]`; `of_columns` are the classes of probability
+    Labels are `texts["l"]`, predictions `texts["y"]`; `of_columns` are the classes of probability
     columns, `named` those that the user gave.
     """
-    _refuse_regression(found["y"], n_rows)
-    spelled = {*found["l"], *found["y"]}
+    _reject_regression(texts["y"], n_rows)
+    spelled = {*texts["l"], *texts["y"]}
     if len(spelled) > MAX_CLASSES:
         raise ClassesError(
             "There are more than {at_most:,} different predictions. Multi-label and "
@@ -409,7 +378,7 @@ def find_classes(
     if named is not None:
         names = unique_names(named, len(named), "class", ClassesError)
         by_index = index_names(names)
-        whole = {name: by_index.get(one, one) for name, one in whole.items()}
+        whole = {text: by_index.get(name, name) for text, name in whole.items()}
         known_classes = known_classes or tuple(canonical_order(sorted(names)))
     classes = known_classes or tuple(canonical_order(sorted(set(whole.values()))))
     place = {name: i for i, name in enumerate(classes)}
@@ -418,20 +387,20 @@ def find_classes(
     if unknown:
         shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
         raise UnknownLabelError(
-            "The label {label!r} is none of the {n_classes} classes ({shown}). "
-            "Labels must be spelled like the classes in the column names.",
+            "The label {label!r} is not one of the {n_classes} classes ({shown}). "
+            "Spell labels like the classes in the column names.",
             label=unknown[0],
             n_classes=len(classes),
             shown=shown,
         )
     known = {name: index for name, index in spelling.items() if index is not None}
-    labels, predicted = ({known[n] for n in found[c]} for c in "ly")
+    labels, predicted = ({known[n] for n in texts[c]} for c in "ly")
     if labels and predicted and labels.isdisjoint(predicted):
         raise UnknownLabelError(
             "No label is ever predicted: labels such as {label!r}, predictions such "
-            "as {prediction!r}. Write both in the same way.",
-            label=min(found["l"]),
-            prediction=min(found["y"]),
+            "as {prediction!r}. Use the same spelling for both.",
+            label=min(texts["l"]),
+            prediction=min(texts["y"]),
         )
     return classes, known
 
@@ -440,14 +409,14 @@ def _run_id(name: str) -> str:
     return digest(name.encode())
 
 
-def _refuse_regression(predictions: Sequence[str], n_rows: int) -> None:
-    """Refuse numbers that hardly ever repeat, and probabilities: they are not classes."""
+def _reject_regression(predictions: Sequence[str], n_rows: int) -> None:
+    """Reject numbers that hardly ever repeat, and probabilities: they are not classes."""
     if len(predictions) > MOST_ROUND and all(NUMBER_TEXT.match(name) for name in predictions):
         numbers = [float(name) for name in predictions]
         if min(numbers) >= 0 and max(numbers) <= 1:
             raise DtypeError(
-                "Predictions such as {prediction!r} look like probabilities. Name the class that "
-                "they are the probability of: --positive CLASS, or positive= in Python.",
+                "Predictions such as {prediction!r} look like probabilities. Name their class: "
+                "--positive CLASS, or positive= in Python.",
                 prediction=predictions[0],
                 option="positive",
             )
@@ -455,14 +424,13 @@ def _refuse_regression(predictions: Sequence[str], n_rows: int) -> None:
         return
     if all(NUMBER_TEXT.match(name) for name in predictions):
         raise DtypeError(
-            "Predictions such as {prediction!r} are numbers that hardly ever repeat: that is "
-            "regression, which is not measured. "
-            "Give predicted classes, or one probability a class.",
+            "Predictions such as {prediction!r} are numbers that hardly ever repeat. Regression "
+            "is not supported: give predicted classes, or one probability per class.",
             prediction=predictions[0],
         )
 
 
 def _spellings(names: set[str]) -> dict[str, str]:
-    """Class of each name: where all are numbers, "1" and "1.0" are one class."""
+    """Return the class of each name: if all are numbers, "1" and "1.0" are the same class."""
     numeric = all(WHOLE_TEXT.match(name) for name in names)
     return {name: WHOLE_TEXT.sub(r"\1", name) if numeric else name for name in names}

@@ -1,46 +1,61 @@
-"""Tables of users: what their columns are, and what is noted about how they were read."""
+"""Tables of users: the roles of their columns, and notes on how they were read."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from seedproof.errors import ColumnError
+import pyarrow as pa
+
+from seedproof.errors import ClassesError, ColumnError
 from seedproof.messages import Message
-from seedproof.records.column_names import advice, suggested
-from seedproof.records.columns import Columns, Roles, shown
+from seedproof.records.columns import Columns, Roles, advice, shown, suggested
+from seedproof.records.normalize import both_classes, index_names, unique_names
+from seedproof.records.shards import canonical_order
+from seedproof.records.text_files import run_names
 from seedproof.typing import ArrowStream
 
 
-def common_roles(
-    tables: Sequence[tuple[str, Sequence[str]]], columns: Columns, *, least_runs: int
-) -> Roles:
-    """The roles of the columns of several tables, each given by its title and columns."""
-    found = [Roles.find(names, columns, table=title) for title, names in tables]
-    first, (first_title, first_names) = found[0], tables[0]
-    for (title, _), roles in zip(tables, found, strict=True):
-        both = [(one.run, one.classes, one.wide, one.positive) for one in (first, roles)]
-        if both[0] != both[1]:
-            raise ColumnError(
-                "{table} and {other_table} differ in their columns for runs or "
-                "classes. Give all files the same columns.",
-                table=first_title,
-                other_table=title,
-            )
-        if roles.label != first.label or roles.prediction != first.prediction:
-            raise ColumnError(
-                "{table} and {other_table} do not both have labels or predictions. "
-                "Give all files the same columns.",
-                table=first_title,
-                other_table=title,
-            )
+@dataclass(frozen=True)
+class TableOptions:
+    """Options for reading tables."""
+
+    columns: Columns = field(default_factory=Columns)
+    memory: int = 2 * 10**9  # in bytes
+    least_runs: int = 2
+    classes: Sequence[str] | None = None  # names, if the tables have indices
+    names: Sequence[str] | None = None  # of runs that are one table each, in their order
+    file_names: Sequence[str] | None = None  # of such runs, if they have no names
+    may_differ: bool = False  # runs may lack examples of others
+
+    def run_names(self, paths: Sequence[Path | None]) -> Sequence[str]:
+        """Return the names of runs that are one table each."""
+        return self.names or self.file_names or run_names(paths)
+
+
+def common_roles(tables: Sequence[tuple[str, Sequence[str]]], options: TableOptions) -> Roles:
+    """Return the roles of the columns of several tables, each given by its title and columns."""
+    columns = options.columns
+    roles_of = [Roles.find(names, columns, table=title) for title, names in tables]
+    first, (first_title, first_names) = roles_of[0], tables[0]
+    for (title, _), roles in zip(tables, roles_of, strict=True):
+        for names, difference in (
+            (("run", "classes", "wide", "positive"), "differ in their columns for runs or classes"),
+            (("label", "prediction"), "do not both have labels or predictions"),
+        ):
+            if any(getattr(roles, name) != getattr(first, name) for name in names):
+                raise ColumnError(
+                    "{table} and {other_table} {difference}. Give all files the same columns.",
+                    table=first_title,
+                    other_table=title,
+                    difference=difference,
+                )
     is_one_run = first.run is None and not first.wide
-    if is_one_run and len(tables) == 1 and least_runs > 1:
+    if is_one_run and len(tables) == 1 and options.least_runs > 1:
         better = suggested(first_names, columns.changed())
         if better is None or not {"run", "wide"} & better.keys():
             better = None
         raise ColumnError(
-            "{table} has no column {column!r} that says which training a row is from. "
-            "It has: {listed}. {advice}",
+            "{table} has no column {column!r} with the run of each row. It has: {listed}. {advice}",
             table=first_title,
             column=columns.run,
             listed=shown(first_names),
@@ -48,26 +63,26 @@ def common_roles(
             suggestion=better,
             advice=advice(better, "--run NAME or --wide PREFIX, give one file per run"),
         )
-    shared = [name for name in first.extras if all(name in roles.extras for roles in found)]
+    shared = [name for name in first.extras if all(name in roles.extras for roles in roles_of)]
     return replace(first, extras=tuple(shared))
 
 
 def are_both_given(roles: Roles, columns: Columns, tables: Sequence[Sequence[str]]) -> bool:
-    """Whether the tables hold predictions next to probabilities."""
+    """Return whether the tables hold both predictions and probabilities."""
     name = columns.prediction
     has_both = bool(roles.probs) and name not in roles.probs
     return has_both and all(name in names for names in tables)
 
 
 def notes_on_roles(columns: Columns, *, wide: Sequence[str], both_given: bool) -> list[Message]:
-    """Notes on columns that were not used, or taken for runs."""
+    """Return notes on columns that were not used, or read as runs."""
     notes = []
     if both_given:
         notes.append(
             Message(
                 "predictions-from-probabilities",
-                "Both probabilities and {column!r} were given: predictions are "
-                "taken from the probabilities, the most probable class of each row.",
+                "The input has both probabilities and {column!r}: predictions are the most "
+                "probable class of each row.",
                 column=columns.prediction,
             )
         )
@@ -83,20 +98,58 @@ def notes_on_roles(columns: Columns, *, wide: Sequence[str], both_given: bool) -
 
 
 def notes_on_dropped_columns(names: Sequence[str]) -> list[Message]:
-    """A note on further columns in which runs differ; none if there are none."""
+    """Return a note on further columns in which runs differ."""
     if not names:
         return []
     note = Message(
         "columns-left-out",
-        "Not carried along, since runs differ in it: {columns!r}.",
+        "Columns left out, because runs differ in them: {columns!r}.",
         columns=tuple(names),
     )
     return [note]
 
 
 def state_of(table: Path | ArrowStream) -> tuple[int, int] | None:
-    """What changes when a file is written to; None for tables in memory."""
+    """Return size and time of a file, which change when it is written; None for other tables."""
     if not isinstance(table, Path) or not table.is_file():
         return None
-    found = table.stat()
-    return found.st_size, found.st_mtime_ns
+    state = table.stat()
+    return state.st_size, state.st_mtime_ns
+
+
+def names_of(table: ArrowStream) -> Sequence[object]:
+    """Return the column names of a table in memory, as its library has them."""
+    schema = getattr(table, "schema", None)
+    return schema.names if isinstance(schema, pa.Schema) else getattr(table, "columns", ())
+
+
+def with_both_classes(
+    roles: Roles, labels: Sequence[str], classes: Sequence[str] | None = None
+) -> Roles:
+    """Return the roles of a table with one probability per row as those of a table with two."""
+    if roles.positive is None:
+        return roles
+    column = roles.probs[0] if roles.probs else roles.prediction
+    positive, names = both_classes(roles.positive, labels, classes)
+    return replace(
+        roles, probs=(str(column),) * 2, classes=names, prediction=None, positive=positive
+    )
+
+
+def named_classes(roles: Roles, classes: Sequence[str] | None) -> Roles:
+    """Return roles whose probability columns have class names instead of indices."""
+    if classes is None or not roles.classes or roles.positive is not None:
+        return roles
+    wanted = unique_names(classes, len(classes), "class", ClassesError)
+    names = index_names(wanted)
+    pairs = zip(roles.classes, roles.probs, strict=True)
+    columns = {names.get(name, name): column for name, column in pairs}
+    if set(columns) != set(wanted):
+        raise ClassesError(
+            "The classes {classes} do not match the columns, {columns}. Give one name per column, "
+            "or omit them.",
+            classes=wanted,
+            columns=roles.classes,
+        )
+    ordered = tuple(canonical_order(sorted(columns)))
+    return replace(roles, classes=ordered, probs=tuple(columns[name] for name in ordered))

@@ -26,6 +26,7 @@ from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile, RunManifest
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.schema import (
+    VALUE_COLUMNS,
     Group,
     Kind,
     Layout,
@@ -40,7 +41,7 @@ from seedproof.records.schema import (
 from seedproof.typing import IntArray
 
 FOOTER_KEY = "seedproof"
-# About 1 GB of probabilities a file: few files, and none that is awkward to copy.
+# About 1 GB of probabilities per file: few files, each easy to copy.
 GROUPS_PER_PART = 256
 
 
@@ -48,14 +49,6 @@ class PredictionsWriter:
     """Writes the predictions of one run on one split, in canonical order.
 
     Rows arrive in batches of any size and leave in row groups of one size.
-
-    Args:
-        folder: The run's folder.
-        layout: Columns of the record.
-        run: What people call the run, for messages.
-        rows_per_group: The same for all runs of a study.
-        split: Name of the data split.
-        tolerance: How far from one the probabilities of a row may sum to.
     """
 
     def __init__(
@@ -68,7 +61,6 @@ class PredictionsWriter:
         split: str = "all",
         tolerance: float = SUM_TOLERANCE,
     ) -> None:
-        self.n_rows = 0
         self.groups: list[Group] = []
         self._run = run
         self._layout = layout
@@ -123,32 +115,23 @@ class PredictionsWriter:
         self._n_waiting -= n_rows
         ids = table.column("example").chunk(0)
         labels = to_numpy(table.column("label"), missing=UNLABELED)
-        n_labeled = int((labels != UNLABELED).sum())
-        self.groups.append(
-            Group(
-                n_rows,
-                n_labeled,
-                ids_digest(ids),
-                labels_digest(labels),
-                values_digest(table, self._layout.value_columns),
-                predictions_digest(table.column("prediction")),
-            )
+        value_columns = VALUE_COLUMNS[self._layout.kind]
+        group = Group(
+            n_rows,
+            int((labels != UNLABELED).sum()),
+            ids_digest(ids),
+            labels_digest(labels),
+            values_digest(table, value_columns),
+            predictions_digest(table.column("prediction")),
         )
         if self._part is None:
-            self._part = self._open_part()
-        self._part.write(table, self.groups[-1])
-        self.n_rows += n_rows
-        if self._part.n_groups == GROUPS_PER_PART:
+            name = f"part-{self._attempt}-{len(self._parts):05}.parquet"
+            path = f"predictions/{self._split}/{name}"
+            self._part = PartWriter(self._folder, path, self._layout.arrow(), plain=value_columns)
+        self._part.write(table, group)
+        self.groups.append(group)
+        if len(self._part.groups) == GROUPS_PER_PART:
             self._close_part()
-
-    def _open_part(self) -> "PartWriter":
-        name = f"part-{self._attempt}-{len(self._parts):05}.parquet"
-        return PartWriter(
-            self._folder,
-            f"predictions/{self._split}/{name}",
-            self._layout.arrow(),
-            plain=self._layout.value_columns,
-        )
 
     def _close_part(self) -> None:
         if self._part is not None:
@@ -157,30 +140,22 @@ class PredictionsWriter:
             self._part = None
 
     def close(self) -> tuple[RecordedFile, ...]:
-        """Write what is waiting; the parts, for the manifest that commits them."""
+        """Write the buffered rows, and return the files for the manifest that commits them."""
         if self._n_waiting:
             self._flush(self._n_waiting)
         self._close_part()
         return tuple(self._parts)
 
     def abandon(self) -> None:
-        """Leave the rest unwritten: nobody will list these parts."""
+        """Discard the buffered rows: no manifest will list these files."""
         self._n_waiting = 0
         self._close_part()
 
 
 class RunWriter(PredictionsWriter):
-    """Writes a run that has predictions on one split and nothing else, and commits it.
+    """Writes and commits a run with predictions on one split only.
 
-    Nothing exists for a reader before `commit`.
-
-    Args:
-        store: The store's folder.
-        run: Name and conditions of the run; its parts are filled in here.
-        layout: Columns of the record.
-        rows_per_group: From the study, the same for all its runs.
-        split: Name of the data split.
-        tolerance: How far from one the probabilities of a row may sum to.
+    Readers do not see the run before `commit`.
     """
 
     def __init__(
@@ -204,7 +179,7 @@ class RunWriter(PredictionsWriter):
         self.run = run
 
     def commit(self) -> RunManifest:
-        """Write what is waiting, then `run.json`: from now on the run exists."""
+        """Write the buffered rows, then `run.json`, which makes the run visible to readers."""
         committed = replace(self.run, parts=self.close())
         committed.commit(self._folder)
         return committed
@@ -218,7 +193,7 @@ class RunWriter(PredictionsWriter):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Commit, unless something went wrong: then the run does not exist."""
+        """Commit the run, or discard it after an error."""
         if kind is None:
             self.commit()
         else:
@@ -226,30 +201,22 @@ class RunWriter(PredictionsWriter):
 
 
 class PartWriter:
-    """One Parquet file of a run, with digests of its row groups in the footer.
-
-    Args:
-        folder: The run's folder.
-        path: Where the file goes, below it.
-        schema: Its columns.
-        plain: Columns that are neither compressed nor put into dictionaries.
-    """
+    """One Parquet file of a run, with digests of its row groups in the footer."""
 
     def __init__(
         self, folder: Location, path: str, schema: pa.Schema, *, plain: Sequence[str] = ()
     ) -> None:
-        self.n_groups = 0
+        self.groups: list[Group] = []
         self._path = path
         self._folder = folder
         self._place = folder / path
-        self._groups: list[Group] = []
         (folder / path.rsplit("/", 1)[0]).make_folder()
         self._file = _HashingFile(self._place)
         coded = [name for name in schema.names if name not in plain]
         self._parquet = pq.ParquetWriter(
             pa.PythonFile(self._file, mode="w"),
             schema,
-            # Probabilities hardly compress; reading them plain is what the pass waits for.
+            # Probabilities hardly compress, and the measuring pass waits for reading them.
             compression={name: "zstd" if name in coded else "none" for name in schema.names},
             use_dictionary=[name for name in coded if name != "example"],
             write_statistics=["example"],
@@ -260,17 +227,16 @@ class PartWriter:
     def write(self, table: pa.Table, group: Group) -> None:
         """Add one row group."""
         self._parquet.write_table(table, row_group_size=len(table))
-        self._groups.append(group)
-        self.n_groups += 1
+        self.groups.append(group)
 
     def close(self, facts: Mapping[str, Any]) -> RecordedFile:
         """Write the footer."""
         footer = {
             "schema": version_text(),
-            # Two runs of one shape have equal footers without it, and could trade their files.
+            # Otherwise two runs of the same shape would have equal footers and could be swapped.
             "part": f"{self._folder.name}/{self._path}",
             **facts,
-            "groups": self._groups,
+            "groups": self.groups,
         }
         self._parquet.add_key_value_metadata({FOOTER_KEY: json.dumps(footer, ensure_ascii=False)})
         self._parquet.close()
@@ -281,7 +247,7 @@ class PartWriter:
         footer_size = int.from_bytes(tail[:4], "little") + 8
         return RecordedFile(
             path=self._path,
-            rows=sum(group.rows for group in self._groups),
+            rows=sum(group.rows for group in self.groups),
             size=size,
             digest=self._file.digest,
             footer_digest=digest(self._place.read_bytes(size - footer_size)),
@@ -290,7 +256,7 @@ class PartWriter:
 
 
 class _HashingFile:
-    """A file to write to that knows the digest of what went through it."""
+    """A file that computes the digest of its content while it is written."""
 
     def __init__(self, place: Location) -> None:
         self.size = 0

@@ -114,7 +114,7 @@ def test_folder_and_pattern_have_one_run_per_file(files):
 
 
 def test_folder_with_two_kinds_of_tables_is_refused(files):
-    """Two kinds of tables in the subfolders: which one is meant?"""
+    """The error suggests a pattern for one of them."""
     (files / "seed_2" / "metrics.csv").write_text("a,b\n1,2\n", encoding="utf-8")
 
     with pytest.raises(NotFoundError) as caught:
@@ -125,7 +125,7 @@ def test_folder_with_two_kinds_of_tables_is_refused(files):
 
 
 @pytest.mark.parametrize("name", ["empty", "report", "nothing*.csv"])
-def test_what_holds_no_tables_is_named(name, tmp_path):
+def test_path_without_tables_is_refused(name, tmp_path):
     """An empty folder, a report, a pattern without a match."""
     (tmp_path / "empty").mkdir()
     sp.measure(ANSWERS).save(tmp_path / "report")
@@ -135,64 +135,41 @@ def test_what_holds_no_tables_is_named(name, tmp_path):
 
 
 def test_predictions_of_a_store_are_those_of_its_arm():
-    """Runs in the order of the plan, seeds as what repeats."""
+    """In the order of the plan, repeated over seeds."""
     predictions = sp.Predictions.from_store(GOLDEN, arm="probs", split="test")
 
     assert predictions.repeats == "seeds"
-    assert (
-        predictions.runs
-        == Store(predictions.source.location).shards(arm="probs", split="test").runs
-    )
-    assert figures(predictions) == {
-        name: value.value
-        for name, value in sp.measure(GOLDEN, arm="probs", split="test").metrics.items()
-    }
+    shards = Store(predictions.source.location).shards(arm="probs", split="test")
+    assert predictions.runs == shards.runs
+    metrics = sp.measure(GOLDEN, arm="probs", split="test").metrics
+    assert figures(predictions) == {name: value.value for name, value in metrics.items()}
 
 
 # --------------------------------------------------------------------------- probability of a class
 
 
 RISKS = np.array([[0.2, 0.9, 0.6], [0.4, 0.8, 0.3]])
+ILL = ["well", "ill", "ill"]
+RISK_ROWS = {"run": ["0"] * 3 + ["1"] * 3, "example": [0, 1, 2] * 2, "label": ILL * 2}
+RISK_COLUMNS = {"id": [0, 1, 2], "label": ILL, "s0": RISKS[0], "s1": RISKS[1]}
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("target", "options"),
     [
-        lambda: sp.Predictions.from_arrays(RISKS, positive="ill", labels=["well", "ill", "ill"]),
-        lambda: sp.Predictions.from_table(
-            pa.table(
-                {
-                    "run": np.repeat(["0", "1"], 3),
-                    "example": np.tile([0, 1, 2], 2),
-                    "label": ["well", "ill", "ill"] * 2,
-                    "p_ill": RISKS.ravel(),
-                }
-            )
+        (RISKS, {"positive": "ill", "labels": ILL}),
+        (pa.table(RISK_ROWS | {"p_ill": RISKS.ravel()}), {}),
+        (
+            pa.table(RISK_ROWS | {"risk": RISKS.ravel()}),
+            {"columns": sp.Columns(prediction="risk"), "positive": "ill"},
         ),
-        lambda: sp.Predictions.from_table(
-            pa.table(
-                {
-                    "run": np.repeat(["0", "1"], 3),
-                    "example": np.tile([0, 1, 2], 2),
-                    "label": ["well", "ill", "ill"] * 2,
-                    "risk": RISKS.ravel(),
-                }
-            ),
-            columns=sp.Columns(prediction="risk"),
-            positive="ill",
-        ),
-        lambda: sp.Predictions.from_table(
-            pa.table(
-                {"id": [0, 1, 2], "label": ["well", "ill", "ill"], "s0": RISKS[0], "s1": RISKS[1]}
-            ),
-            positive="ill",
-        ),
+        (pa.table(RISK_COLUMNS), {"positive": "ill"}),
     ],
     ids=["arrays", "prefix", "name", "wide"],
 )
-def test_one_probability_is_that_of_one_class(make):
+def test_single_probability_is_that_of_one_class(target, options):
     """The other class has the rest."""
-    predictions = make()
+    predictions = sp.Predictions.load(target, **options)
 
     assert (predictions.classes, predictions.kind) == (("ill", "well"), "probs")
     np.testing.assert_allclose(predictions.source.shard(0).probs[..., 0], RISKS, rtol=1e-6)
@@ -356,25 +333,19 @@ def test_every_verb_takes_labels_ids_and_classes_with_arrays():
     """In one object, or as options."""
     options = {"labels": LABELS, "ids": IDS, "classes": ["a", "b"]}
     other = ANSWERS[::-1]
-    p, q = (sp.Predictions.from_arrays(one, **options) for one in (ANSWERS, other))
+    p, q = (sp.Predictions.from_arrays(answers, **options) for answers in (ANSWERS, other))
 
-    assert (
-        sp.compare({"x": p, "y": q}).to_json()
-        == sp.compare({"x": ANSWERS, "y": other}, **options).to_json()
-    )
-    assert (
-        sp.gate(p, max={"flip_rate": 0.5}).to_json()
-        == sp.gate(ANSWERS, max={"flip_rate": 0.5}, **options).to_json()
-    )
-    assert (
-        sp.compare_versions(p, q).to_json()
-        == sp.compare_versions(ANSWERS, other, **options).to_json()
-    )
+    for verb in (
+        lambda a, b, **options: sp.compare({"x": a, "y": b}, **options),
+        lambda a, _, **options: sp.gate(a, max={"flip_rate": 0.5}, **options),
+        sp.compare_versions,
+    ):
+        assert verb(p, q).to_json() == verb(ANSWERS, other, **options).to_json()
     accuracy = sp.compare({"x": p, "y": q}).effect("y", "accuracy")
     assert accuracy.value == pytest.approx(0.0)
 
 
-def test_only_the_metrics_that_were_asked_for_are_compared():
+def test_only_requested_metrics_are_compared():
     """With those that share their counts."""
     report = sp.compare([ANSWERS, ANSWERS], labels=LABELS, metrics=["flip_rate"])
 
@@ -395,7 +366,7 @@ def test_only_the_metrics_that_were_asked_for_are_compared():
 )
 @pytest.mark.parametrize("verb", ["measure", "compare", "versions", "gate"])
 def test_options_that_do_not_apply_are_refused_in_every_verb(verb, target, option, value):
-    """By their name, with the kind of what was given."""
+    """The error names the option."""
     other = GOLDEN / ".." / GOLDEN.name if target is GOLDEN else target
     calls = {
         "measure": lambda **options: sp.measure(target, **options),
@@ -422,14 +393,14 @@ def test_one_run_can_be_loaded_and_compared_but_not_measured():
     [{}, {"a": 1}, {"a": str(GOLDEN)}, object()],
     ids=["empty", "number", "store", "object"],
 )
-def test_what_holds_no_predictions_is_refused(target):
+def test_input_without_predictions_is_refused(target):
     """An empty mapping, numbers, a store as one run, any object."""
     with pytest.raises((DtypeError, NotFoundError)):
         sp.Predictions.load(target)
 
 
-def test_temporary_folder_goes_with_the_predictions(tmp_path, monkeypatch):
-    """What a large table was brought into is removed, and not before."""
+def test_temporary_folder_is_deleted_with_the_predictions(tmp_path, monkeypatch):
+    """The store of a large table, and not before."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("seedproof.records.small_tables.MEMORY_PART", 10**9)
     predictions = sp.Predictions.from_table(long_table())
@@ -443,7 +414,7 @@ def test_temporary_folder_goes_with_the_predictions(tmp_path, monkeypatch):
 
 
 def test_description_is_short():
-    """What a notebook shows."""
+    """It is shown in notebooks."""
     assert len(repr(SHAPES["arrays"]())) < 80
     assert SHAPES["arrays"]().repeats == "runs"
     assert SHAPES["arrays"]().checks == ()
@@ -451,7 +422,7 @@ def test_description_is_short():
 
 @pytest.mark.parametrize("last", [float("nan"), float("inf"), None, "4"])
 def test_cost_that_some_run_does_not_record_is_left_out(last):
-    """A mean of it would not be a number, which JSON cannot say."""
+    """Its mean would not be a number, which JSON cannot express."""
     runs = tuple(
         RunManifest(
             str(index), str(index), facts={"seconds": 2.0}, scalars={"forward_passes": cost}
@@ -474,16 +445,15 @@ class _WithManifests:
 
 
 def test_parquet_file_is_read_like_the_table_in_memory(tmp_path):
-    """One path through the same door."""
-    pq.write_table(wide_table(), tmp_path / "wide.parquet")
+    """The figures are the same."""
+    path = tmp_path / "wide.parquet"
+    pq.write_table(wide_table(), path)
 
-    assert figures(sp.Predictions.load(tmp_path / "wide.parquet")) == figures(
-        SHAPES["wide-table"]()
-    )
+    assert figures(sp.Predictions.load(path)) == figures(SHAPES["wide-table"]())
 
 
 def test_option_that_does_not_exist_is_answered_with_a_close_one():
-    """A typo in a keyword never passes in silence."""
+    """A typo in a keyword is never ignored."""
     with pytest.raises(OptionError, check=WithFields(option="lables")) as caught:
         sp.measure(ANSWERS, lables=LABELS)
 
@@ -494,7 +464,7 @@ def test_option_that_does_not_exist_is_answered_with_a_close_one():
 
 
 def test_ids_of_other_types_are_matched_across_shards(tmp_path):
-    """Numbers in one run and text in another are in another order: rows must still fit."""
+    """Numbers in one run and text in another are ordered differently; rows must still match."""
     n = 150_000
     answers = np.random.default_rng(0).integers(0, 2, n)
     np.savez(tmp_path / "a.npz", predictions=answers, ids=np.arange(n))
@@ -508,7 +478,7 @@ def test_ids_of_other_types_are_matched_across_shards(tmp_path):
 
 
 def test_one_number_next_to_predictions_is_not_a_class():
-    """A column such as p_max says how sure a model is."""
+    """A column such as p_max is the confidence of a model."""
     table = long_table().append_column("p_max", pa.array(np.linspace(0.5, 1, 12)))
 
     assert sp.Predictions.from_table(table).kind == "labels"
@@ -519,7 +489,7 @@ def test_one_number_next_to_predictions_is_not_a_class():
     "names", [("annotator_1", "annotator_2"), ("q1", "q2"), ("label_1", "label_2")]
 )
 def test_numbered_columns_are_not_taken_for_runs_unless_named_so(names):
-    """They are asked for by name."""
+    """The error suggests to name them."""
     table = pa.table({"id": IDS, "label": LABELS, **dict.fromkeys(names, LABELS)})
 
     with pytest.raises(ColumnError) as caught:
@@ -556,14 +526,14 @@ def test_rounded_probabilities_are_not_classes():
     ids=["typo-in-classes", "typo-in-labels", "text", "three"],
 )
 def test_positive_class_must_be_one_of_two(options):
-    """A typo never turns the probabilities around."""
+    """A typo never inverts the probabilities."""
     with pytest.raises(sp.SeedproofError):
         sp.Predictions.from_arrays(RISKS, **options)
 
 
-def test_tables_know_the_positive_class_by_name_or_index():
-    """As arrays do."""
-    table = pa.table({"id": [0, 1, 2], "label": [0, 1, 1], "s0": RISKS[0], "s1": RISKS[1]})
+def test_positive_class_of_tables_is_a_name_or_an_index():
+    """As with arrays."""
+    table = pa.table(RISK_COLUMNS | {"label": [0, 1, 1]})
     by_name = sp.Predictions.from_table(table, positive="ill", classes=["well", "ill"])
     by_index = sp.Predictions.from_table(table, positive="1", classes=["well", "ill"])
 
@@ -598,7 +568,7 @@ def test_empty_cell_of_a_wide_table_is_a_missing_example():
 
 
 def test_runs_of_several_folders_keep_their_paths(tmp_path):
-    """Two sweeps in one folder: named apart, with a note."""
+    """Two sweeps in one folder have different names, with a note."""
     for day in ("monday", "tuesday"):
         for run in ("0", "1"):
             folder = tmp_path / day / run
@@ -612,24 +582,24 @@ def test_runs_of_several_folders_keep_their_paths(tmp_path):
 
 
 def test_runs_are_paired_by_name_whatever_their_order():
-    """The second arm has them backwards."""
+    """The second arm has them in reverse order."""
     rng = np.random.default_rng(0)
     base, arm = rng.integers(0, 2, (2, 8, 200))
     names = [f"seed_{i}" for i in range(8)]
     forwards = dict(zip(names, arm, strict=True))
     backwards = dict(reversed(forwards.items()))
 
-    found, expected = (
+    reverse, expected = (
         sp.compare({"a": dict(zip(names, base, strict=True)), "b": other}, paired=True)
         for other in (backwards, forwards)
     )
 
-    assert found.arms[0].is_paired
-    assert found.to_json() == expected.to_json()
+    assert reverse.arms[0].is_paired
+    assert reverse.to_json() == expected.to_json()
 
 
-def test_swapped_axes_are_called_that():
-    """Labels fit the first axis; one run alone has no axis of runs."""
+def test_swapped_and_missing_axes_are_reported():
+    """Labels match the first axis; a single run has no axis of runs."""
     with pytest.raises(ShapeError, check=WithFields(n_labels=4)):
         sp.measure(ANSWERS.T, labels=LABELS)
     with pytest.raises(ShapeError, check=WithFields(shape=(5, 2))):

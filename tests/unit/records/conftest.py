@@ -63,8 +63,8 @@ def plain(shard: Any) -> tuple[Any, ...]:
     return (
         shard.ids.to_pylist(),
         None if shard.labels is None else shard.labels.tolist(),
-        None if shard.probs is None else [one.tolist() for one in shard.probs],
-        None if shard.predictions is None else [one.tolist() for one in shard.predictions],
+        None if shard.probs is None else shard.probs.tolist(),
+        None if shard.predictions is None else shard.predictions.tolist(),
         None if shard.extras is None else shard.extras.to_pydict(),
         None if shard.top is None else [part.tolist() for part in shard.top],
     )
@@ -84,14 +84,8 @@ def draw(kind: Kind, n_rows: int, rng: np.random.Generator) -> Any:
 def cut(values: Any, start: int, stop: int) -> Any:
     """Some rows of values, whatever their kind."""
     if isinstance(values, tuple):
-        return tuple(one[start:stop] for one in values)
+        return tuple(part[start:stop] for part in values)
     return values[start:stop]
-
-
-@pytest.fixture
-def cut_values() -> Callable[..., Any]:
-    """Rows of values, whatever their kind."""
-    return cut
 
 
 @pytest.fixture
@@ -123,7 +117,7 @@ def write_run() -> Callable[..., RunWriter]:
         writer = RunWriter(place, run, layout, rows_per_group=rows_per_group, split=split)
         with writer:
             for start, stop in pairwise((0, *ends, len(ids))):
-                further = [one[start:stop] for one in extras]
+                further = [column[start:stop] for column in extras]
                 rows = cut(values, start, stop)
                 writer.write(ids[start:stop], labels[start:stop], rows, further)
         return writer
@@ -167,15 +161,9 @@ def make_store(tmp_path, write_run) -> Iterator[Callable[..., Written]]:
         StudyManifest("small", rows_per_group).write(store.place)
         for index, values in enumerate(store.values):
             write_run(
-                store.place,
-                layout,
-                store.ids,
-                labels,
-                values,
-                name=str(index),
-                rows_per_group=rows_per_group,
-                extras=tuple(store.extras),
-            )
+                store.place, layout, store.ids, labels, values,
+                name=str(index), rows_per_group=rows_per_group, extras=tuple(store.extras),
+            )  # fmt: skip
         return store
 
     return make

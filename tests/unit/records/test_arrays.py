@@ -27,7 +27,7 @@ def only(shards: ArrayShards):
     return shards.shard(0)
 
 
-def test_probabilities_become_one_array_a_run():
+def test_probabilities_become_one_array():
     """In float32, with positions for ids, runs and classes."""
     shards = ArrayShards(PROBS, labels=[0, 1, -1])
     shard = only(shards)
@@ -38,9 +38,8 @@ def test_probabilities_become_one_array_a_run():
     assert shard.ids.to_pylist() == [0, 1, 2]
     assert shard.labels.tolist() == [0, 1, -1]
     assert shard.predictions is None
-    for found, given in zip(shard.probs, PROBS, strict=True):
-        assert found.dtype == np.float32
-        np.testing.assert_array_equal(found, given.astype(np.float32))
+    assert shard.probs.dtype == np.float32
+    np.testing.assert_array_equal(shard.probs, PROBS.astype(np.float32))
 
 
 def test_predictions_become_indices_into_the_classes():
@@ -61,16 +60,29 @@ def test_predictions_become_indices_into_the_classes():
         assert shards.n_labeled == 0
 
 
-def test_booleans_are_zero_and_one():
-    """So they meet labels that are written as numbers."""
-    shards = ArrayShards([[True, False], [True, True]], labels=[True, False])
+@pytest.mark.parametrize(
+    ("values", "labels", "given", "classes", "predictions", "gold"),
+    [
+        ([[True, False], [True, True]], [True, False], None, ("0", "1"), [[1, 0], [1, 1]], [1, 0]),
+        ([[0, 1], [1, 1]], [0, 1], ["no", "yes"], ("no", "yes"), [[0, 1], [1, 1]], [0, 1]),
+        ([["b", "a"], ["a", "a"]], ["b", "a"], ["b", "a", "never"], ("a", "b", "never"), [[1, 0], [0, 0]], [1, 0]),
+        ([[-1, 1], [1, 1]], [-1, 1], None, ("-1", "1"), [[0, 1], [1, 1]], [0, 1]),
+    ],
+    ids=["booleans", "indices", "named-classes-in-canonical-order", "minus-one-is-predicted"],
+)  # fmt: skip
+def test_predictions_and_labels_are_indices_of_the_same_classes(
+    values, labels, given, *, classes, predictions, gold
+):
+    """By name, or by index into named classes; -1 is a class if a run predicts it."""
+    shards = ArrayShards(values, labels=labels, classes=given)
 
-    assert shards.classes == ("0", "1")
-    assert only(shards).labels.tolist() == [1, 0]
+    assert shards.classes == classes
+    assert only(shards).predictions.tolist() == predictions
+    assert only(shards).labels.tolist() == gold
 
 
-def test_a_list_of_arrays_is_one_a_run():
-    """As they come out of a loop over seeds."""
+def test_list_of_arrays_has_one_run_per_array():
+    """As from a loop over seeds."""
     np.testing.assert_array_equal(only(ArrayShards(list(PROBS))).probs[1], PROBS[1].astype("f4"))
 
 
@@ -89,7 +101,7 @@ def test_shards_have_the_rows_that_a_store_would_have(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("ids", "order", "found"),
+    ("ids", "order", "ordered"),
     [
         ([30, 10, 20], [1, 2, 0], [10, 20, 30]),
         (["b", "c", "a"], [2, 0, 1], ["a", "b", "c"]),
@@ -104,11 +116,11 @@ def test_shards_have_the_rows_that_a_store_would_have(monkeypatch):
     ],
     ids=["integers", "texts", "numbers-as-text", "mixed", "whole-floats", "floats", "zeros", "uint64", "huge", "uint8"],
 )  # fmt: skip
-def test_rows_are_brought_into_the_order_of_their_ids(ids, order, found):
-    """Integers by value, all else by bytes; the same rule as for tables."""
+def test_rows_are_sorted_by_id(ids, order, ordered):
+    """Integers by value, all else by bytes, as in tables."""
     shard = only(ArrayShards(PROBS, labels=[0, 1, -1], ids=ids))
 
-    assert shard.ids.to_pylist() == found
+    assert shard.ids.to_pylist() == ordered
     np.testing.assert_array_equal(shard.probs[0], PROBS[0][order].astype(np.float32))
     np.testing.assert_array_equal(shard.labels, np.array([0, 1, -1])[order])
 
@@ -137,7 +149,7 @@ def test_runs_and_classes_may_be_named():
     ],
     ids=["minus-one", "negative", "int8", "nan", "none", "texts", "text-and-nan", "pandas-texts"],
 )
-def test_labels_as_people_have_them(labels):
+def test_labels_in_all_usual_forms(labels):
     """Indices or names; negative, NaN or None where unknown."""
     assert only(ArrayShards(PROBS, labels=labels)).labels.tolist() == [0, 1, -1]
     shards = ArrayShards([[0, 1, 1], [0, 0, 1]], labels=labels)
@@ -161,8 +173,8 @@ def test_labels_are_indices_into_named_classes():
     assert only(by_index).labels.tolist() == only(by_name).labels.tolist() == [0, 1, -1]
 
 
-def test_labels_are_names_where_names_are_numbers():
-    """Class "1" is the class of that name, wherever it stands."""
+def test_labels_are_names_if_class_names_are_numbers():
+    """Class "1" is the class of that name, at any index."""
     shards = ArrayShards(PROBS, labels=[1, 2, 2], classes=["2", "1"])
     assert shards.classes == ("1", "2")
     assert only(shards).labels.tolist() == [0, 1, 1]
@@ -170,26 +182,8 @@ def test_labels_are_names_where_names_are_numbers():
         ArrayShards(PROBS, labels=[1, 2, 0], classes=["2", "1"])
 
 
-def test_predictions_are_indices_into_named_classes():
-    """Labels as well."""
-    shards = ArrayShards([[0, 1], [1, 1]], labels=[0, 1], classes=["no", "yes"])
-
-    assert shards.classes == ("no", "yes")
-    assert [run.tolist() for run in only(shards).predictions] == [[0, 1], [1, 1]]
-    assert only(shards).labels.tolist() == [0, 1]
-
-
-def test_named_classes_come_in_canonical_order():
-    """As a table of them would have them, also those that nobody predicts."""
-    shards = ArrayShards([["b", "a"], ["a", "a"]], labels=["b", "a"], classes=["b", "a", "never"])
-
-    assert shards.classes == ("a", "b", "never")
-    assert only(shards).predictions.tolist() == [[1, 0], [0, 0]]
-    assert only(shards).labels.tolist() == [1, 0]
-
-
-def test_order_of_classes_does_not_show_and_runs_keep_theirs():
-    """The same classes, given backwards with their names, are the same shard."""
+def test_order_of_classes_has_no_effect_and_runs_keep_theirs():
+    """The same classes in reverse order, with their names, give the same shard."""
     forwards = ArrayShards(PROBS, labels=[0, 1, 0], classes=["a", "b"], runs=["r", "s"])
     backwards = ArrayShards(
         PROBS[::-1, :, ::-1], labels=[1, 0, 1], classes=["b", "a"], runs=["s", "r"]
@@ -199,14 +193,6 @@ def test_order_of_classes_does_not_show_and_runs_keep_theirs():
     assert backwards.classes == forwards.classes
     np.testing.assert_array_equal(only(backwards).probs, only(forwards).probs[::-1])
     np.testing.assert_array_equal(only(backwards).labels, only(forwards).labels)
-
-
-def test_minus_one_is_a_class_where_it_is_predicted():
-    """Classifiers with a margin predict -1 and 1; a label of -1 is known then."""
-    shards = ArrayShards([[-1, 1], [1, 1]], labels=[-1, 1])
-
-    assert shards.classes == ("-1", "1")
-    assert only(shards).labels.tolist() == [0, 1]
 
 
 # -------------------------------------------------------------------------------------- refusals
@@ -244,7 +230,7 @@ def test_arrays_of_the_wrong_shape_or_type_are_refused(values, error, fields):
         ArrayShards(values)
 
 
-def test_number_of_no_axis_shows_its_shape():
+def test_number_without_axes_shows_its_shape():
     """An empty tuple is a shape, not a list of no names."""
     with pytest.raises(ShapeError, check=WithFields(shape=())) as refused:
         ArrayShards(0.5)
@@ -277,52 +263,41 @@ def test_number_of_no_axis_shows_its_shape():
         "classes-twice", "runs-many", "runs-twice",
     ],
 )  # fmt: skip
-def test_what_goes_with_the_arrays_must_fit(options, error, fields):
+def test_labels_ids_and_names_must_match_the_axes(options, error, fields):
     """Labels, ids and names are checked against the axes."""
     with pytest.raises(error, check=WithFields(**fields)):
         ArrayShards(PROBS, **options)
 
 
-def test_predictions_outside_named_classes_are_refused():
-    """The name that is missing is shown."""
-    with pytest.raises(UnknownLabelError, check=WithFields(label="c", n_classes=2)):
-        ArrayShards([["a", "c"], ["a", "b"]], classes=["a", "b"])
-
-
-def test_class_names_of_predictions_are_different():
-    """Two classes of one name would be one."""
-    with pytest.raises(ClassesError, check=WithFields(noun="class", n_names=1, n_needed=2)):
-        ArrayShards([["a", "a"], ["a", "a"]], classes=["a", "a"])
-
-
-def test_labels_that_nobody_predicts_are_refused():
-    """Mostly a matter of spelling; both spellings are shown."""
-    with pytest.raises(UnknownLabelError, check=WithFields(label="1", prediction="a")):
-        ArrayShards([["a", "b"], ["a", "b"]], labels=[1, 2])
+@pytest.mark.parametrize(
+    ("values", "options", "error", "fields"),
+    [
+        ([["a", "c"], ["a", "b"]], {"classes": ["a", "b"]}, UnknownLabelError, {"label": "c", "n_classes": 2}),
+        ([["a", "a"], ["a", "a"]], {"classes": ["a", "a"]}, ClassesError, {"noun": "class", "n_names": 1, "n_needed": 2}),
+        ([["a", "b"], ["a", "b"]], {"labels": [1, 2]}, UnknownLabelError, {"label": "1", "prediction": "a"}),
+    ],
+    ids=["not-a-named-class", "equal-class-names", "no-label-is-predicted"],
+)  # fmt: skip
+def test_predictions_classes_and_labels_must_match(values, options, error, fields):
+    """Most mismatches are matters of spelling."""
+    with pytest.raises(error, check=WithFields(**fields)):
+        ArrayShards(values, **options)
 
 
 @pytest.mark.parametrize(
-    ("dtype", "stray", "fine"),
-    [
-        (np.float64, 0.0009, True),
-        (np.float64, 0.0011, False),
-        (np.float32, 0.0009, True),
-        (np.float32, 0.0011, False),
-        (np.float16, 0.009, True),
-        (np.float16, 0.012, False),
-    ],
+    ("dtype", "inside", "outside"),
+    [(np.float64, 0.0009, 0.0011), (np.float32, 0.0009, 0.0011), (np.float16, 0.009, 0.012)],
 )
-def test_how_far_sums_may_stray_depends_on_the_precision(dtype, stray, fine):
+def test_tolerance_of_sums_depends_on_the_precision(dtype, inside, outside):
     """A thousandth; a hundredth for half precision."""
     probs = PROBS.copy()
-    probs[1, 2, 1] += stray
-    shards = ArrayShards(probs.astype(dtype))
+    probs[1, 2, 1] += inside
+    ArrayShards(probs.astype(dtype)).shard(0)
 
-    if fine:
+    probs[1, 2, 1] += outside - inside
+    shards = ArrayShards(probs.astype(dtype))
+    with pytest.raises(ProbabilityError, check=WithFields(example=2, run="1")):
         shards.shard(0)
-    else:
-        with pytest.raises(ProbabilityError, check=WithFields(example=2, run="1")):
-            shards.shard(0)
 
 
 @pytest.mark.parametrize(
@@ -330,8 +305,8 @@ def test_how_far_sums_may_stray_depends_on_the_precision(dtype, stray, fine):
     [(np.nan, np.nan), (np.inf, np.inf), (1e300, np.inf), (-0.5, -0.5)],
     ids=["nan", "infinite", "large", "negative"],
 )
-def test_values_that_are_no_probabilities_name_their_example(value, read):
-    """Without a warning of numpy's beside it."""
+def test_values_that_are_not_probabilities_name_their_example(value, read):
+    """Without a warning from numpy."""
     probs = PROBS.copy()
     probs[0, 1, 0] = value
     shards = ArrayShards(probs, ids=["c", "b", "a"], runs=["s0", "s1"])
@@ -342,8 +317,8 @@ def test_values_that_are_no_probabilities_name_their_example(value, read):
     np.testing.assert_equal(float(refused.value.fields["probability"]), read)
 
 
-def test_anything_with_an_array_inside_is_taken():
-    """Torch tensors and others hand themselves over."""
+def test_any_array_like_object_is_accepted():
+    """Such as a tensor of torch."""
 
     class Tensor:
         def __array__(self, dtype=None, copy=None):

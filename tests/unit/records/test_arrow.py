@@ -1,4 +1,4 @@
-"""Numpy and Arrow, through memory that both can read."""
+"""Conversion between numpy and Arrow."""
 
 import subprocess
 import sys
@@ -19,15 +19,18 @@ NUMBERS = KINDS.flatmap(
 
 
 @given(NUMBERS, st.data())
-def test_numbers_are_what_arrow_itself_makes_of_them(values, data):
-    """With and without some that are missing, and every second one."""
+def test_numbers_are_converted_as_by_arrow(values, data):
+    """With and without missing ones, and every second one."""
     missing = data.draw(hnp.arrays(np.bool_, len(values)))
 
     for some, gaps in ((values, missing), (values[::2], missing[::2])):
         assert to_arrow(some).equals(pa.array(some))
-        found, expected = to_arrow(some, missing=gaps), pa.array(some, mask=gaps)
-        assert (found.null_count, found.is_valid()) == (expected.null_count, expected.is_valid())
-        assert found.drop_null().equals(expected.drop_null())
+        converted, expected = to_arrow(some, missing=gaps), pa.array(some, mask=gaps)
+        assert (converted.null_count, converted.is_valid()) == (
+            expected.null_count,
+            expected.is_valid(),
+        )
+        assert converted.drop_null().equals(expected.drop_null())
 
 
 @given(NUMBERS, st.integers(0, 5))
@@ -40,9 +43,9 @@ def test_numbers_come_back(values, start):
         (array[start:], values[start:]),
         (pa.chunked_array([array[:start], array[start:]]), values),
     ):
-        found = to_numpy(column)
-        np.testing.assert_array_equal(found, expected)
-        assert found.dtype == values.dtype
+        converted = to_numpy(column)
+        np.testing.assert_array_equal(converted, expected)
+        assert converted.dtype == values.dtype
 
 
 def test_bytes_in_the_other_order_are_the_same_numbers():
@@ -51,15 +54,10 @@ def test_bytes_in_the_other_order_are_the_same_numbers():
 
 
 @pytest.mark.parametrize("values", [[[1, 2]], [2**31], [0.5]])
-def test_what_does_not_fit_is_refused(values):
-    """Rather than cut off."""
+def test_values_that_do_not_fit_are_refused(values):
+    """Rather than truncated."""
     with pytest.raises(ValueError):
         to_arrow(values, np.int32)
-
-
-def test_an_empty_column_has_no_pieces():
-    """As of a table without rows."""
-    assert to_numpy(pa.chunked_array([], pa.int32())).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -69,30 +67,31 @@ def test_an_empty_column_has_no_pieces():
         (pa.array([1, None, 3], pa.int64())[1:], 0, [0, 3]),
         (pa.array([0.5, None]), np.nan, [0.5, np.nan]),
         (pa.array([1, 2]), -1, [1, 2]),
+        (pa.chunked_array([], pa.int32()), -1, []),
     ],
 )
-def test_what_is_missing_gets_a_number(column, missing, expected):
-    """In the column's own type."""
-    found = to_numpy(column, missing=missing)
+def test_missing_values_are_replaced(column, missing, expected):
+    """In the column's own type; a column may be empty."""
+    converted = to_numpy(column, missing=missing)
 
-    np.testing.assert_array_equal(found, expected)
-    assert found.dtype == column.type.to_pandas_dtype()
+    np.testing.assert_array_equal(converted, expected)
+    assert converted.dtype == column.type.to_pandas_dtype()
 
 
-def test_what_is_missing_is_not_read_as_a_number():
-    """Whatever bytes stand there."""
+def test_missing_values_need_a_replacement():
+    """They are never read as numbers."""
     with pytest.raises(ValueError):
         to_numpy(pa.array([1, None]))
 
 
 @given(st.lists(st.text(max_size=5), max_size=20))
-def test_texts_are_what_arrow_itself_makes_of_them(texts):
-    """Also empty ones, none, and such of more bytes than letters."""
+def test_texts_are_converted_as_by_arrow(texts):
+    """Also empty ones, none, and those with more bytes than characters."""
     assert texts_to_arrow(texts).equals(pa.array(texts, pa.string()))
 
 
-def test_no_pandas_is_loaded():
-    """Which is what this is for."""
+def test_pandas_is_not_imported():
+    """It would cost a quarter of a second."""
     program = (
         "import sys\n"
         "import numpy as np\n"

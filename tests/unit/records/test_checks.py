@@ -1,4 +1,4 @@
-"""What must hold of predictions before they become a record."""
+"""Checks of predictions before they become a record."""
 
 import numpy as np
 import pyarrow as pa
@@ -36,14 +36,10 @@ def test_distributions_are_accepted(seed, n_rows, n_classes):
     check_probs(probs.astype(np.float32), where)
 
 
-def test_no_rows_are_accepted():
-    """There is nothing wrong with nothing."""
-    check_probs(np.empty((0, 3), dtype=np.float32), where)
-
-
-def test_many_classes_do_not_add_up_their_rounding():
-    """10,000 equal float32 probabilities sum to one, in double precision."""
-    check_probs(np.full((2, 10_000), 1e-4, dtype=np.float32), where)
+@pytest.mark.parametrize("shape", [(0, 3), (2, 10_000)], ids=["no-rows", "many-classes"])
+def test_extreme_shapes_are_accepted(shape):
+    """No rows at all; 10,000 float32 probabilities, which sum to one in double precision."""
+    check_probs(np.full(shape, 1e-4, dtype=np.float32), where)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +55,8 @@ def test_many_classes_do_not_add_up_their_rounding():
     ],
     ids=["nan", "infinite", "both-infinities", "negative", "sum", "logits", "zeros"],
 )
-def test_what_is_no_distribution_names_its_row_and_value(bad, field, value):
-    """The first bad row is the one that is named."""
+def test_invalid_distribution_names_its_row_and_value(bad, field, value):
+    """The error names the first bad row."""
     probs = np.array([[0.5, 0.5], bad, [9.0, 9.0]], dtype=np.float32)
 
     with pytest.raises(ProbabilityError, check=WithFields(row=1)) as refused:
@@ -72,7 +68,7 @@ def test_what_is_no_distribution_names_its_row_and_value(bad, field, value):
 
 @pytest.mark.parametrize("tolerance", [1e-3, HALF_SUM_TOLERANCE])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_limit_has_two_sides(tolerance, sign):
+def test_sum_may_differ_from_one_by_the_tolerance(tolerance, sign):
     """One tenth inside is accepted, one tenth outside is not, above and below one."""
     inside = np.array([[0.5, 0.5 + sign * 0.9 * tolerance]])
     outside = np.array([[0.5, 0.5 + sign * 1.1 * tolerance]])
@@ -94,41 +90,41 @@ def test_class_indices_within_the_classes_are_accepted():
     [([0, 3], 3), ([0, -1], -1), ([[0, 1], [1, 7]], 7)],
     ids=["too-large", "negative", "among-the-top"],
 )
-def test_class_indices_beyond_the_classes_are_refused(indices, class_idx):
-    """The row, the index, and which indices there are."""
+def test_class_indices_out_of_range_are_refused(indices, class_idx):
+    """The error has the row, the index and the range."""
     expected = WithFields(row=1, class_idx=class_idx, n_classes=3, least=0, highest=2)
     with pytest.raises(UnknownLabelError, check=expected):
         check_classes(np.array(indices), 3, where)
 
 
 @pytest.mark.parametrize("ids", [[1, 2, 5], ["a", "b"], ["B", "a", "é"], [], [7]])
-def test_rising_ids_are_accepted(ids):
+def test_ascending_ids_are_accepted(ids):
     """By value, or by UTF-8 bytes."""
     check_ascending(pa.array(ids, None if ids else pa.int64()), None, where)
 
 
-def test_ids_rise_over_batches():
-    """The last id of the batch before counts."""
+def test_ids_ascend_over_batches():
+    """The last id of the previous batch counts."""
     check_ascending(pa.array([3, 4]), pa.scalar(2), where)
     with pytest.raises(DuplicateExampleError, check=WithFields(row=0)):
         check_ascending(pa.array([3, 4]), pa.scalar(3), where)
 
 
-@pytest.mark.parametrize(("ids", "row"), [([1, 1], 1), ([1, 2, 2], 2), (["a", "b", "b"], 2)])
-def test_the_same_id_twice_is_refused(ids, row):
-    """The second one is named."""
-    with pytest.raises(DuplicateExampleError, check=WithFields(row=row)):
+@pytest.mark.parametrize(
+    ("ids", "row", "error"),
+    [
+        ([1, 1], 1, DuplicateExampleError),
+        ([1, 2, 2], 2, DuplicateExampleError),
+        (["a", "b", "b"], 2, DuplicateExampleError),
+        ([2, 1], 1, InputError),
+        (["a", "c", "b"], 2, InputError),
+        (["é", "z"], 1, InputError),
+        ([1, None, 3], 1, MissingValueError),
+    ],
+)
+def test_repeated_unsorted_and_missing_ids_are_refused(ids, row, error):
+    """The error names the second of two ids, and the missing one."""
+    with pytest.raises(error, check=WithFields(row=row)) as refused:
         check_ascending(pa.array(ids), None, where)
 
-
-@pytest.mark.parametrize(("ids", "row"), [([2, 1], 1), (["a", "c", "b"], 2), (["é", "z"], 1)])
-def test_ids_out_of_order_are_refused(ids, row):
-    """The record is sorted, or it is none."""
-    with pytest.raises(InputError, check=WithFields(row=row)):
-        check_ascending(pa.array(ids), None, where)
-
-
-def test_a_missing_id_is_refused():
-    """Null is no id."""
-    with pytest.raises(MissingValueError, check=WithFields(row=1)):
-        check_ascending(pa.array([1, None, 3]), None, where)
+    assert type(refused.value) is error

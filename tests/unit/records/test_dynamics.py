@@ -1,4 +1,4 @@
-"""What one run predicted over its steps, in a file with digests."""
+"""Records of training dynamics: a file with digests."""
 
 import json
 from pathlib import Path
@@ -44,10 +44,10 @@ def store(tmp_path):
 
 @pytest.fixture
 def write(store):
-    """Writes dynamics of the run that people call 7."""
+    """Writes dynamics of run 7."""
 
-    def write_one(one, split="dev"):
-        part = write_dynamics(store / "runs" / "id0", split, one)
+    def write_one(written, split="dev"):
+        part = write_dynamics(store / "runs" / "id0", split, written)
         return RunManifest("id0", "7", (part,))
 
     return write_one
@@ -64,24 +64,18 @@ def file_of(store, run):
 
 
 @pytest.mark.usefixtures("_size_of_groups")
-def test_dynamics_are_read_back_to_the_bit(store, write):
-    """Every array, and what is unknown; in one row group or in several."""
-    given = record()
+@pytest.mark.parametrize("ids", [["a", "b", "c", "d", "é"], [-1, 2, 3, 10, 20]])
+def test_dynamics_are_read_exactly_as_written(store, write, ids):
+    """Every array, and unknown values; text and integer ids; in one row group or in several."""
+    written = record(ids=pa.array(ids))
 
-    found = dynamics_of(store, write(given), "dev")
+    read = dynamics_of(store, write(written), "dev")
 
-    assert found.ids.equals(given.ids)
+    assert read.ids.equals(written.ids)
     for name in ARRAYS:
-        np.testing.assert_array_equal(getattr(found, name), getattr(given, name), err_msg=name)
-    assert found.class_names == given.class_names
-    assert len(found) == 5
-
-
-def test_numbers_may_be_ids(store, write):
-    """As in predictions."""
-    found = dynamics_of(store, write(record(ids=pa.array([-1, 2, 3, 10, 20]))), "dev")
-
-    assert found.ids.to_pylist() == [-1, 2, 3, 10, 20]
+        np.testing.assert_array_equal(getattr(read, name), getattr(written, name), err_msg=name)
+    assert read.class_names == written.class_names
+    assert len(read) == 5
 
 
 def test_columns_have_the_documented_types(store, write):
@@ -110,7 +104,7 @@ def test_columns_have_the_documented_types(store, write):
     ]
 
 
-def test_the_footer_says_what_it_is(store, write, monkeypatch):
+def test_footer_describes_the_file(store, write, monkeypatch):
     """Kind, classes, no curve, and digests of ids and labels like those of predictions."""
     monkeypatch.setattr(dynamics, "ROWS_PER_GROUP", 3)
     run = write(record())
@@ -128,19 +122,15 @@ def test_the_footer_says_what_it_is(store, write, monkeypatch):
 
 
 @pytest.mark.parametrize("split", ["test", "de", "dev2"])
-def test_a_split_without_dynamics_is_not_found(store, write, split):
-    """The message names the run and what there is."""
-    with pytest.raises(NotFoundError, check=WithFields(run="7", arm="none")):
-        dynamics_of(store, write(record()), split)
+def test_split_without_dynamics_is_not_found(store, write, split):
+    """The error names the run and the known splits; a run may have none."""
+    for run, known in ((write(record()), ("dev",)), (RunManifest("id0", "7", ()), ())):
+        expected = WithFields(run="7", arm="none", split=split, known=known)
+        with pytest.raises(NotFoundError, check=expected):
+            dynamics_of(store, run, split)
 
 
-def test_a_run_without_dynamics_says_how_to_log_them(store):
-    """Most stores have none."""
-    with pytest.raises(NotFoundError, check=WithFields(run="7", arm="none", split="dev")):
-        dynamics_of(store, RunManifest("id0", "7", ()), "dev")
-
-
-def test_every_damaged_byte_is_found_and_named(store, write, flip_byte):
+def test_damaged_bytes_are_detected(store, write, flip_byte):
     """Every 13th byte of the file: page, header or footer. Otherwise the values are the same."""
     run = write(record())
     file = file_of(store, run)
@@ -151,25 +141,16 @@ def test_every_damaged_byte_is_found_and_named(store, write, flip_byte):
         n_tried += 1
         flip_byte(file, position)
         try:
-            found = dynamics_of(store, run, "dev")
+            read = dynamics_of(store, run, "dev")
         except DamagedStoreError as error:
             messages.append(str(error))
         else:
             for name in ARRAYS:
-                np.testing.assert_array_equal(getattr(found, name), getattr(record(), name))
+                np.testing.assert_array_equal(getattr(read, name), getattr(record(), name))
         file.write_bytes(whole)
 
     assert len(messages) > 0.9 * n_tried
     assert all(file.name in message and "run '7'" in message for message in messages)
-
-
-def test_a_file_that_is_gone_is_named(store, write):
-    """With its run."""
-    run = write(record())
-    file_of(store, run).unlink()
-
-    with pytest.raises(DamagedStoreError, check=WithFields(run="7")):
-        dynamics_of(store, run, "dev")
 
 
 @pytest.mark.parametrize(
@@ -185,10 +166,10 @@ def test_a_file_that_is_gone_is_named(store, write):
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_other_values_than_the_footer_says_are_damage(store, write, monkeypatch, change):
-    """Two pages of one size could trade their places, and each would look well by itself."""
-    said = dynamics._group(record())
-    monkeypatch.setattr(dynamics, "_group", lambda _: said)
+def test_values_that_differ_from_the_footer_are_damage(store, write, monkeypatch, change):
+    """Two pages of the same size could be swapped, and each would be valid by itself."""
+    group = dynamics._group(record())
+    monkeypatch.setattr(dynamics, "_group", lambda _: group)
     run = write(record(**change))
     monkeypatch.undo()
 
@@ -197,7 +178,7 @@ def test_other_values_than_the_footer_says_are_damage(store, write, monkeypatch,
 
 
 def with_shifted_counts(columns):
-    """Return as many counts in all, but cut in other places than the classes."""
+    """Return the same counts, split at other places than the classes."""
     shifted = pa.array([0, 1, 3, 3, 5, 6], pa.int32())
     return [*columns[:4], pa.ListArray.from_arrays(shifted, columns[4].values), *columns[5:]]
 
@@ -210,8 +191,8 @@ def with_null_class(columns):
 
 
 @pytest.mark.parametrize("damage", [with_shifted_counts, with_null_class])
-def test_lists_that_do_not_fit_are_damage(store, write, monkeypatch, damage):
-    """Although each column is whole by itself."""
+def test_lists_that_do_not_match_are_damage(store, write, monkeypatch, damage):
+    """Although each column is valid by itself."""
     columns_of = dynamics._columns
     monkeypatch.setattr(dynamics, "_columns", lambda rows: damage(columns_of(rows)))
     run = write(record())

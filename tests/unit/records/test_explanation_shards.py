@@ -1,4 +1,4 @@
-"""Explanations of all runs side by side: what went in comes out, or the run and file are named."""
+"""Aligned explanations of all runs: read as written, or an error names the run and file."""
 
 import pickle
 from pathlib import Path
@@ -11,11 +11,10 @@ from seedproof.errors import (
     DamagedStoreError,
     MissingExampleError,
     NotFoundError,
-    OptionError,
     TooFewRunsError,
 )
-from seedproof.records import explanations, first_draws
-from seedproof.records.explanation_shards import explanation_methods, open_explanations
+from seedproof.records import explanation_shards, explanations
+from seedproof.records.explanation_shards import open_explanations
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
@@ -29,7 +28,7 @@ TEXT = ["so", "wird", "das", "nichts", "🙂"]
 
 
 def row(example, n_tokens, run_idx, *, draw=0, **changes):
-    """One explanation whose scores tell run, example and draw apart."""
+    """One explanation with different scores for each run and draw."""
     scores = np.arange(n_tokens) + 100 * run_idx + 10 * draw + 0.5
     whole = {"example": example, "tokens": TEXT[:n_tokens], "scores": scores, "draw": draw}
     return whole | changes
@@ -68,7 +67,7 @@ def file_of(store, run_id):
     return next(Path(store.location.path, "runs", run_id).rglob("*.parquet"))
 
 
-def test_all_runs_are_read_side_by_side(make):
+def test_all_runs_are_read_as_one_array(make):
     """Ids, tokens, lengths, and the scores of each run in one array."""
     source = opened(make([usual(0), usual(1)]))
 
@@ -85,7 +84,7 @@ def test_all_runs_are_read_side_by_side(make):
     ]
 
 
-def test_draws_of_an_example_stand_side_by_side(make):
+def test_draws_of_an_example_are_adjacent(make):
     """Not every example needs two."""
     runs = [[row("a", 2, r, draw=d) for d in (0, 1)] + [row("b", 1, r)] for r in (0, 1)]
 
@@ -98,7 +97,7 @@ def test_draws_of_an_example_stand_side_by_side(make):
 
 @pytest.mark.parametrize("rows_per_group", [1, 2, 3, 4, 100])
 def test_an_example_belongs_to_the_row_group_that_it_begins_in(make, monkeypatch, rows_per_group):
-    """Its draws may go on in the next group, or fill several; nothing is lost or doubled."""
+    """Its draws may continue in the next groups; nothing is lost or doubled."""
     monkeypatch.setattr(explanations, "ROWS_PER_GROUP", rows_per_group)
     draws = {1: 1, 2: 3, 3: 2, 4: 1, 5: 4}
     runs = [
@@ -118,7 +117,7 @@ def test_an_example_belongs_to_the_row_group_that_it_begins_in(make, monkeypatch
 
 
 def test_the_golden_store_is_read():
-    """What an older version wrote, in every arm."""
+    """Written by an older version, in every arm."""
     store = Store(Location.of(GOLDEN))
 
     for arm in store.arms():
@@ -144,40 +143,19 @@ def test_a_source_travels_to_another_process(make):
 # --------------------------------------------------------------------------------- what there is
 
 
-def test_methods_are_found_by_arm_and_split(make):
-    """A method that some finished run was explained by."""
-    make([usual(0), usual(1)], method="lime")
-    store = make([usual(0), usual(1)], method="attention", arm="aswa", split="dev")
-
-    assert explanation_methods(store) == ("attention", "lime")
-    assert explanation_methods(store, arm="none") == ("lime",)
-    assert explanation_methods(store, arm="aswa", split="dev") == ("attention",)
-    assert explanation_methods(store, arm="aswa", split="test") == ()
-
-
 @pytest.mark.parametrize(
-    ("choice", "known"),
-    [({"arm": "aswa"}, ("none",)), ({"method": "gradient"}, ("lime",)), ({"split": "dev"}, ())],
-    ids=["arm", "method", "split"],
+    ("runs", "method", "error", "fields"),
+    [
+        ([usual(0)], "lime", TooFewRunsError, {"study": "small", "n_runs": 1}),
+        ([usual(0), None, usual(2)], "lime", NotFoundError, {"run": "1", "split": "test"}),
+        ([usual(0), usual(1)], "gradient", NotFoundError, {"run": "0", "method": "gradient"}),
+    ],
+    ids=["one-run", "run-without-explanations", "unknown-method"],
 )
-def test_an_unknown_name_lists_the_known_ones(make, choice, known):
-    """Arm, method and split."""
-    store = make([usual(0), usual(1)])
-
-    with pytest.raises(OptionError, check=WithFields(known=known, **choice)):
-        open_explanations(store, **{"arm": "none", "split": "test", "method": "lime"} | choice)
-
-
-def test_one_run_is_too_few(make):
-    """It has nothing to differ from."""
-    with pytest.raises(TooFewRunsError, check=WithFields(arm="none", study="small", n_runs=1)):
-        opened(make([usual(0)]))
-
-
-def test_a_run_that_was_not_explained_is_named(make):
-    """Measuring the others alone would be another study."""
-    with pytest.raises(NotFoundError, check=WithFields(run="1", arm="none", method="lime")):
-        opened(make([usual(0), None, usual(2)]))
+def test_every_run_of_at_least_two_must_be_explained(make, runs, method, error, fields):
+    """Measuring only the others would be another study."""
+    with pytest.raises(error, check=WithFields(arm="none", **fields)):
+        opened(make(runs), method=method)
 
 
 # ------------------------------------------------------------------------------- what is not alike
@@ -223,7 +201,7 @@ def test_a_run_with_other_tokens_or_draws_is_refused(make, column, cell, usual_c
     assert str(cell) in str(caught.value)
 
 
-def test_the_file_of_a_later_part_of_an_example_is_found(make, monkeypatch):
+def test_difference_in_a_later_row_group_of_an_example_is_reported(make, monkeypatch):
     """The second draw of example 2 is in the second row group."""
     monkeypatch.setattr(explanations, "ROWS_PER_GROUP", 2)
     runs = [
@@ -236,7 +214,7 @@ def test_the_file_of_a_later_part_of_an_example_is_found(make, monkeypatch):
 
 
 def test_draws_of_one_example_must_have_the_same_tokens(make):
-    """Otherwise there is no floor to measure."""
+    """Otherwise the noise of the explainer cannot be measured."""
     runs = [[row(1, 2, r), row(1, 3, r, draw=1)] for r in (0, 1)]
 
     with pytest.raises(
@@ -248,8 +226,8 @@ def test_draws_of_one_example_must_have_the_same_tokens(make):
     assert str(TEXT[:2]) in str(caught.value)
 
 
-def test_runs_that_are_cut_differently_are_refused(make, monkeypatch):
-    """Row groups of all runs have the same limits."""
+def test_runs_with_different_row_groups_are_refused(make, monkeypatch):
+    """Row groups of all runs have the same bounds."""
     monkeypatch.setattr(explanations, "ROWS_PER_GROUP", 2)
     make([usual(0)])
     monkeypatch.setattr(explanations, "ROWS_PER_GROUP", 3)
@@ -263,10 +241,10 @@ def test_runs_that_are_cut_differently_are_refused(make, monkeypatch):
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3, 100])
-def test_where_only_some_runs_have_further_draws_the_first_count(make, monkeypatch, cut):
-    """However both were cut into row groups; the run that lacks them is named."""
+def test_only_first_draws_are_used_if_some_runs_lack_others(make, monkeypatch, cut):
+    """Whatever the row groups; the note names the run that lacks draws."""
     monkeypatch.setattr(explanations, "ROWS_PER_GROUP", 4)
-    monkeypatch.setattr(first_draws, "ROWS_PER_GROUP", cut)
+    monkeypatch.setattr(explanation_shards, "ROWS_PER_GROUP", cut)
     draws = [{1: 2, 2: 1, 3: 3, 4: 1, 5: 1}, dict.fromkeys(range(1, 6), 1)]
     runs = [
         [row(example, 2, r, draw=d) for example, n in draws[r].items() for d in range(n)]
@@ -284,7 +262,7 @@ def test_where_only_some_runs_have_further_draws_the_first_count(make, monkeypat
 
 
 def test_fewer_draws_of_other_examples_are_refused(make):
-    """The examples are what differs."""
+    """The error is about the examples, not the draws."""
     runs = [[row(1, 2, 0), row(1, 2, 0, draw=1), row(2, 2, 0)], [row(1, 2, 1), row(3, 2, 1)]]
 
     with pytest.raises(
@@ -297,7 +275,7 @@ def test_fewer_draws_of_other_examples_are_refused(make):
 
 
 def test_every_flipped_byte_of_a_file_is_noticed_or_harmless(make, flip_byte):
-    """No other scores than those that were committed ever come out."""
+    """A reader returns the committed scores, or an error."""
     store = make([usual(0), usual(1)])
     path = file_of(store, "none1")
     content = path.read_bytes()
@@ -315,8 +293,8 @@ def test_every_flipped_byte_of_a_file_is_noticed_or_harmless(make, flip_byte):
     assert noticed > len(content) / 7 / 2  # pages and the footer make most of the file
 
 
-def test_scores_that_are_not_one_a_token_are_damage(make):
-    """A page's header may say how many values it has, and no checksum covers it."""
+def test_other_number_of_scores_than_tokens_is_damage(make):
+    """The header of a page has the number of values, and no checksum."""
     store = make([usual(0)])
     folder = store.location / "runs" / "none1"
     schema = pa.schema(
@@ -327,23 +305,11 @@ def test_scores_that_are_not_one_a_token_are_damage(make):
             ("draw", pa.int32()),
         ]
     )
-    rows = [one | {"scores": [0.0]} for one in usual(1)]
+    rows = [explanation | {"scores": [0.0]} for explanation in usual(1)]
     writer = PartWriter(folder, "explanations/test/lime/part-0.parquet", schema)
-    digest = ids_digest(pa.array([one["example"] for one in rows]))
+    digest = ids_digest(pa.array([explanation["example"] for explanation in rows]))
     writer.write(pa.Table.from_pylist(rows, schema=schema), Group(len(rows), 0, digest, ""))
     RunManifest("none1", "1", (writer.close({}),)).commit(folder)
 
     with pytest.raises(DamagedStoreError, check=WithFields(row_group=0, run="1")):
         opened(Store(store.location)).shard(0)
-
-
-def test_a_missing_file_is_named(make):
-    """A listed file that is gone."""
-    store = make([usual(0), usual(1)])
-    path = file_of(store, "none1")
-    path.unlink()
-
-    with pytest.raises(DamagedStoreError, check=WithFields(run="1")) as caught:
-        opened(store)
-
-    assert str(path) in str(caught.value)

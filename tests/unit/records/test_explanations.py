@@ -41,7 +41,7 @@ def read(folder, part):
 
 
 def footer_of(folder, part):
-    """What we keep in the footer of a part."""
+    """Return our part of the footer of a file."""
     metadata = pq.read_metadata(Path(folder.path) / part.path).metadata
     return json.loads(metadata[FOOTER_KEY.encode()])
 
@@ -60,7 +60,7 @@ def test_explanations_are_read_back_in_canonical_order(folder):
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("ids", "ordered"),
     [
         ([10, 9, -1], [-1, 9, 10]),
         (["10", "9"], [9, 10]),
@@ -69,11 +69,11 @@ def test_explanations_are_read_back_in_canonical_order(folder):
     ],
     ids=["numbers", "digits", "text", "leading-zero"],
 )
-def test_ids_are_numbers_or_text_as_in_predictions(given, found, folder):
-    """Numbers by value, text by its bytes; what is no plain number makes all of them text."""
-    part = write_explanations(folder, "test", "lime", [row(example) for example in given])
+def test_ids_are_numbers_or_text_as_in_predictions(ids, ordered, folder):
+    """Numbers by value, text by its bytes; one text makes all of them text."""
+    part = write_explanations(folder, "test", "lime", [row(example) for example in ids])
 
-    assert [one["example"] for one in read(folder, part)] == found
+    assert [explanation["example"] for explanation in read(folder, part)] == ordered
 
 
 def test_an_example_may_have_no_token(folder):
@@ -97,7 +97,7 @@ def test_columns_have_the_documented_types(folder):
     assert schema.field("draw").type == pa.int32()
 
 
-def test_a_part_says_where_it_is_and_what_it_was(folder):
+def test_part_has_the_path_size_and_digests_of_its_file(folder):
     """The path names split and method; size and digest are those of the file."""
     part = write_explanations(folder, "dev", "attention", [row(1), row(2)])
 

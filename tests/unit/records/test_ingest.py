@@ -1,4 +1,4 @@
-"""Tables of any library and format on their way into a store."""
+"""Ingest of tables of any library and format."""
 
 import ast
 import json
@@ -25,13 +25,14 @@ from seedproof.errors import (
     StoreError,
     UnreadableError,
 )
-from seedproof.records import scanner
 from seedproof.records.columns import Columns
 from seedproof.records.ingest import Ingest, _translated_errors, may_pass
 from seedproof.records.location import Location
 from seedproof.records.partition import PartitionWriter
 from seedproof.records.reader import Store
+from seedproof.records.scan import Scan
 from seedproof.records.schema import Kind
+from seedproof.records.tables import TableOptions
 from seedproof.testing.errors import WithFields
 
 ROWS = {
@@ -44,14 +45,14 @@ ROWS = {
 
 @pytest.fixture
 def ingest(tmp_path):
-    """Brings tables into a store and opens it."""
+    """Writes tables into a store and opens it."""
 
     def run(*tables, memory: int = 10**9, progress=None, **called: str):
         scratch = tmp_path / "scratch"
         scratch.mkdir()
         place = Location.of(tmp_path / "store")
-        ingest = Ingest(columns=Columns(**called), memory=memory, scratch=scratch)
-        notes = ingest.run(list(tables), place, progress=progress)
+        options = TableOptions(Columns(**called), memory)
+        notes = Ingest(options, scratch=scratch, progress=progress).run(list(tables), place)
         return Store(place), notes
 
     return run
@@ -71,7 +72,7 @@ def test_rows_are_sorted_into_runs(ingest):
 
 
 def test_extras_are_kept_with_the_first_run_alone(ingest):
-    """What belongs to the example is stored once, as text."""
+    """Facts about examples are stored once, as text."""
     table = pa.table(ROWS | {"text": ["two", "one", "one", "two"], "size": [2, 1, 1, 2]})
     store, _ = ingest(table)
 
@@ -101,7 +102,7 @@ def test_extras_that_differ_between_runs_are_left_out_with_a_note(ingest):
     assert store.shards().shard(0).extras.column_names == ["text"]
 
 
-def test_a_missing_extra_is_no_difference(ingest):
+def test_missing_extra_is_not_a_difference(ingest):
     """Some runs may not have logged it."""
     store, notes = ingest(pa.table(ROWS | {"text": ["two", None, "one", None]}))
 
@@ -110,7 +111,7 @@ def test_a_missing_extra_is_no_difference(ingest):
 
 
 def test_both_predictions_and_probabilities_give_a_note(ingest):
-    """Which of the two was used is said."""
+    """It says which of the two was used."""
     table = pa.table(ROWS | {"p_x": [0.9, 0.8, 0.1, 0.6], "p_y": [0.1, 0.2, 0.9, 0.4]})
 
     store, notes = ingest(table)
@@ -122,11 +123,11 @@ def test_both_predictions_and_probabilities_give_a_note(ingest):
     ]
 
 
-@pytest.mark.parametrize(("stray", "fine"), [(0.008, True), (0.013, False)])
-def test_half_precision_may_stray_further(ingest, stray, fine):
-    """A hundredth in streams of float16, which DuckDB does not know."""
+@pytest.mark.parametrize(("excess", "fine"), [(0.008, True), (0.013, False)])
+def test_half_precision_has_a_larger_tolerance(ingest, excess, fine):
+    """A hundredth in streams of float16, which DuckDB does not have."""
     probs = np.array([0.5, 0.5, 0.25, 0.75], dtype=np.float16)
-    other = (1 - probs + np.array([0, 0, 0, stray])).astype(np.float16)
+    other = (1 - probs + np.array([0, 0, 0, excess])).astype(np.float16)
     table = pa.table(ROWS).drop_columns("prediction")
     table = table.append_column("p_x", pa.array(probs)).append_column("p_y", pa.array(other))
 
@@ -137,36 +138,40 @@ def test_half_precision_may_stray_further(ingest, stray, fine):
             ingest(table)
 
 
-def test_too_many_different_predictions_are_no_classes(ingest, monkeypatch):
-    """Regression outputs, and free text."""
-    monkeypatch.setattr("seedproof.records.sort.MAX_CLASSES", 1)
+@pytest.mark.parametrize(
+    ("limit", "error", "fields"),
+    [("MAX_CLASSES", ClassesError, {}), ("MAX_RUNS", ColumnError, {"column": "run"})],
+)
+def test_too_many_different_values_are_refused(ingest, monkeypatch, limit, error, fields):
+    """Regression outputs and free text are not classes, ids of examples are not runs."""
+    monkeypatch.setattr(f"seedproof.records.sort.{limit}", 1)
 
-    with pytest.raises(ClassesError, check=WithFields(at_most=1)):
+    with pytest.raises(error, check=WithFields(at_most=1, **fields)):
         ingest(pa.table(ROWS))
 
 
-def test_progress_tells_each_phase_up_to_its_end(ingest):
+def test_progress_reports_each_phase_to_its_end(ingest):
     """Reading in hundredths of a table, sorting and writing in rows."""
     seen = []
 
-    ingest(pa.table(ROWS), progress=lambda *told: seen.append(told))
+    ingest(pa.table(ROWS), progress=lambda *report: seen.append(report))
 
     for phase, total in (("reading", 100), ("sorting", 4), ("writing", 4)):
-        told = [(done, of) for name, done, of in seen if name == phase]
-        assert told[-1] == (total, total)
-        assert told == sorted(told)
+        reports = [(done, of) for name, done, of in seen if name == phase]
+        assert reports[-1] == (total, total)
+        assert reports == sorted(reports)
     # Two runs: the second is sorted after the first is written.
     assert seen.index(("writing", 2, 4)) < seen.index(("sorting", 4, 4))
 
 
-def test_a_run_that_is_there_is_kept(ingest, tmp_path):
-    """And what a process that is no more left beside it is removed."""
+def test_committed_run_is_kept(ingest, tmp_path):
+    """Files of an uncommitted run are deleted."""
     store, _ = ingest(pa.table(ROWS))
     first, second = (tmp_path / "store" / "runs" / run.run_id for run in store.runs)
     kept = (first / "run.json").stat().st_mtime_ns
     (second / "run.json").unlink()
     (tmp_path / "store" / "study.json").unlink()
-    again = Ingest(columns=Columns(), memory=10**9, scratch=tmp_path)
+    again = Ingest(TableOptions(memory=10**9), scratch=tmp_path)
 
     again.run([pa.table(ROWS)], Location.of(tmp_path / "store"))
 
@@ -175,46 +180,23 @@ def test_a_run_that_is_there_is_kept(ingest, tmp_path):
     assert Store(Location.of(tmp_path / "store")).shards().runs == ("a", "b")
 
 
-def test_a_column_that_names_no_runs_is_refused(ingest, monkeypatch):
-    """Such as one of ids."""
-    monkeypatch.setattr("seedproof.records.sort.MAX_RUNS", 1)
-
-    with pytest.raises(ColumnError, check=WithFields(column="run", at_most=1)):
-        ingest(pa.table(ROWS))
-
-
-def test_probabilities_stay_half_if_all_are(ingest):
-    """With one that is not, four bytes for each."""
-    halves = {
-        "p_x": np.array([0.5, 0.5, 0.25, 0.75], dtype=np.float16),
-        "p_y": np.array([0.5, 0.5, 0.75, 0.25], dtype=np.float16),
-    }
+@pytest.mark.parametrize(("other", "n_bytes"), [(np.float16, 4), (np.float64, 8)])
+def test_probabilities_stay_half_if_all_are(ingest, other, n_bytes):
+    """With mixed precision, nothing is rounded."""
+    probs = np.array([0.5, 0.5, 0.25, 0.75])
     table = pa.table(ROWS).drop_columns("prediction")
-    half = table.append_column("p_x", pa.array(halves["p_x"]))
+    table = table.append_column("p_x", pa.array(probs.astype(np.float16)))
 
-    store, _ = ingest(half.append_column("p_y", pa.array(halves["p_y"])))
+    store, _ = ingest(table.append_column("p_y", pa.array((1 - probs).astype(other))))
 
     part = next((Path(str(store.location)) / "runs").rglob("*.parquet"))
-    assert pq.read_schema(part).field("probs").type == pa.binary(4)
-    assert store.shards().shard(0).probs.tolist() == [
-        [[0.5, 0.5]] * 2,
-        [[0.25, 0.75], [0.75, 0.25]],
-    ]
-
-
-def test_probabilities_of_mixed_precision_stay_single(ingest):
-    """Nothing is rounded that was not."""
-    table = pa.table(ROWS).drop_columns("prediction")
-    table = table.append_column("p_x", pa.array(np.array([0.5] * 4, dtype=np.float16)))
-
-    store, _ = ingest(table.append_column("p_y", pa.array([0.5] * 4)))
-
-    part = next((Path(str(store.location)) / "runs").rglob("*.parquet"))
-    assert pq.read_schema(part).field("probs").type == pa.binary(8)
+    assert pq.read_schema(part).field("probs").type == pa.binary(n_bytes)
+    expected = [[[0.5, 0.5]] * 2, [[0.25, 0.75], [0.75, 0.25]]]
+    assert store.shards().shard(0).probs.tolist() == expected
 
 
 def test_a_table_that_changes_while_it_is_read_is_refused(ingest, tmp_path):
-    """Half of one version and half of another is neither."""
+    """Two versions are never mixed."""
     path = tmp_path / "t.csv"
     path.write_text("run,example,prediction\n0,1,a\n1,1,b\n", encoding="utf-8")
 
@@ -226,9 +208,9 @@ def test_a_table_that_changes_while_it_is_read_is_refused(ingest, tmp_path):
         ingest(path, progress=write_to_it)
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.jsonl", "t.parquet"])
-def test_a_reader_that_loses_a_row_is_found_out(ingest, tmp_path, monkeypatch, name):
-    """Rows are counted without it, and both numbers are named."""
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.jsonl", "t.parquet", "The table"])
+def test_reader_that_loses_a_row_is_detected(ingest, tmp_path, monkeypatch, name):
+    """Rows are counted independently, and the error has both numbers."""
     path = tmp_path / name
     lines = ["run,example,prediction", "a,1,x", "a,2,y", "b,1,x", "b,2,x"]
     if name.endswith("parquet"):
@@ -243,32 +225,20 @@ def test_a_reader_that_loses_a_row_is_found_out(ingest, tmp_path, monkeypatch, n
         with pa.output_stream(path) as file:  # packs by the ending
             file.write("\n".join(lines).encode())
 
-    for query in ("csv_query", "json_query", "parquet_query"):
-        whole = getattr(scanner, query)
-        monkeypatch.setattr(
-            scanner, query, lambda *a, _whole=whole, **k: f"{_whole(*a, **k)} LIMIT 3"
-        )
+    select = Scan.select
+    monkeypatch.setattr(Scan, "select", lambda *a, **k: f"{select(*a, **k)} LIMIT 3")
 
     with pytest.raises(UnreadableError, check=WithFields(file=name, n_rows=4, n_read=3)):
-        ingest(path)
+        ingest(pa.table(ROWS) if name == "The table" else path)
 
 
-def test_a_table_in_memory_that_loses_a_row_is_found_out(ingest, monkeypatch):
-    """Its batches are counted as they pass."""
-    whole = scanner.table_query
-    monkeypatch.setattr(scanner, "table_query", lambda name: f"{whole(name)} LIMIT 3")
-
-    with pytest.raises(UnreadableError, check=WithFields(n_rows=4, n_read=3)):
-        ingest(pa.table(ROWS))
-
-
-def test_a_row_that_sorting_loses_is_found_out(ingest, monkeypatch):
+def test_row_that_sorting_loses_is_detected(ingest, monkeypatch):
     """The run is not committed."""
     note = PartitionWriter._note
 
     def count_one_more(self, run, batch_idx, n_rows):
         note(self, run, batch_idx, n_rows)
-        self.found.rows[run] += 1
+        self.partition.rows[run] += 1
 
     monkeypatch.setattr(PartitionWriter, "_note", count_one_more)
 
@@ -292,8 +262,8 @@ def test_a_row_longer_than_the_usual_buffer_is_read(ingest, tmp_path, place):
     assert long in shards.shard(0).extras["text"].to_pylist()
 
 
-def test_blank_lines_are_no_rows(ingest, tmp_path):
-    """As DuckDB has it, so that the counts agree."""
+def test_blank_lines_are_not_rows(ingest, tmp_path):
+    """As in DuckDB, so that the counts agree."""
     path = tmp_path / "t.csv"
     path.write_text("run,example,prediction\n\na,1,x\n\n\nb,1,x\n\n")
 
@@ -322,7 +292,7 @@ def test_dictionary_columns_are_read(ingest):
 
 @pytest.mark.parametrize("keep", ["examples", "labels"])
 def test_a_difference_in_a_large_table_is_explained(ingest, keep):
-    """More rows than DuckDB hands over at once: it is asked again after the reader is closed."""
+    """More rows than a batch of DuckDB: it is queried again after the reader is closed."""
     n_examples, n_runs = 60_000, 3
     labels = np.tile(np.arange(n_examples) % 3, n_runs)
     table = {
@@ -343,7 +313,7 @@ def test_a_difference_in_a_large_table_is_explained(ingest, keep):
         ingest(pa.table(table))
 
 
-def test_the_least_memory_that_is_allowed_is_enough(ingest):
+def test_minimum_memory_is_enough(ingest):
     """800,000 rows in random order under 100 MB, most of which the libraries themselves take."""
     n_rows = 400_000
     rng = np.random.default_rng(5)
@@ -363,9 +333,9 @@ def test_the_least_memory_that_is_allowed_is_enough(ingest):
     assert [float(run[-1, 0]) for run in shards.shard(shards.n_shards - 1).probs] == [0.25, 0.75]
 
 
-def test_nothing_is_fetched_from_anywhere(tmp_path):
-    """DuckDB may not install or load extensions, and spills where it is told to."""
-    ingest = Ingest(columns=Columns(), memory=10**9, scratch=tmp_path)
+def test_nothing_is_downloaded(tmp_path):
+    """DuckDB may not install or load extensions, and spills into the scratch folder."""
+    ingest = Ingest(TableOptions(memory=10**9), scratch=tmp_path)
 
     def setting(name: str) -> str:
         return str(ingest._db.execute(f"SELECT current_setting('{name}')").fetchall()[0][0])
@@ -378,13 +348,13 @@ def test_nothing_is_fetched_from_anywhere(tmp_path):
 
 
 def test_threads_have_the_memory_they_need(tmp_path, monkeypatch):
-    """With little memory few of them work; DuckDB would run out of it otherwise."""
+    """With little memory there are few threads; DuckDB would run out of it otherwise."""
     monkeypatch.setattr("os.cpu_count", lambda: 64)
 
     for memory, n_threads in ((10**8, 1), (10**9, 3), (10**12, 64)):
-        ingest = Ingest(columns=Columns(), memory=memory, scratch=tmp_path)
-        (found,) = ingest._db.execute("SELECT current_setting('threads')").fetchall()[0]
-        assert found == n_threads
+        ingest = Ingest(TableOptions(memory=memory), scratch=tmp_path)
+        threads = ingest._db.execute("SELECT current_setting('threads')").fetchall()
+        assert threads == [(n_threads,)]
 
 
 @pytest.mark.parametrize(
@@ -398,8 +368,8 @@ def test_threads_have_the_memory_they_need(tmp_path, monkeypatch):
     ],
     ids=["no-run", "no-rows", "no-table", "doubled", "no-file"],
 )  # fmt: skip
-def test_what_is_no_table_is_refused(ingest, table, error, fields):
-    """With an error of ours."""
+def test_invalid_tables_are_refused(ingest, table, error, fields):
+    """With an error of seedproof."""
     with pytest.raises(error, check=WithFields(**fields)):
         ingest(table)
 
@@ -408,7 +378,7 @@ CSV = "Invalid Input Error: CSV Error on Line: 7\nOriginal Line: secret\n"
 
 
 @pytest.mark.parametrize(
-    ("raised", "expected", "code", "said"),
+    ("raised", "expected", "code", "fields"),
     [
         (duckdb.ConversionException("Conversion Error: cast 'a'\nmore"), DtypeError, "recorded", {"text": "cast 'a'"}),
         (OSError("Conversion Error: cast 'a'"), DtypeError, "recorded", {"text": "cast 'a'"}),
@@ -429,7 +399,7 @@ CSV = "Invalid Input Error: CSV Error on Line: 7\nOriginal Line: secret\n"
         "quote", "unicode", "long", "line-ends", "long-in-parallel",
     ],
 )  # fmt: skip
-def test_errors_of_others_become_ours(raised, expected, code, said):
+def test_errors_of_duckdb_and_arrow_are_translated(raised, expected, code, fields):
     """With the table and a reason; lines of a table are never quoted."""
     with (
         pytest.raises(expected, check=WithFields(tables=("t.csv",))) as error,
@@ -440,7 +410,7 @@ def test_errors_of_others_become_ours(raised, expected, code, said):
     reason = error.value.fields["reason"]
     assert type(error.value) is expected
     assert reason.code == code
-    assert said.items() <= reason.fields.items()
+    assert fields.items() <= reason.fields.items()
     assert "secret" not in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -454,7 +424,7 @@ def test_errors_of_others_become_ours(raised, expected, code, said):
     ids=["duckdb", "arrow"],
 )
 def test_too_little_memory_names_the_option(raised):
-    """By DuckDB's class, or by its mark where Arrow passes it on."""
+    """By DuckDB's class, or by its text if Arrow passes it on."""
     expected = WithFields(tables=("t.csv",), option="--memory")
     with (
         pytest.raises(UnreadableError, check=expected) as error,
@@ -469,7 +439,7 @@ def test_too_little_memory_names_the_option(raised):
     "raised", [RuntimeError("a bug"), NotFoundError("{path}", path="x")], ids=["bug", "ours"]
 )
 def test_other_errors_pass_through(raised):
-    """Mistakes of ours, and what is in our words already."""
+    """Bugs, and errors of seedproof."""
     with pytest.raises(type(raised)) as error, _translated_errors([Path("t.csv")]):
         raise raised
 
@@ -490,7 +460,7 @@ def test_other_errors_pass_through(raised):
     ],
     ids=["disk", "files", "permission", "disk-of-duckdb", "memory", "conversion", "arrow"],
 )
-def test_what_may_pass_another_time(raised, passes):
+def test_transient_errors_may_be_retried(raised, passes):
     """A full disk or too little memory, not a damaged table; also as the cause of our error."""
     with pytest.raises(SeedproofError) as error, _translated_errors([Path("t.csv")]):
         raise raised
@@ -499,7 +469,7 @@ def test_what_may_pass_another_time(raised, passes):
 
 
 def test_a_name_with_pattern_signs_is_a_plain_file(ingest, tmp_path):
-    """`*` in a file's name does not gather other files."""
+    """`*` in a file name does not match other files."""
     content = "run,example,prediction\n0,1,a\n1,1,b\n"
     (tmp_path / "t*.csv").write_text(content)
     (tmp_path / "t1.csv").write_text("run,example,prediction\n0,9,a\n1,9,b\n")
@@ -509,8 +479,8 @@ def test_a_name_with_pattern_signs_is_a_plain_file(ingest, tmp_path):
     assert store.shards().shard(0).ids.to_pylist() == [1]
 
 
-def test_records_know_no_pickle():
-    """Nothing in a store is ever unpickled: no module can."""
+def test_records_never_import_pickle():
+    """Nothing in a store is ever unpickled."""
     folder = Path(seedproof.__file__).parent / "records"
     forbidden = {"pickle", "cloudpickle", "dill", "marshal", "shelve", "joblib"}
 
@@ -536,6 +506,6 @@ def test_records_know_no_pickle():
     ids=lambda error: type(error).__name__,
 )
 def test_an_interrupt_stays_an_interrupt(error):
-    """Whatever DuckDB and Arrow make of Ctrl-C: the table is not to blame."""
+    """In all forms that DuckDB and Arrow give Ctrl-C."""
     with pytest.raises(KeyboardInterrupt), _translated_errors([Path("t.csv")]):
         raise error

@@ -12,7 +12,7 @@ from seedproof.testing.errors import WithFields
 
 @pytest.fixture
 def remote(tmp_path):
-    """A filesystem that is not this machine's own, as far as `Location` can tell."""
+    """A filesystem that `Location` does not recognize as local."""
     files = pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem())
     return Location(files, "bucket")
 
@@ -28,20 +28,14 @@ def test_a_relative_path_is_made_absolute(tmp_path, monkeypatch):
     assert str(place) == place.path
 
 
-def test_a_file_url_is_local(tmp_path):
-    """`file://` names the same place as the path."""
-    place = Location.of(f"file://{tmp_path.as_posix()}/")
-
-    assert place.path == tmp_path.as_posix()
-    assert place.is_local
-
-
-def test_paths_urls_and_locations_are_taken(tmp_path):
-    """Whoever has a location keeps it."""
+def test_paths_urls_and_locations_are_accepted(tmp_path):
+    """`file://` names the same place as the path, and is local."""
     place = Location.of(tmp_path)
 
     assert Location.of(place) is place
     assert Location.of(str(tmp_path)) == place
+    url = Location.of(f"file://{tmp_path.as_posix()}/")
+    assert (url.path, url.is_local) == (place.path, True)
 
 
 @pytest.mark.parametrize("url", ["nowhere://bucket/folder", "ftp://host/x"])
@@ -51,30 +45,22 @@ def test_an_unknown_kind_of_url_is_refused(url):
         Location.of(url)
 
 
-def test_going_down(tmp_path):
-    """`/` and `name`, as with pathlib."""
-    place = Location.of(tmp_path) / "runs" / "f00d"
-
-    assert place.path == (tmp_path / "runs" / "f00d").as_posix()
-    assert place.name == "f00d"
-
-
-def test_files_and_folders_are_told_apart(tmp_path):
-    """What is not there is neither."""
-    (tmp_path / "file").write_bytes(b"abc")
+def test_files_and_folders_are_distinguished(tmp_path):
+    """A missing path is neither; `/` and `name` work as in pathlib."""
+    (tmp_path / "file").write_bytes(b"0123456789")
     place = Location.of(tmp_path)
+    file = place / "file"
 
-    assert place.is_folder()
-    assert not place.is_file()
-    assert (place / "file").is_file()
-    assert not (place / "file").is_folder()
-    assert not (place / "gone").is_file()
-    assert not (place / "gone").is_folder()
-    assert (place / "file").size() == 3
+    assert (file.path, file.name) == ((tmp_path / "file").as_posix(), "file")
+    assert [(p.is_file(), p.is_folder()) for p in (place, file, place / "missing")] == [
+        (False, True), (True, False), (False, False),
+    ]  # fmt: skip
+    assert file.size() == 10
+    assert file.read_bytes(7) == b"789"
 
 
-def test_folders_come_by_name(tmp_path):
-    """Files between them are left out; a missing folder has none."""
+def test_folders_are_sorted_by_name(tmp_path):
+    """Without files; a missing folder has none."""
     for name in ("b", "a", "10"):
         (tmp_path / name).mkdir()
     (tmp_path / "file").touch()
@@ -82,18 +68,12 @@ def test_folders_come_by_name(tmp_path):
     place = Location.of(tmp_path)
 
     assert [folder.name for folder in place.folders()] == ["10", "a", "b"]
-    assert (place / "gone").folders() == []
+    assert [file.name for file in place.files_inside()] == ["file"]
+    assert (place / "missing").folders() == []
 
 
-def test_bytes_from_somewhere_on(tmp_path):
-    """A reader looks at a footer without reading the file."""
-    (tmp_path / "file").write_bytes(b"0123456789")
-
-    assert (Location.of(tmp_path) / "file").read_bytes(7) == b"789"
-
-
-def test_writing_replaces(tmp_path):
-    """`open_write` is for files that nobody reads yet."""
+def test_open_write_replaces_a_file(tmp_path):
+    """It is for files without readers."""
     place = Location.of(tmp_path) / "deep" / "file"
     Location.of(tmp_path / "deep").make_folder()
 
@@ -105,7 +85,7 @@ def test_writing_replaces(tmp_path):
 
 
 def test_creating_makes_folders_and_leaves_nothing_else(tmp_path):
-    """The draft is gone, and the file is complete."""
+    """The temporary file is deleted, and the file is complete."""
     (Location.of(tmp_path) / "new" / "run.json").create(b"{}")
 
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["run.json"]
@@ -113,7 +93,7 @@ def test_creating_makes_folders_and_leaves_nothing_else(tmp_path):
 
 
 def test_creating_twice_is_refused_locally(tmp_path):
-    """The first one stays, and no draft is left behind."""
+    """The first file stays, and no temporary file is left."""
     place = Location.of(tmp_path) / "run.json"
     place.create(b"first")
 
@@ -124,7 +104,7 @@ def test_creating_twice_is_refused_locally(tmp_path):
     assert [path.name for path in Path(tmp_path).iterdir()] == ["run.json"]
 
 
-def test_the_last_writer_wins_elsewhere(remote):
+def test_last_writer_wins_in_object_stores(remote):
     """Object stores have no exclusive creation."""
     remote.make_folder()
     place = remote / "run.json"

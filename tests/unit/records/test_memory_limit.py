@@ -1,4 +1,4 @@
-"""How much memory somebody allows."""
+"""Memory limits, from text."""
 
 import pytest
 

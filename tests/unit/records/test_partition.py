@@ -1,6 +1,7 @@
-"""Rows in any order on disk, gathered by run."""
+"""Rows in any order on disk, grouped by run."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pyarrow as pa
@@ -9,31 +10,31 @@ import pytest
 from seedproof.records.partition import Partition, PartitionWriter, are_integers
 
 
-def gather(folder, batches, buffer_bytes: int = 10**6) -> Partition:
-    """Everything through the buffer, and once through JSON."""
-    gatherer = PartitionWriter(folder, buffer_bytes=buffer_bytes)
+def write(folder, batches, buffer_bytes: int = 10**6) -> Partition:
+    """Write batches, and pass the result through JSON."""
+    writer = PartitionWriter(folder, buffer_bytes=buffer_bytes)
     for batch in batches:
-        gatherer.add(pa.record_batch(batch))
-    return Partition(**json.loads(json.dumps(gatherer.close().as_dict())))
+        writer.add(pa.record_batch(batch))
+    return Partition(**json.loads(json.dumps(asdict(writer.close()))))
 
 
 @pytest.mark.parametrize("buffer_bytes", [1, 10**6])
 def test_each_run_gets_its_own_rows_back(tmp_path, buffer_bytes):
-    """Names become indices in the order in which they are met, whatever the buffer holds."""
+    """Names become indices in order of appearance, whatever the size of the buffer."""
     batches = [
         {"r": ["b", "a", "b"], "e": ["1", "1", "2"], "l": ["x", None, "y"], "p0": [0.1, 0.2, 0.3]},
         {"r": ["a", "c"], "e": ["2", "7"], "l": ["y", "x"], "p0": [0.4, 0.5]},
     ]
 
-    found = gather(tmp_path, batches, buffer_bytes)
+    partition = write(tmp_path, batches, buffer_bytes)
 
-    assert found.names == {"r": ["b", "a", "c"], "l": ["x", "y"], "y": []}
-    assert (found.n_rows, found.rows) == (5, [2, 2, 1])
-    assert len(found.files) == (2 if buffer_bytes == 1 else 1)
+    assert partition.names == {"r": ["b", "a", "c"], "l": ["x", "y"], "y": []}
+    assert (partition.n_rows, partition.rows) == (5, [2, 2, 1])
+    assert len(partition.files) == (2 if buffer_bytes == 1 else 1)
     rows = [
         [
             row
-            for batch in found.batches(tmp_path, ["e", "l", "p0"], run)
+            for batch in partition.batches(tmp_path, ["e", "l", "p0"], run)
             for row in batch.to_pylist()
         ]
         for run in range(3)
@@ -47,9 +48,9 @@ def test_each_run_gets_its_own_rows_back(tmp_path, buffer_bytes):
 
 def test_all_runs_together_carry_their_index(tmp_path):
     """Some columns of everything, in no order."""
-    found = gather(tmp_path, [{"r": ["b", "a", "b"], "e": [3, 4, 5], "y": ["u", "v", "u"]}])
+    partition = write(tmp_path, [{"r": ["b", "a", "b"], "e": [3, 4, 5], "y": ["u", "v", "u"]}])
 
-    rows = [row for batch in found.batches(tmp_path, ["e"]) for row in batch.to_pylist()]
+    rows = [row for batch in partition.batches(tmp_path, ["e"]) for row in batch.to_pylist()]
 
     assert sorted(rows, key=lambda row: row["e"]) == [
         {"e": 3, "r": 0},
@@ -58,38 +59,38 @@ def test_all_runs_together_carry_their_index(tmp_path):
     ]
 
 
-def test_a_large_run_is_cut_into_pieces(tmp_path, monkeypatch):
+def test_large_run_is_written_in_pieces(tmp_path, monkeypatch):
     """A record batch is read as a whole, so none is larger than a piece."""
     monkeypatch.setattr("seedproof.records.partition.PIECE_BYTES", 8 * 100)
     ids = np.arange(1000)
 
-    found = gather(tmp_path, [{"r": ["a"] * 1000, "e": ids}])
+    partition = write(tmp_path, [{"r": ["a"] * 1000, "e": ids}])
 
-    sizes = [len(batch) for batch in found.batches(tmp_path, ["e"], 0)]
+    sizes = [len(batch) for batch in partition.batches(tmp_path, ["e"], 0)]
     assert sizes == [100] * 10
 
 
 def test_missing_values_are_counted(tmp_path):
-    """Rows without a run go nowhere: they are refused afterwards."""
-    found = gather(
+    """Rows without a run are not written; they are refused later."""
+    partition = write(
         tmp_path, [{"r": ["a", None, "a"], "e": ["1", None, None], "y": ["u", "u", None]}]
     )
 
-    assert found.missing == {"r": 1, "e": 2, "y": 1}
-    assert found.rows == [2]
+    assert partition.missing == {"r": 1, "e": 2, "y": 1}
+    assert partition.rows == [2]
 
 
 def test_too_many_names_are_noticed_while_reading(tmp_path, monkeypatch):
-    """Nobody reads terabytes to hear that a column of texts has no classes."""
+    """Before terabytes of free text are read."""
     monkeypatch.setattr("seedproof.records.partition.MAX_NAMES", 2)
-    gatherer = PartitionWriter(tmp_path, buffer_bytes=10**6)
+    writer = PartitionWriter(tmp_path, buffer_bytes=10**6)
 
-    gatherer.add(pa.record_batch({"r": ["a"] * 2, "e": [1, 2], "y": ["u", "v"]}))
-    assert gatherer.too_many == ""
-    gatherer.add(pa.record_batch({"r": ["a"] * 2, "e": [3, 4], "y": ["w", "z"]}))
+    writer.add(pa.record_batch({"r": ["a"] * 2, "e": [1, 2], "y": ["u", "v"]}))
+    assert writer.too_many == ""
+    writer.add(pa.record_batch({"r": ["a"] * 2, "e": [3, 4], "y": ["w", "z"]}))
 
-    assert gatherer.too_many == "y"
-    assert gatherer.close().names["y"] == ["u", "v", "w"]
+    assert writer.too_many == "y"
+    assert writer.close().names["y"] == ["u", "v", "w"]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,6 @@ def test_too_many_names_are_noticed_while_reading(tmp_path, monkeypatch):
         (["a"], False),
     ],
 )
-def test_idsare_integers_if_nothing_of_their_text_is_lost(ids, expected):
+def test_ids_are_integers_if_no_text_is_lost(ids, expected):
     """Of at most eighteen digits."""
     assert are_integers(pa.array(ids, pa.string())) is expected

@@ -1,4 +1,4 @@
-"""What comes out of a store is what went in, or nothing does."""
+"""A store returns exactly what was written, or an error."""
 
 import copy
 import shutil
@@ -29,14 +29,14 @@ CLASSES = ("cat", "dog", "fox")
 
 
 def _values(shard):
-    """What the runs say of a shard's examples."""
+    """Return predictions or probabilities of a shard."""
     return shard.predictions if shard.probs is None else shard.probs
 
 
 def joined(shards):
     """All shards of a source as one: ids, labels, and values by run."""
     all_shards = [shards.shard(index) for index in range(shards.n_shards)]
-    ids = [one for shard in all_shards for one in shard.ids.to_pylist()]
+    ids = [example for shard in all_shards for example in shard.ids.to_pylist()]
     labels = (
         None
         if all_shards[0].labels is None
@@ -72,9 +72,9 @@ def test_a_store_gives_back_what_was_written(make_store, kind, text_ids, labeled
         assert labels is None
     else:
         np.testing.assert_array_equal(labels, store.labels)
-    for found, written in zip(values, store.values, strict=True):
+    for read, written in zip(values, store.values, strict=True):
         expected = written[0][:, 0] if kind is Kind.TOP else written  # the most probable class
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(read, expected)
 
 
 def test_extras_come_back_under_their_own_names(make_store):
@@ -86,11 +86,7 @@ def test_extras_come_back_under_their_own_names(make_store):
     assert shard.extras.column_names == ["text", "size"]
     assert shard.extras.column("text").to_pylist() == [f"text {i}" for i in range(20, 40)]
     assert shard.extras.column("size").to_pylist() == store.extras[1].to_pylist()[20:40]
-
-
-def test_without_extras_there_is_no_table(make_store):
-    """None rather than an empty table."""
-    assert make_store().open().shards().shard(0).extras is None
+    assert make_store(name="bare").open().shards().shard(0).extras is None
 
 
 def test_several_parts_are_one_run(make_store, monkeypatch):
@@ -103,10 +99,12 @@ def test_several_parts_are_one_run(make_store, monkeypatch):
     assert len(store.parts(0)) == 3
     np.testing.assert_array_equal(values[0], store.values[0])
     np.testing.assert_array_equal(values[1], store.values[1])
+    named = RunReader(store.place, store.open().runs[0], "all").name_of(3).fields
+    assert (named["row_group"], named["path"].name) == (1, store.parts(0)[1].name)
 
 
-def test_the_top_class_is_found_wherever_it_stands(tmp_path, write_run):
-    """Writers may list the top classes in any order."""
+def test_top_classes_may_be_in_any_order(tmp_path, write_run):
+    """The prediction is the most probable of them."""
     layout = Layout(Kind.TOP, CLASSES, n_top=2)
     StudyManifest("top", 20).write(Location.of(tmp_path))
     top = (np.array([[0, 2], [1, 0]]), np.array([[0.3, 0.6], [0.5, 0.4]]))
@@ -177,7 +175,7 @@ def test_a_run_without_its_commit_does_not_exist(make_store):
 
 
 def test_files_that_are_not_listed_do_not_exist(make_store):
-    """The part of a dead attempt, and things that others left there."""
+    """The file of a crashed attempt, and foreign files."""
     store = make_store()
     before = store.read()
     (part,) = store.parts(0)
@@ -200,16 +198,11 @@ def test_only_finished_runs_are_measured(make_store, write_run):
     assert store.open().shards().runs == ("0", "1")
 
 
-def test_one_finished_run_is_too_few(make_store):
-    """The message counts them."""
+def test_fewer_than_two_finished_runs_are_refused(make_store):
+    """The error counts them, or names the empty store."""
     with pytest.raises(TooFewRunsError, check=WithFields(arm="none", study="small", n_runs=1)):
         make_store(n_runs=1).open().shards()
-
-
-def test_no_finished_run_is_too_few(make_store):
-    """An empty store says so."""
-    store = make_store(n_runs=0)
-
+    store = make_store(n_runs=0, name="empty")
     with pytest.raises(TooFewRunsError, check=WithFields(location=store.place)):
         store.open().shards()
 
@@ -219,14 +212,9 @@ def test_an_arm_is_chosen_by_name(make_store, write_run):
     store = make_store()
     for name in "23":
         write_run(
-            store.place,
-            store.layout,
-            store.ids,
-            store.labels,
-            store.values[0],
-            name=name,
-            arm="ema",
-        )
+            store.place, store.layout, store.ids, store.labels, store.values[0],
+            name=name, arm="ema",
+        )  # fmt: skip
 
     assert store.open().shards(arm="ema").runs == ("2", "3")
     with pytest.raises(OptionError, check=WithFields(n_known=2, noun="arm", known=("ema", "none"))):
@@ -256,16 +244,12 @@ def test_a_split_is_chosen_by_name(tmp_path, write_run):
         store.shards(split="dev")
 
 
-def test_no_store_is_not_found(tmp_path):
-    """A folder is a store if it has a `study.json`."""
+def test_store_is_recognized_by_its_study(tmp_path, make_store):
+    """A folder without `study.json` is not a store."""
+    assert Store.is_at(make_store().place)
     assert not Store.is_at(Location.of(tmp_path))
     with pytest.raises(NotFoundError):
         Store(Location.of(tmp_path))
-
-
-def test_a_store_is_recognized(make_store):
-    """By its `study.json`."""
-    assert Store.is_at(make_store().place)
 
 
 # ------------------------------------------------------------------------------------ alignment
@@ -308,14 +292,10 @@ def test_runs_that_do_not_fit_together_are_refused(
         (lambda ids: ids[:40], lambda labels: labels, "no-counterpart"),
         (lambda ids: ids[:35], lambda labels: labels, "fewer-examples"),
         (lambda _: pa.array(np.arange(50) + 1000), lambda labels: labels, "no-common-example"),
-        (
-            lambda ids: pa.concat_arrays([ids[:49], pa.array([9999], ids.type)]),
-            lambda labels: labels,
-            "other-examples",
-        ),
+        (lambda ids: pa.concat_arrays([ids[:49], pa.array([9999], ids.type)]), lambda labels: labels, "other-examples"),
     ],
     ids=["labels", "groups", "fewer", "apart", "other"],
-)
+)  # fmt: skip
 def test_a_run_that_does_not_fit_is_left_out_with_a_note(
     make_store, write_run, draw_values, *, ids, labels, code
 ):
@@ -353,7 +333,7 @@ def test_integer_and_text_ids_are_different_examples(make_store, write_run):
 
 
 def test_uneven_groups_are_refused(make_store):
-    """The number of rows a group is the study's, not the run's."""
+    """The study sets the number of rows per group."""
     store = make_store()
     (store.path / "study.json").unlink()
     StudyManifest("other", 30).write(store.place)
@@ -363,7 +343,7 @@ def test_uneven_groups_are_refused(make_store):
 
 
 def test_predictions_with_other_class_lists_are_matched_by_name(tmp_path, write_run):
-    """Answers of a language model: every run has its own list of what it said."""
+    """Answers of a language model: every run has its own list of classes."""
     place = Location.of(tmp_path)
     StudyManifest("answers", 20).write(place)
     ids = pa.array([1, 2, 3])
@@ -390,11 +370,9 @@ def test_labels_under_other_class_lists_are_compared_by_name(tmp_path, write_run
     write_run(place, first, ids, np.array(labels), values, name="0")
     write_run(place, second, ids, np.array([1, -1, 0]), values, name="1")
 
-    def read() -> None:
-        Store(place).shards().shard(0)
-
-    with pytest.raises(LabelConflictError, check=WithFields(run="0", other_run="1")):
-        read()
+    with pytest.raises(LabelConflictError, check=WithFields(run="0", other_run="1")):  # noqa: PT012
+        shards = Store(place).shards()
+        shards.shard(0)
 
 
 # --------------------------------------------------------------------------------------- damage
@@ -413,11 +391,11 @@ def test_no_flipped_byte_changes_a_value(make_store, kind):
         changed[position] ^= 0x01 if position % 2 else 0xFF
         part.write_bytes(bytes(changed))
         try:
-            found = store.read()
+            content_read = store.read()
         except DamagedStoreError:
             n_refused += 1
         else:
-            assert found == before, position
+            assert content_read == before, position
 
     assert n_refused > 0.9 * len(content) / 3
 
@@ -438,14 +416,25 @@ def test_a_changed_page_is_refused(make_store, flip_byte, column):
         reader.read(1, [column])
 
 
-def test_a_group_of_another_size_is_refused(make_store):
-    """A page's header says how many rows it has, and no checksum covers that."""
+@pytest.mark.parametrize(
+    ("column", "change"),
+    [
+        ("probs", {"rows": 19}),
+        ("example", {"ids_digest": "0" * 32}),
+        ("label", {"labels_digest": "0" * 32}),
+        ("probs", {"values_digest": "0" * 32}),
+        ("prediction", {"predictions_digest": "0" * 32}),
+    ],
+    ids=["rows", "ids", "labels", "values", "predictions"],
+)
+def test_row_group_that_differs_from_its_footer_is_refused(make_store, column, change):
+    """Page headers have no checksum, and whole pages or files may be swapped."""
     store = make_store()
     reader = RunReader(store.place, store.open().runs[1], "all")
-    reader.groups[0] = reader.groups[0]._replace(rows=19)
+    reader.groups[0] = reader.groups[0]._replace(**change)
 
     with pytest.raises(DamagedStoreError, check=WithFields(row_group=0, run="1")):
-        reader.read(0, ["probs"])
+        reader.read(0, [column])
 
 
 @pytest.mark.parametrize("name", ["run.json", "../../study.json"])
@@ -467,25 +456,20 @@ def test_a_changed_manifest_is_refused(make_store, flip_byte, name):
         lambda content: content[: len(content) // 2],
         lambda content: content[:-1],
         lambda content: content + b"\0",
+        None,
     ],
-    ids=["footer", "empty", "one-byte", "half", "shorter", "longer"],
+    ids=["footer", "empty", "one-byte", "half", "shorter", "longer", "missing"],
 )
-def test_a_damaged_part_is_refused(make_store, damage):
-    """Before anything in it is believed."""
+def test_damaged_or_missing_part_is_refused(make_store, damage):
+    """Before any of it is read."""
     store = make_store()
     (part,) = store.parts(0)
-    part.write_bytes(damage(part.read_bytes()))
+    content = part.read_bytes()
+    part.unlink()
+    if damage is not None:
+        part.write_bytes(damage(content))
 
     with pytest.raises(DamagedStoreError, check=WithFields(run="0")):
-        store.open().shards()
-
-
-def test_a_missing_part_is_refused(make_store):
-    """What the manifest lists must be there."""
-    store = make_store()
-    store.parts(1)[0].unlink()
-
-    with pytest.raises(DamagedStoreError, check=WithFields(run="1")):
         store.open().shards()
 
 
@@ -516,7 +500,7 @@ def test_a_copied_run_folder_is_refused(make_store):
 
 
 def test_a_part_of_a_newer_schema_is_refused(make_store, write_run, monkeypatch):
-    """A store that two versions wrote into says which file is too new."""
+    """The error names the file that is too new."""
     store = make_store(n_runs=1)
     with monkeypatch.context() as later:
         later.setattr("seedproof.records.writer.version_text", lambda: "1.9")
@@ -527,7 +511,7 @@ def test_a_part_of_a_newer_schema_is_refused(make_store, write_run, monkeypatch)
 
 
 def test_a_store_of_an_older_minor_schema_is_read(make_store, monkeypatch):
-    """A later seedproof gives the same values."""
+    """A later seedproof reads the same values."""
     store = make_store()
     before = store.read()
     monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 4))

@@ -1,4 +1,4 @@
-"""A store that stays: begun once, finished once, never mixed."""
+"""Resumable ingest: interrupted, resumed, never mixed."""
 
 import fcntl
 import json
@@ -43,22 +43,22 @@ def unfinished(table, tmp_path, monkeypatch):
 
 
 def test_a_finished_store_holds_nothing_else(table, tmp_path):
-    """Neither the mark nor the working folder."""
+    """Neither the marker nor the working folder."""
     store = ingest_tables([table], tmp_path / "store")
 
     assert sorted(path.name for path in (tmp_path / "store").iterdir()) == ["runs", "study.json"]
     assert [run.tolist() for run in store.shards().shard(0).predictions] == [[0, 1], [1, 1]]
 
 
-def test_what_was_read_is_not_read_again(table, unfinished, monkeypatch):
-    """The next call begins with sorting."""
+def test_tables_are_not_read_again(table, unfinished, monkeypatch):
+    """The next call starts with sorting."""
     monkeypatch.setattr(Ingest, "_read", None)
 
     assert ingest_tables([table], unfinished).shards().n_examples == 2
 
 
-def test_a_store_that_lacks_only_the_tidying_up_is_finished_at_once(table, tmp_path, monkeypatch):
-    """It was stopped between its last file and the removal of the mark."""
+def test_store_that_lacks_only_the_clean_up_is_finished_at_once(table, tmp_path, monkeypatch):
+    """It was stopped between its last file and the deletion of the marker."""
     store = tmp_path / "store"
     run = Ingest.run
 
@@ -78,7 +78,7 @@ def test_a_store_that_lacks_only_the_tidying_up_is_finished_at_once(table, tmp_p
 
 
 def test_an_unfinished_store_is_refused_with_the_command_that_finishes_it(table, unfinished):
-    """Whoever opens it."""
+    """A store cannot be opened before."""
     command = shlex.join(["seedproof", "ingest", str(table), "--out", str(unfinished)])
 
     with pytest.raises(StoreError, check=WithFields(command=command)) as error:
@@ -88,7 +88,7 @@ def test_an_unfinished_store_is_refused_with_the_command_that_finishes_it(table,
 
 
 def test_a_table_that_has_changed_is_not_mixed_in(table, unfinished):
-    """Neither another size nor another time."""
+    """Its size or time differs."""
     os.utime(table, (1, 1))
 
     with pytest.raises(StoreError, check=WithFields(table=str(table), store=unfinished)):
@@ -98,8 +98,8 @@ def test_a_table_that_has_changed_is_not_mixed_in(table, unfinished):
 
 
 @pytest.mark.parametrize("change", ["options", "tables"])
-def test_another_command_does_not_go_on_with_it(table, unfinished, tmp_path, change):
-    """Other names of columns, or another table."""
+def test_another_command_does_not_resume_it(table, unfinished, tmp_path, change):
+    """With other column names, or another table."""
     other = tmp_path / "other.csv"
     other.write_text(ROWS, encoding="utf-8")
     tables = [other if change == "tables" else table]
@@ -111,7 +111,7 @@ def test_another_command_does_not_go_on_with_it(table, unfinished, tmp_path, cha
 
 
 def test_the_command_names_the_columns(table, tmp_path):
-    """What is not as usual, in words that a shell takes."""
+    """Those that are not the default, quoted for a shell."""
     store = tmp_path / "the store"
     table.write_text(ROWS.replace("run", "my seed"), encoding="utf-8")
 
@@ -125,8 +125,8 @@ def test_the_command_names_the_columns(table, tmp_path):
     assert shlex.split(command) == words
 
 
-def test_two_processes_do_not_work_on_one_store(table, unfinished):
-    """The second one is told."""
+def test_two_processes_cannot_ingest_into_one_store(table, unfinished):
+    """The second one gets an error."""
     with (unfinished / "ingest.json").open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
 
@@ -137,7 +137,7 @@ def test_two_processes_do_not_work_on_one_store(table, unfinished):
 
 
 def test_an_error_in_the_table_leaves_nothing_behind(table, tmp_path):
-    """The same command would meet it again."""
+    """The same command would fail again."""
     table.write_text(ROWS + "1,3,a\n", encoding="utf-8")
 
     with pytest.raises(MissingExampleError, check=WithFields(run="0", n_missing=1, n_examples=3)):
@@ -147,8 +147,8 @@ def test_an_error_in_the_table_leaves_nothing_behind(table, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["store", "file", "folder"])
-def test_what_is_there_is_not_overwritten(table, tmp_path, kind):
-    """A finished store, a file, a folder of other things."""
+def test_existing_files_are_not_overwritten(table, tmp_path, kind):
+    """A finished store, a file, a folder with other files."""
     place = tmp_path / "there"
     if kind == "store":
         ingest_tables([table], place)
@@ -164,25 +164,25 @@ def test_what_is_there_is_not_overwritten(table, tmp_path, kind):
     assert place.exists()
 
 
-def test_an_empty_folder_will_do(table, tmp_path):
-    """Also one in which a mark was cut short."""
+def test_empty_folder_is_accepted(table, tmp_path):
+    """Also one with a partially written marker."""
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "ingest.json.1234").touch()
 
     assert ingest_tables([table], tmp_path / "store").shards().n_examples == 2
 
 
-def test_a_mark_that_is_cut_is_refused(table, unfinished):
-    """Whoever wrote there."""
+def test_damaged_marker_is_refused(table, unfinished):
+    """It cannot show what to resume."""
     (unfinished / "ingest.json").write_text("{", encoding="utf-8")
 
-    mark = Location.of(unfinished) / "ingest.json"
-    with pytest.raises(StoreError, check=WithFields(path=mark)):
+    marker = Location.of(unfinished) / "ingest.json"
+    with pytest.raises(StoreError, check=WithFields(path=marker)):
         ingest_tables([table], unfinished)
 
 
-def test_a_place_that_cannot_be_used_is_refused(table, tmp_path):
-    """A URL, and a table that is not there: before anything is made."""
+def test_url_and_missing_table_are_refused(table, tmp_path):
+    """Before anything is created."""
     with pytest.raises(OptionError, check=WithFields(store="s3://bucket/store")):
         ingest_tables([table], "s3://bucket/store")
     with pytest.raises(NotFoundError, check=WithFields(table=str(tmp_path / "none.csv"))):

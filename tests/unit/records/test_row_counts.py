@@ -47,15 +47,15 @@ cuts = st.lists(st.integers(1, 70), min_size=1, max_size=4)
 @example(text='a""\n"""', cuts=[2])
 @example(text='x"\n"\n', cuts=[2, 1])
 def test_rows_are_those_of_the_csv_module(text, cuts):
-    """Whatever quotes and line ends there are, as soon as all quotes close."""
-    found = count(QuotedRowCounter(","), text.encode(), cuts)
+    """For any quotes and line ends, once all quotes close."""
+    counted = count(QuotedRowCounter(","), text.encode(), cuts)
     n_rows = len(csv_rows(text))
 
     # Another line is another row, unless a quote is open.
     is_open = len(csv_rows(text + "\nx")) == n_rows
-    assert (found.open_quote is not None) == is_open
-    assert found.n_rows == n_rows
-    assert found.n_bytes == len(text.encode())
+    assert (counted.open_quote is not None) == is_open
+    assert counted.n_rows == n_rows
+    assert counted.n_bytes == len(text.encode())
 
 
 @st.composite
@@ -79,9 +79,9 @@ def test_what_the_csv_module_writes_is_counted(table, cuts):
     """With any separator and line end, and with or without one after the last row."""
     text, separator, n_rows = table
 
-    found = count(QuotedRowCounter(separator), text.encode(), cuts)
+    counted = count(QuotedRowCounter(separator), text.encode(), cuts)
 
-    assert (found.n_rows, found.open_quote) == (n_rows, None)
+    assert (counted.n_rows, counted.open_quote) == (n_rows, None)
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,11 @@ def test_what_the_csv_module_writes_is_counted(table, cuts):
     ids=["one", "two", "first-cell", "open"],
 )
 def test_one_space_before_a_quote_is_allowed(text, n_rows, is_open):
-    """As DuckDB has it; two are text."""
+    """As in DuckDB; two are text."""
     for size in range(1, len(text)):
-        found = count(QuotedRowCounter(","), text.encode(), [size])
+        counted = count(QuotedRowCounter(","), text.encode(), [size])
 
-        assert (found.n_rows, found.open_quote is not None) == (n_rows, is_open)
+        assert (counted.n_rows, counted.open_quote is not None) == (n_rows, is_open)
 
 
 @given(
@@ -111,25 +111,25 @@ def test_lines_of_white_space_do_not_count(lines, ends, cuts):
     """A line of JSON has something else in it."""
     content = ("\n".join(lines) + "\n" * ends).encode()
 
-    found = count(LineCounter(), content, cuts)
+    counted = count(LineCounter(), content, cuts)
 
-    assert found.n_rows == sum(bool(line.strip()) for line in lines)
-    assert found.longest >= max((len(line) for line in lines), default=0)
+    assert counted.n_rows == sum(bool(line.strip()) for line in lines)
+    assert counted.longest >= max((len(line) for line in lines), default=0)
 
 
 @pytest.mark.parametrize(
     "counter", [LineCounter, lambda: QuotedRowCounter(",")], ids=["json", "csv"]
 )
 @pytest.mark.parametrize("at", [0, 1, 2], ids=["first", "middle", "last"])
-def test_the_longest_row_is_found(counter, at):
-    """With its size and place, if it is longer than a block."""
+def test_longest_row_has_its_size_and_offset(counter, at):
+    """If it is longer than a block."""
     rows = [b"1,2"] * 2
     rows.insert(at, b"x" * 1000)
 
-    found = count(counter(), b"\n".join(rows), [64])
+    counted = count(counter(), b"\n".join(rows), [64])
 
-    assert (found.longest, found.longest_at) == (1000, 4 * at)
-    assert found.buffer_bytes > 1000
+    assert (counted.longest, counted.longest_at) == (1000, 4 * at)
+    assert counted.buffer_bytes > 1000
 
 
 def test_blocks_of_the_usual_size_agree_with_small_ones():
@@ -158,7 +158,7 @@ def test_packed_files_are_counted_as_their_content(tmp_path, ending):
 
 
 def test_an_empty_file_has_no_rows(tmp_path):
-    """Nor has one with a byte order mark alone."""
+    """Nor has one with only a byte order mark."""
     path = tmp_path / "t.jsonl"
     for content in (b"", b"\xef\xbb\xbf"):
         path.write_bytes(content)
@@ -166,8 +166,8 @@ def test_an_empty_file_has_no_rows(tmp_path):
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_an_open_quote_is_refused_with_its_line(tmp_path, line_end):
-    """Lines as an editor counts them, also those within quotes."""
+def test_open_quote_is_refused_with_its_line(tmp_path, line_end):
+    """Lines are counted as in an editor, also those within quotes."""
     path = tmp_path / "t.csv"
     path.write_text(line_end.join(["a,b", '1,"x', 'y"', '2,"z', "3,4", ""]), newline="")
 

@@ -1,4 +1,4 @@
-"""How one input is read: its header, its separator, the name of its run."""
+"""Inputs before their rows are read: header, separator, run name, query."""
 
 import gzip
 import os
@@ -10,16 +10,8 @@ import pytest
 
 from seedproof.errors import DtypeError, EmptyInputError, UnreadableError
 from seedproof.records.columns import Columns, Roles
-from seedproof.records.scan import (
-    Scan,
-    check_readable,
-    quote_name,
-    quote_text,
-    read_header,
-    run_names,
-    select,
-    unpacked,
-)
+from seedproof.records.scan import Scan, quote_name, quote_text
+from seedproof.records.text_files import check_readable, read_header, run_names, unpacked
 from seedproof.testing.errors import WithFields
 
 
@@ -36,17 +28,11 @@ def header(tmp_path):
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-def test_the_separator_is_found(header, separator):
-    """Whatever gives the most columns."""
-    assert header(separator.join(["run", "example", "p_a"]) + "\n") == (
-        ["run", "example", "p_a"],
-        separator,
-    )
-
-
-def test_a_tsv_is_separated_by_tabs(header):
-    """Even if names hold commas."""
-    assert header("a,b,c\td\n", "t.TSV.gz".removesuffix(".gz")) == (["a,b,c", "d"], "\t")
+def test_separator_is_the_one_with_the_most_columns(header, separator):
+    """Except in a TSV file, which has tabs even if names hold commas."""
+    names = ["run", "example", "p_a"]
+    assert header(separator.join(names) + "\n") == (names, separator)
+    assert header("a,b,c\td\n", "t.TSV") == (["a,b,c", "d"], "\t")
 
 
 @pytest.mark.parametrize(
@@ -63,21 +49,16 @@ def test_a_tsv_is_separated_by_tabs(header):
     ],
     ids=["bom", "windows", "old-mac", "one-line", "quotes", "line-in-a-name", "unnamed", "unicode"],
 )
-def test_names_are_read_as_csv_means_them(header, content, names):
-    """Quotes, line ends and signs before the text."""
+def test_names_follow_the_rules_of_csv(header, content, names):
+    """Quotes, line ends and a byte order mark."""
     assert header(content)[0] == names
 
 
 def test_very_wide_headers_are_read(header):
-    """Longer than what Python's csv module takes for one field."""
+    """Longer than the limit of Python's csv module for one field."""
     names = [f"p_class_number_{i:06}" for i in range(20_000)]
 
     assert header(",".join(names) + "\n")[0] == names
-
-
-def test_packed_files_are_unpacked(header):
-    """By their ending."""
-    assert header(gzip.compress(b"a;b\n"), "t.csv.gz") == (["a", "b"], ";")
 
 
 @pytest.mark.parametrize(
@@ -93,21 +74,22 @@ def test_packed_files_are_unpacked(header):
     ],
     ids=["empty", "blank", "blank-first", "quote", "latin", "nul", "utf-16"],
 )
-def test_what_has_no_header_is_refused(header, content, error, fields):
-    """With the name of the file, and what is wrong with it."""
+def test_file_without_a_header_is_refused(header, content, error, fields):
+    """The error has the name of the file and the problem."""
     with pytest.raises(error, check=WithFields(file="t.csv", **fields)):
         header(content)
 
 
-def test_what_is_not_packed_is_refused(header):
-    """The ending promised gzip."""
+def test_packed_files_are_unpacked_by_their_extension(header):
+    """A file with .gz that is not packed is refused."""
+    assert header(gzip.compress(b"a;b\n"), "t.csv.gz") == (["a", "b"], ";")
     with pytest.raises(UnreadableError, check=WithFields(file="t.csv.gz")):
         header("run,example\n", "t.csv.gz")
 
 
-def test_a_character_on_the_edge_of_the_header_is_no_error(header, monkeypatch):
-    """Only the beginning is looked at, and it may end within a character."""
-    monkeypatch.setattr("seedproof.records.scan.HEADER_BYTES", 9)
+def test_header_may_end_within_a_character(header, monkeypatch):
+    """Only the beginning of the file is read."""
+    monkeypatch.setattr("seedproof.records.text_files.HEADER_BYTES", 9)
 
     assert header("run,a\nxé,é\n")[0] == ["run", "a"]
 
@@ -125,7 +107,7 @@ def test_a_character_on_the_edge_of_the_header_is_no_error(header, monkeypatch):
     ids=["stems", "packed", "dots", "folders", "equal", "in-memory"],
 )
 def test_runs_are_named_after_their_files(titles, names):
-    """By the part that tells them apart."""
+    """By the part that differs."""
     assert run_names([title and Path(title) for title in titles]) == names
 
 
@@ -148,17 +130,17 @@ def test_names_and_texts_are_quoted():
     ids=["prediction", "label", "probability"],
 )
 def test_several_values_in_a_cell_are_refused(kind, names, column):
-    """Multi-label predictions are not measured, and the message says so or asks for columns."""
+    """Multi-label predictions are not supported."""
     types = dict.fromkeys(names, "VARCHAR") | {column: kind}
     roles = Roles.find(names, Columns(), table="t")
 
     with pytest.raises(DtypeError, check=WithFields(column=column, table="t.csv")):
-        select(Scan("t.csv", "SELECT 1", types), roles, "0", integer_ids=False)
+        Scan("t.csv", "SELECT 1", types).select(roles, "0", integer_ids=False)
 
 
 @pytest.mark.parametrize("n_read", [9, 11], ids=["fewer", "more"])
 def test_another_number_of_rows_is_refused(n_read):
-    """With both numbers, since nothing else would show that the reader lost a row."""
+    """The error has both numbers: a reader that loses a row reports nothing."""
     scan = Scan("t.csv", "SELECT 1", {}, n_rows=10)
 
     scan.check_rows(10)
@@ -178,8 +160,8 @@ def test_long_rows_are_read_few_at_a_time():
     assert Scan("t", "", {}, n_rows=0, n_bytes=10).batch_rows(**sizes) == 1000
 
 
-def test_what_is_readable_or_missing_passes(tmp_path):
-    """What is missing, or is no name at all, is reported by whoever opens it."""
+def test_readable_and_missing_paths_are_accepted(tmp_path):
+    """A missing or invalid path is reported where it is opened."""
     path = tmp_path / "t.csv"
     path.write_text("a")
     os.mkfifo(tmp_path / "pipe")
@@ -194,7 +176,7 @@ import os, sys
 from pathlib import Path
 from seedproof.errors import UnreadableError
 from seedproof.records.npz import open_npz
-from seedproof.records.scan import check_readable
+from seedproof.records.text_files import check_readable
 if os.geteuid() == 0:
     os.setuid(65534)
 for call, path in ((check_readable, Path(name)) for name in sys.argv[2:]):
@@ -210,7 +192,7 @@ except UnreadableError as error:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
-def test_a_missing_permission_is_called_that(tmp_path):
+def test_missing_permission_is_reported_as_such(tmp_path):
     """For a file, a folder, what is in it, and one that may be listed but not entered."""
     # Folders of pytest are closed to other users.
     for folder in (tmp_path, *tmp_path.parents[:2]):
@@ -238,7 +220,7 @@ def test_a_missing_permission_is_called_that(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
-def test_an_error_of_the_system_is_not_called_damage(tmp_path, name):
-    """It passes as it is; only the packer's own errors are about the file."""
+def test_error_of_the_system_is_not_reported_as_damage(tmp_path, name):
+    """Only errors of the packer are about the content."""
     with pytest.raises(FileNotFoundError), unpacked(tmp_path / name):
         pass

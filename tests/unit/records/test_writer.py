@@ -1,6 +1,7 @@
 """Row groups of one size, digests in the footer, and `run.json` as the commit."""
 
 import json
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from seedproof.errors import (
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
+from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import Kind, Layout, digest, ids_digest, labels_digest
 from seedproof.records.writer import FOOTER_KEY, RunWriter
 from seedproof.testing.errors import WithFields
@@ -33,7 +35,7 @@ N_ROWS = 95
 
 
 def footer_of(path: Path) -> dict:
-    """What we keep in a Parquet file's footer."""
+    """Return our part of a Parquet file's footer."""
     return json.loads(pq.read_metadata(path).metadata[FOOTER_KEY.encode()])
 
 
@@ -69,7 +71,6 @@ def test_groups_have_one_size_however_rows_arrive(kind, tmp_path, draw_values, w
     for name, writer in written.items():
         assert [group.rows for group in writer.groups] == [20, 20, 20, 20, 15]
         assert writer.groups == written["at-once"].groups
-        assert writer.n_rows == N_ROWS
         (part,) = (tmp_path / "runs" / f"id{name}").rglob("*.parquet")
         meta = pq.read_metadata(part)
         assert [meta.row_group(i).num_rows for i in range(5)] == [20, 20, 20, 20, 15]
@@ -78,8 +79,8 @@ def test_groups_have_one_size_however_rows_arrive(kind, tmp_path, draw_values, w
 
 
 @given(st.lists(st.integers(0, N_ROWS), max_size=12).map(sorted))
-def test_batches_never_show_in_what_is_kept(ends):
-    """Any way of cutting the same rows leaves the same groups behind."""
+def test_batches_do_not_change_the_groups(ends):
+    """Any split of the same rows into batches gives the same groups."""
     ids, labels = pa.array(range(N_ROWS)), np.arange(N_ROWS, dtype=np.int32) % 3
     groups = []
     for cuts in ([], ends):
@@ -93,7 +94,7 @@ def test_batches_never_show_in_what_is_kept(ends):
 
 
 def test_the_footer_has_a_digest_of_ids_and_labels_for_each_group(tmp_path, rows, write_run):
-    """What alignment is checked by, without reading a row."""
+    """Alignment is checked by it, without reading a row."""
     ids, labels, probs = rows
     write_run(Location.of(tmp_path), Layout(Kind.PROBS, CLASSES), ids, labels, probs)
 
@@ -109,7 +110,7 @@ def test_the_footer_has_a_digest_of_ids_and_labels_for_each_group(tmp_path, rows
             int((labels[start : start + 20] >= 0).sum()),
             ids_digest(ids[start : start + 20]),
             labels_digest(labels[start : start + 20]),
-            # The first and the last row: a few are enough to tell one group from another.
+            # The first and the last row: a few are enough to distinguish groups.
             digest(np.concatenate([probs[start], probs[start : start + 20][-1]]).tobytes()),
             digest(probs[start : start + 20].argmax(axis=1).astype("<i4").tobytes()),
         ]
@@ -119,7 +120,7 @@ def test_the_footer_has_a_digest_of_ids_and_labels_for_each_group(tmp_path, rows
 
 
 def test_files_of_two_runs_have_different_footers(tmp_path, rows, write_run):
-    """Runs of one shape differ in their values alone; the footer says whose file it is."""
+    """Runs of one shape may differ only in their values; the footer names the run."""
     ids, labels, probs = rows
     for name in ("0", "1"):
         write_run(Location.of(tmp_path), Layout(Kind.PROBS, CLASSES), ids, labels, probs, name=name)
@@ -149,26 +150,20 @@ def test_the_manifest_lists_each_part_with_its_size_and_digest(tmp_path, rows, w
     assert part.path.startswith("predictions/all/part-")
 
 
-def test_long_runs_have_several_parts(tmp_path, rows, write_run, monkeypatch):
-    """A new file begins after a fixed number of groups; together they hold all rows in order."""
-    monkeypatch.setattr("seedproof.records.writer.GROUPS_PER_PART", 2)
+@pytest.mark.parametrize(("groups_per_part", "sizes"), [(2, [40, 40, 15]), (5, [95])])
+def test_long_runs_have_several_parts(
+    tmp_path, rows, write_run, monkeypatch, *, groups_per_part, sizes
+):
+    """A file has a fixed number of groups, and is never empty; all rows are in order."""
+    monkeypatch.setattr("seedproof.records.writer.GROUPS_PER_PART", groups_per_part)
     ids, labels, probs = rows
     write_run(Location.of(tmp_path), Layout(Kind.PROBS, CLASSES), ids, labels, probs, ends=(50,))
 
     run = RunManifest.load(Location.of(tmp_path / "runs" / "id0"))
 
-    assert [part.rows for part in run.parts] == [40, 40, 15]
-    found = [pq.read_table(tmp_path / "runs" / "id0" / part.path) for part in run.parts]
-    assert pa.concat_tables(found).column("example").to_pylist() == list(range(N_ROWS))
-
-
-def test_a_full_last_part_is_followed_by_no_empty_one(tmp_path, rows, write_run, monkeypatch):
-    """The number of groups may be a multiple of what a part holds."""
-    monkeypatch.setattr("seedproof.records.writer.GROUPS_PER_PART", 5)
-    ids, labels, probs = rows
-    write_run(Location.of(tmp_path), Layout(Kind.PROBS, CLASSES), ids, labels, probs)
-
-    assert len(RunManifest.load(Location.of(tmp_path / "runs" / "id0")).parts) == 1
+    assert [part.rows for part in run.parts] == sizes
+    tables = [pq.read_table(tmp_path / "runs" / "id0" / part.path) for part in run.parts]
+    assert pa.concat_tables(tables).column("example").to_pylist() == list(range(N_ROWS))
 
 
 def test_values_are_plain_and_the_rest_is_packed(tmp_path, rows, write_run):
@@ -192,7 +187,7 @@ def test_values_are_plain_and_the_rest_is_packed(tmp_path, rows, write_run):
 
 
 def test_nothing_exists_before_the_commit(tmp_path, rows):
-    """A worker that dies leaves files that nobody sees."""
+    """A worker that crashes leaves files that no reader sees."""
     ids, labels, probs = rows
     (tmp_path / "study.json").touch()
     layout = Layout(Kind.PROBS, CLASSES)
@@ -206,36 +201,22 @@ def test_nothing_exists_before_the_commit(tmp_path, rows):
     assert len(list(tmp_path.rglob("run.json"))) == 1
 
 
-def test_an_error_inside_leaves_no_run(make_store, rows):
-    """`with RunWriter` commits only what went well."""
+@pytest.mark.parametrize("n_rows", [0, N_ROWS], ids=["before-the-first-group", "after"])
+def test_error_while_writing_leaves_no_run(make_store, rows, n_rows):
+    """`with RunWriter` commits only after success; files that were written are not listed."""
     store = make_store()
-    ids, labels, probs = rows
 
     def fail() -> None:
-        layout = store.layout
-        with RunWriter(store.place, RunManifest("bad", "bad"), layout, rows_per_group=20) as writer:
-            writer.write(ids, labels, probs)
+        bad, layout = RunManifest("bad", "bad"), store.layout
+        with RunWriter(store.place, bad, layout, rows_per_group=20) as writer:
+            writer.write(*(column[:n_rows] for column in rows))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
 
     assert [run.name for run in store.open().runs] == ["0", "1"]
-    assert list((store.path / "runs" / "bad").rglob("*.parquet"))  # written, and not listed
-
-
-def test_an_error_before_the_first_group_leaves_no_run(make_store):
-    """There is no file to close yet."""
-    store = make_store()
-
-    def fail() -> None:
-        with RunWriter(store.place, RunManifest("bad", "bad"), store.layout, rows_per_group=20):
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-
-    assert not (store.path / "runs" / "bad").exists()
+    assert bool(list((store.path / "runs" / "bad").rglob("*.parquet"))) == (n_rows > 0)
 
 
 def test_a_run_is_committed_once(make_store, write_run):
@@ -263,37 +244,42 @@ def test_a_run_without_rows_is_committed_without_parts(tmp_path):
 
 def test_conditions_of_the_run_are_kept(tmp_path):
     """Arm, seeds, facts and scalars go into the commit."""
-    run = RunManifest(
-        "a", "3", arm="aswa", seeds={"init": 3}, facts={"gpu": "none"}, scalars={"x": 1}
-    )
+    facts = {"arm": "aswa", "seeds": {"init": 3}, "facts": {"gpu": "none"}, "scalars": {"x": 1}}
+    run = RunManifest("a", "3", **facts)
     with RunWriter(Location.of(tmp_path), run, LABELS, rows_per_group=20, split="test") as writer:
         writer.write(pa.array([1]), np.array([0]), np.array([1]))
 
-    found = RunManifest.load(Location.of(tmp_path / "runs" / "a"))
+    loaded = RunManifest.load(Location.of(tmp_path / "runs" / "a"))
 
-    assert (found.arm, found.seeds, found.facts, found.scalars) == (
-        "aswa",
-        {"init": 3},
-        {"gpu": "none"},
-        {"x": 1},
-    )
-    assert found.parts[0].path.startswith("predictions/test/")
+    assert replace(loaded, parts=()) == run
+    assert loaded.parts[0].path.startswith("predictions/test/")
 
 
-def test_the_caller_may_reuse_its_arrays(tmp_path):
-    """Rows wait for their group to fill; they are the writer's own by then."""
+@pytest.mark.parametrize("kind", list(Kind))
+def test_caller_may_reuse_its_arrays(tmp_path, kind):
+    """Buffered rows are copies."""
+    place, layout = Location.of(tmp_path), Layout(kind, CLASSES, n_top=2 if kind is Kind.TOP else 0)
     labels, predictions = np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32)
-    with RunWriter(
-        Location.of(tmp_path), RunManifest("a", "a"), LABELS, rows_per_group=20
-    ) as writer:
+    probs, top_classes = np.zeros((1, 3), np.float32), np.zeros((1, 2), np.int32)
+    top_probs = np.array([[0.75, 0.25]], dtype=np.float32)
+    values = {
+        Kind.PROBS: probs, Kind.TOP: (top_classes, top_probs), Kind.LABELS: predictions,
+    }  # fmt: skip
+    with RunWriter(place, RunManifest("a", "a"), layout, rows_per_group=20) as writer:
         for index in range(3):
             labels[0] = predictions[0] = index
-            writer.write(pa.array([index]), labels, predictions)
+            probs[0], top_classes[0] = np.eye(3)[index], [index, (index + 1) % 3]
+            writer.write(pa.array([index]), labels, values[kind])
 
     (part,) = tmp_path.rglob("*.parquet")
 
     assert pq.read_table(part).column("prediction").to_pylist() == [0, 1, 2]
     assert pq.read_table(part).column("label").to_pylist() == [0, 1, 2]
+    reader = RunReader(place, RunManifest.load(place / "runs" / "a"), "all")
+    if kind is Kind.PROBS:
+        np.testing.assert_array_equal(reader.probs(0), np.eye(3))
+    if kind is Kind.TOP:
+        assert reader.top(0)[0].tolist() == [[0, 1], [1, 2], [2, 0]]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +296,7 @@ def test_the_caller_may_reuse_its_arrays(tmp_path):
     ],
     ids=["twice", "out-of-order", "no-id", "label-too-large", "label-too-small", "prediction", "top", "probs"],
 )  # fmt: skip
-def test_rows_that_are_no_record_are_refused(tmp_path, *, kind, ids, labels, values, error, fields):
+def test_invalid_rows_are_refused(tmp_path, *, kind, ids, labels, values, error, fields):
     """The example and the run are named."""
     layout = Layout(kind, CLASSES, n_top=2 if kind is Kind.TOP else 0)
     values = tuple(map(np.array, values)) if kind is Kind.TOP else np.array(values)
@@ -323,8 +309,8 @@ def test_rows_that_are_no_record_are_refused(tmp_path, *, kind, ids, labels, val
     assert type(refused.value) is error
 
 
-def test_the_tolerance_is_the_writers(tmp_path):
-    """Half precision is allowed to stray further."""
+def test_tolerance_of_the_writer_is_used(tmp_path):
+    """Half precision has a larger one."""
     probs = np.array([[0.5, 0.3, 0.205]], dtype=np.float32)
     for tolerance, fine in ((1e-2, True), (1e-3, False)):
         writer = RunWriter(
@@ -342,7 +328,7 @@ def test_the_tolerance_is_the_writers(tmp_path):
 
 
 def test_two_attempts_at_once_write_into_files_of_their_own(make_store):
-    """Whoever commits first wins; the files of the other are never listed."""
+    """The first to commit wins; the files of the other are never listed."""
     store = make_store()
     attempts = [
         RunWriter(store.place, RunManifest("id9", "9"), store.layout, rows_per_group=20)
