@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import seedproof as sp
-from seedproof.report.explanations.words import named
+from seedproof.report.explanations.sentences import named
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 

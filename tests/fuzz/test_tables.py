@@ -272,7 +272,9 @@ def take_cell(text: str, at: int, delimiter: str) -> tuple[str, int]:
 def parse_json(content: bytes) -> Cells:
     """One object per line."""
     try:
-        lines = [line for line in content.decode().split("\n") if line.strip(" \t\r")]
+        # DuckDB also takes vertical tabs and form feeds around an object for white space.
+        stripped = (line.strip(" \t\r\v\f") for line in content.decode().split("\n"))
+        lines = [line for line in stripped if line]
         # A comma after the last value is forgiven.
         lines = [re.sub(r",(\s*}\s*)$", r"\1", line) for line in lines]
         rows = [json.loads(line, object_pairs_hook=list, **RAW_NUMBERS) for line in lines]

@@ -29,7 +29,7 @@ every_class = pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__n
 
 @every_class
 def test_error_has_text_and_fields(kind):
-    """Whatever Python's own class beside it makes of arguments."""
+    """Also if the builtin class that it inherits from treats arguments differently."""
     error = kind("{path}: {n:,} {arms!r}", path="t.csv", n=1234, arms=("a", "b"), further=None)
 
     assert str(error) == "t.csv: 1,234 'a', 'b'"

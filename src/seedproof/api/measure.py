@@ -93,7 +93,7 @@ def measure(
         result = measure_all(
             narrowed(source, requested),
             Location.of(scratch / "examples.parquet" if examples is None else examples),
-            asked=requested,
+            requested=requested,
             skip_damaged=skip_damaged,
             progress=progress,
             notes=notes,

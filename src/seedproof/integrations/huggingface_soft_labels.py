@@ -121,9 +121,9 @@ class TgtssCallback(TrainerCallback):
     """Let a `Tgtss` observe a teacher while a Trainer trains it.
 
     It either predicts `batches` after each step that is due, or, for free, uses the predictions
-    that the `loss` has seen anyway. Training gives the same bits as without it. Each checkpoint
-    holds its state, so `resume_from_checkpoint` gives the same soft labels as uninterrupted
-    training. Place it before an `AveragingCallback`, so that it sees the weights being trained.
+    that the `loss` has seen anyway. Training gives the same bits with and without the callback.
+    Each checkpoint holds its state, so `resume_from_checkpoint` gives the same soft labels as
+    uninterrupted training. Place it before an `AveragingCallback`, so that it sees the weights being trained.
 
     Args:
         tgtss: The observer; after training, `tgtss.targets()` are the student's soft labels.

@@ -27,7 +27,7 @@ from seedproof.measurement.explanations.measure import measure_explanations
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.selection import known
 from seedproof.messages import Message
-from seedproof.records.explanation_shards import explanations_beside
+from seedproof.records.explanation_shards import explanations_of
 from seedproof.records.explanation_shards import left_out as note_on_method
 from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
@@ -55,11 +55,11 @@ def measure_shard(
     source: ShardSource,
     index: int,
     *,
-    asked: Collection[str] | None = None,
+    requested: Collection[str] | None = None,
     skip_damaged: bool = False,
 ) -> tuple[MeasuredShard, ExampleRows | None]:
     """Return the partial results of one shard, and the rows of its examples."""
-    accumulators = _new_accumulators(source, asked)
+    accumulators = _new_accumulators(source, requested)
     try:
         shard = source.shard(index)
     except DamagedStoreError as error:
@@ -69,8 +69,8 @@ def measure_shard(
     return MeasuredShard(index, accumulators), accumulators.update(shard, source.classes)
 
 
-def _new_accumulators(source: ShardSource, asked: Collection[str] | None) -> MetricAccumulators:
-    return MetricAccumulators(len(source.runs), len(source.classes), known(source), asked)
+def _new_accumulators(source: ShardSource, requested: Collection[str] | None) -> MetricAccumulators:
+    return MetricAccumulators(len(source.runs), len(source.classes), known(source), requested)
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,13 @@ class MeasureShard:
 
     source: ShardSource
     folder: Location
-    asked: Collection[str] | None = None
+    requested: Collection[str] | None = None
     skip_damaged: bool = False
 
     def __call__(self, index: int) -> MeasuredShard:
         """Return the partial results of a shard."""
         part, rows = measure_shard(
-            self.source, index, asked=self.asked, skip_damaged=self.skip_damaged
+            self.source, index, requested=self.requested, skip_damaged=self.skip_damaged
         )
         if rows is not None:
             write_part(packed(rows), self.folder, index)
@@ -96,16 +96,18 @@ def measure_shards(
     source: ShardSource,
     examples_file: Location,
     *,
-    asked: Collection[str] | None = None,
+    requested: Collection[str] | None = None,
     skip_damaged: bool = False,
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> Measurement:
     """Measure every requested metric that the data allows, in one pass in this process."""
-    whole = _Whole(source, asked)
+    whole = _Whole(source, requested)
     with examples_of(source, examples_file) as sink:
         for index in range(source.n_shards):
-            part, rows = measure_shard(source, index, asked=asked, skip_damaged=skip_damaged)
+            part, rows = measure_shard(
+                source, index, requested=requested, skip_damaged=skip_damaged
+            )
             if rows is not None:
                 sink.add(rows)
             whole.add(part)
@@ -119,7 +121,7 @@ def measure_on(
     source: ShardSource,
     examples_folder: Location,
     *,
-    asked: Collection[str] | None = None,
+    requested: Collection[str] | None = None,
     skip_damaged: bool = False,
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
@@ -127,8 +129,8 @@ def measure_on(
     """Measure the same on the workers of an engine."""
     clear_examples(examples_folder)
     examples_folder.make_folder()
-    task = MeasureShard(source, examples_folder, asked, skip_damaged)
-    whole = _Whole(source, asked)
+    task = MeasureShard(source, examples_folder, requested, skip_damaged)
+    whole = _Whole(source, requested)
     for part in map_shards(task, source.n_shards, engine=engine, progress=progress):
         whole.add(part)
     if len(examples_folder.files_inside()) != source.n_shards - len(whole.left_out):
@@ -143,10 +145,10 @@ def measure_on(
 class _Whole:
     """All partial results, added in the order of the shards."""
 
-    def __init__(self, source: ShardSource, asked: Collection[str] | None) -> None:
+    def __init__(self, source: ShardSource, requested: Collection[str] | None) -> None:
         self.left_out: dict[int, SeedproofError] = {}
         self._source = source
-        self._accumulators = _new_accumulators(source, asked)
+        self._accumulators = _new_accumulators(source, requested)
 
     def add(self, part: MeasuredShard) -> None:
         """Add the next shard."""
@@ -223,7 +225,7 @@ def with_explanations(
     refused: tuple[type[SeedproofError], ...] = (InputError,)
     if skip_damaged:
         refused += (DamagedStoreError,)
-    sources, notes = explanations_beside(source, skip_damaged=skip_damaged)
+    sources, notes = explanations_of(source, skip_damaged=skip_damaged)
     explanations: dict[str, ExplanationMeasurement] = {}
     for method, explained in sources.items():
         try:

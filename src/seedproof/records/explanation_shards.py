@@ -97,7 +97,7 @@ def _on_draws(few: Sequence[str]) -> Message:
     )
 
 
-def explanations_beside(
+def explanations_of(
     source: ShardSource, *, skip_damaged: bool = False
 ) -> tuple[dict[str, "ExplanationShards"], tuple[Message, ...]]:
     """Return the explanations of the runs whose predictions a source holds, and notes."""

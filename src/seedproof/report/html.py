@@ -10,8 +10,8 @@ from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.metrics.explanations.family import PAPER_TOP
 from seedproof.report.document import card_html, page_parts, provenance, template
 from seedproof.report.explanations.heat import MAX_RUNS
+from seedproof.report.explanations.sentences import paragraphs as on_explanations
 from seedproof.report.explanations.view import TOKENS
-from seedproof.report.explanations.words import paragraphs as on_explanations
 from seedproof.report.figures import build_figures, section_titles
 from seedproof.report.figures.base import MAX_NAMED_RUNS
 from seedproof.report.sentences import followed, on_accuracy

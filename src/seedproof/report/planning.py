@@ -250,18 +250,18 @@ def _answer(answer: Answer, figures: Figures) -> Message:
             n_needed=answer.n_examples,
             correlation=answer.example_correlation,
         )
-    doubt = "" if pilot is None or answer.kind == "sd" else _how_sure(answer, pilot)
+    uncertainty = "" if pilot is None or answer.kind == "sd" else _how_sure(answer, pilot)
     return Message(
         "seeds-needed",
         f"To show {{effect}}{{condition}}, you need {{n_seeds:,}}{NO_BREAK}seeds per arm for "
         f"{{power:g}}{NO_BREAK}% power at {{confidence:g}}{NO_BREAK}% confidence."
-        f"{' {doubt}' if doubt else ''}",
+        f"{' {uncertainty}' if uncertainty else ''}",
         effect=what,
         condition=_when(answer, figures),
         n_seeds=answer.n_seeds,
         power=100 * figures.power,
         confidence=100 * figures.confidence,
-        doubt=doubt,
+        uncertainty=uncertainty,
     )
 
 

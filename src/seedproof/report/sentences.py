@@ -10,7 +10,7 @@ import numpy as np
 from seedproof.measurement.dynamics import ENTROPY, DynamicsMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
-from seedproof.report.explanations import words as explanations
+from seedproof.report.explanations import sentences as explanations
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit
 from seedproof.typing import FloatArray
 

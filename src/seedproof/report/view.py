@@ -12,8 +12,8 @@ from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import Unit, card
 from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.report import sentences
+from seedproof.report.explanations.sentences import TOP_WORDS, which_words
 from seedproof.report.explanations.view import TOKENS, Reasons, build_reasons
-from seedproof.report.explanations.words import TOP_WORDS, which_words
 from seedproof.report.numbers import WithUnit, in_brackets, number
 from seedproof.report.sentences import Sentence
 from seedproof.stats.intervals import Estimate

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from seedproof.report.explanations.words import is_computed
+from seedproof.report.explanations.sentences import is_computed
 from seedproof.stats.effect import Effect
 from seedproof_reproductions import figures
 from seedproof_reproductions.conll2019 import cases, charts, names

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from seedproof.errors import DamagedStoreError, InputError, SeedproofError
 from seedproof.measurement.explanations.measure import (
-    ExplanationTally,
+    ExplanationAccumulator,
     measure_explanations,
     measure_part,
 )
@@ -14,7 +14,7 @@ from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.messages import Message
 from seedproof.records.explanation_shards import (
     ExplanationShards,
-    explanations_beside,
+    explanations_of,
     left_out,
 )
 from seedproof.records.shards import ShardSource
@@ -45,7 +45,7 @@ def compare_explanations(
     methods: list[dict[str, ExplanationShards]] = []
     notes: list[Message] = []
     for arm in arms:
-        readable, further_notes = explanations_beside(arm.source, skip_damaged=skip_damaged)
+        readable, further_notes = explanations_of(arm.source, skip_damaged=skip_damaged)
         methods.append(readable)
         notes += further_notes
     refused: tuple[type[SeedproofError], ...] = (InputError,)
@@ -114,8 +114,8 @@ def _compare(explained: Sequence[Explained], notes: list[Message], *, tail: floa
     draws = {arm.name: source for arm, source in explained}
     (base, first), *others = _comparable(explained, notes)
     method = first.method
-    base_sums = ExplanationTally(first, base.source)
-    sums = [ExplanationTally(source, arm.source) for arm, source in others]
+    base_sums = ExplanationAccumulator(first, base.source)
+    sums = [ExplanationAccumulator(source, arm.source) for arm, source in others]
     shared: list[dict[str, Cross]] = [{} for _ in others]
     for index in range(first.n_shards):
         part, base_values = measure_part(first.shard(index), len(first.runs))

@@ -56,8 +56,8 @@ class ComparedArm:
             if the same examples were not explained.
         is_paired: Whether its runs have the seeds of the baseline's runs.
         high_entropy: Effect on the least stable examples; None for the baseline.
-        share_of_gold: Reduction of label entropy as a share of the gold standard's; None if there
-            is no gold standard, or its gain is not shown.
+        share_of_gold: Reduction of label entropy as a share of the gold standard's; None without
+            a gold standard, or if its gain is not shown.
         costs: Median costs of its runs: `seconds` of training, and what they logged.
         votes: Number of examples by their share of votes under the baseline (columns) and here
             (rows), by `VOTE_SHARES`; None for the baseline.

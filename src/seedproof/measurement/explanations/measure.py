@@ -68,7 +68,7 @@ class MeasureExplanations:
         return measure_part(self.source.shard(index), len(self.source.runs))[0]
 
 
-class ExplanationTally:
+class ExplanationAccumulator:
     """All shards of one arm and method, added in their order.
 
     Args:
@@ -133,7 +133,7 @@ class ExplanationTally:
             n_agreed=self._n_agreed,
             curves=None if self._curves is None else self._curves.result(),
             unstable_examples=self._unstable_examples,
-            telling=self._illustrations.rows(source),
+            illustrations=self._illustrations.rows(source),
             notes=(*source.notes, *self._notes()),
         )
 
@@ -163,7 +163,7 @@ def measure_explanations(
     progress: Progress | None = None,
 ) -> ExplanationMeasurement:
     """Measure how far the explanations of an arm's runs differ, in one pass."""
-    total = ExplanationTally(source, predictions)
+    total = ExplanationAccumulator(source, predictions)
     parts = map_shards(
         MeasureExplanations(source), source.n_shards, engine=engine, progress=progress
     )

@@ -34,7 +34,7 @@ class ExplanationMeasurement:
         curves: Figures by predicted probability; None without predicted probabilities.
         unstable_examples: The examples whose explanations differ most, at most 50: `example`,
             `tokens`, `scores` (a list per run, as logged), and a column per figure.
-        telling: One example for each of three rules, with the predictions of each run.
+        illustrations: One example for each of three rules, with the predictions of each run.
         notes: Remarks on how the records were read.
     """
 
@@ -48,7 +48,7 @@ class ExplanationMeasurement:
     n_agreed: int
     curves: Curves | None
     unstable_examples: pa.Table
-    telling: pa.Table
+    illustrations: pa.Table
     notes: tuple[Message, ...] = ()
 
     @property
@@ -98,7 +98,7 @@ class ExplanationMeasurement:
             n_agreed=summary["n_agreed"],
             curves=None if curves is None else _curves(curves),
             unstable_examples=pa.table({"example": pa.array([], pa.string())}),
-            telling=SCHEMA.empty_table(),
+            illustrations=SCHEMA.empty_table(),
             notes=tuple(map(recorded, summary["notes"])),
         )
 

@@ -25,7 +25,7 @@ from seedproof.report.comparison.groups import (
 from seedproof.report.comparison.sentences import cost_title, on_flips, on_spread
 from seedproof.report.comparison.text import shortened
 from seedproof.report.comparison.view import KEY_METRICS
-from seedproof.report.explanations.words import named
+from seedproof.report.explanations.sentences import named
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
 from seedproof.report.numbers import NO_BREAK, quantity

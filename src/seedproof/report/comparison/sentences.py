@@ -22,7 +22,7 @@ from seedproof.report.comparison.groups import (
     verdict_on,
     with_verdict,
 )
-from seedproof.report.explanations.words import TOP_WORDS, named
+from seedproof.report.explanations.sentences import TOP_WORDS, named
 from seedproof.report.numbers import NO_BREAK, WithUnit
 from seedproof.report.sentences import (
     ENOUGH_RUNS,

@@ -20,8 +20,8 @@ from seedproof.report.comparison.groups import (
     of_method,
 )
 from seedproof.report.comparison.sentences import ArmFinding
+from seedproof.report.explanations.sentences import named
 from seedproof.report.explanations.view import TOKENS
-from seedproof.report.explanations.words import named
 from seedproof.report.numbers import WithUnit, quantity
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.view import KeyFigure, agreement_dots, unknown_column

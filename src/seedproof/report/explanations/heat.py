@@ -85,12 +85,14 @@ class HeatMap:
 
 def heat_maps(explained: ExplanationMeasurement, classes: Sequence[str]) -> tuple[HeatMap, ...]:
     """Return the texts that illustrate the metrics of one method."""
-    return tuple(_heat_map(row, explained.runs, classes) for row in explained.telling.to_pylist())
+    return tuple(
+        _heat_map(row, explained.runs, classes) for row in explained.illustrations.to_pylist()
+    )
 
 
 def has_signs(explained: ExplanationMeasurement) -> bool:
     """Return whether the shown texts have negative scores."""
-    scores = pc.list_flatten(pc.list_flatten(explained.telling.column("scores")))
+    scores = pc.list_flatten(pc.list_flatten(explained.illustrations.column("scores")))
     return bool(pc.any(pc.less(scores, 0)).as_py())
 
 

@@ -6,7 +6,7 @@ from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
 from seedproof.report.explanations.heat import HeatMap, has_signs, heat_maps
-from seedproof.report.explanations.words import is_computed, named, on_floor
+from seedproof.report.explanations.sentences import is_computed, named, on_floor
 from seedproof.report.numbers import WithUnit, bracketed, in_brackets, number, sign
 from seedproof.stats.intervals import Estimate
 

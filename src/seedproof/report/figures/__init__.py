@@ -6,7 +6,7 @@ import numpy as np
 
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
-from seedproof.report.explanations.words import section_title
+from seedproof.report.explanations.sentences import section_title
 from seedproof.report.figures.answers import accuracy_by_run, flip_matrix, votes
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.confidence import (

@@ -10,7 +10,7 @@ from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.confidence import N_BINS
-from seedproof.report.explanations.words import TOP_WORDS, named
+from seedproof.report.explanations.sentences import TOP_WORDS, named
 from seedproof.report.figures.base import BIN_WIDTH, BINS, Figure, bin_numbers, quoted
 from seedproof.report.numbers import NO_BREAK
 from seedproof.stats.intervals import NORMAL

@@ -273,7 +273,7 @@ def test_illustrations_are_selected_by_rule(make):
     probs = run_probs([0.9, 0.8, 0.7, 0.5, 0.5, 0.9])
     result = measured(make(list(spreads), scores, probs=probs))
 
-    rows = {row["rule"]: row for row in result.telling.to_pylist()}
+    rows = {row["rule"]: row for row in result.illustrations.to_pylist()}
 
     assert {rule: row["example"] for rule, row in rows.items()} == {
         OTHER_REASONS: "11",
@@ -291,7 +291,7 @@ def test_no_example_is_shown_twice(make):
     """If runs agree on one example only, it is both the closest and the most different."""
     result = measured(make([1], [steady(6, spread=1.0)], probs=run_probs([0.9])))
 
-    assert result.telling.column("rule").to_pylist() == [OTHER_REASONS]
+    assert result.illustrations.column("rule").to_pylist() == [OTHER_REASONS]
 
 
 def test_examples_on_which_all_runs_agree_have_their_own_means(make):
@@ -315,7 +315,7 @@ def test_summary_restores_the_same_figures(make):
     again = ExplanationMeasurement.from_summary("lime", plain)
 
     assert json.dumps(again.summary()) == json.dumps(result.summary())
-    assert again.telling.num_rows == again.unstable_examples.num_rows == 0
+    assert again.illustrations.num_rows == again.unstable_examples.num_rows == 0
 
 
 # ------------------------------------------------------------------------------------- the pass

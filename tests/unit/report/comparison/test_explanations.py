@@ -12,7 +12,7 @@ from seedproof.report.comparison import amounts
 from seedproof.report.comparison.figures import build_figures
 from seedproof.report.comparison.groups import explained_by, of_method
 from seedproof.report.comparison.sentences import findings
-from seedproof.report.explanations.words import named
+from seedproof.report.explanations.sentences import named
 from seedproof.testing.errors import WithFields
 
 NB = "\N{NO-BREAK SPACE}"

@@ -36,7 +36,7 @@ def shown(three_methods):
         explained = replace(
             three_methods.explanations["attention"],
             runs=tuple(map(str, range(n_runs))),
-            telling=pa.Table.from_pylist([row], schema=SCHEMA),
+            illustrations=pa.Table.from_pylist([row], schema=SCHEMA),
         )
         return heat_maps(explained, classes)[0]
 

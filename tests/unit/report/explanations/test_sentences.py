@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import seedproof as sp
-from seedproof.report.explanations.words import (
+from seedproof.report.explanations.sentences import (
     TITLES,
     named,
     on_floor,

@@ -13,7 +13,7 @@ from seedproof.metrics.card import card
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.records.location import Location
-from seedproof.report.explanations.words import on_floor
+from seedproof.report.explanations.sentences import on_floor
 from seedproof.report.side_by_side import SideBySide
 from seedproof.testing.errors import WithFields
 from support.explained import write_explained

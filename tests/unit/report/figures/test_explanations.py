@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from seedproof.measurement.explanations.curves import Curves
-from seedproof.report.explanations.words import named
+from seedproof.report.explanations.sentences import named
 from seedproof.report.figures import build_figures
 from seedproof.report.figures.explanations import top_words
 
