@@ -157,7 +157,16 @@ class WrappedShards(ShardSource):
         self.source = source
         self.runs, self.classes, self.kind = source.runs, source.classes, source.kind
         self.rows_per_shard, self.n_examples = source.rows_per_shard, source.n_examples
-        self.extras, self.is_in_memory = source.extras, source.is_in_memory
+
+    @cached_property
+    def extras(self) -> tuple[str, ...]:  # type: ignore[override] # mypy takes it as read-only
+        """Names of the further columns."""
+        return self.source.extras
+
+    @cached_property
+    def is_in_memory(self) -> bool:  # type: ignore[override] # same
+        """True if all rows are in memory already."""
+        return self.source.is_in_memory
 
     @cached_property
     def n_labeled(self) -> int:  # type: ignore[override] # mypy takes it as read-only
