@@ -123,7 +123,8 @@ class TgtssCallback(TrainerCallback):
     It either predicts `batches` after each step that is due, or, for free, uses the predictions
     that the `loss` has seen anyway. Training gives the same bits with and without the callback.
     Each checkpoint holds its state, so `resume_from_checkpoint` gives the same soft labels as
-    uninterrupted training. Place it before an `AveragingCallback`, so that it sees the weights being trained.
+    uninterrupted training. Place it before an `AveragingCallback`, so that it sees the weights
+    being trained.
 
     Args:
         tgtss: The observer; after training, `tgtss.targets()` are the student's soft labels.

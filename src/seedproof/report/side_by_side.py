@@ -54,7 +54,8 @@ class SideBySide(MetricsResult, ByName[Report]):
     >>> arms = sp.SideBySide({"none": sp.measure(runs), "ours": sp.measure(runs)})
     >>> arms
     <SideBySide of 2 arms: none, ours>
-    >>> print(arms["ours"]["ambiguity"])
+    >>> ours = arms["ours"]
+    >>> print(ours["ambiguity"])
     25.0 %
     """
 
