@@ -47,6 +47,7 @@ def compare(
     ] = None,
     as_json: options.Json = False,
     show: options.Show = None,
+    title: options.Title = None,
     metrics: options.Metrics = None,
     reading: dict[str, Any],
 ) -> None:
@@ -76,7 +77,7 @@ def compare(
                 **reading,
             )
     if out is not None:
-        result.save(out, show=show or (), command=options.command_line())
+        result.save(out, show=show or (), title=title, command=options.command_line())
     options.print_result(result, as_json=as_json, show=show or ())
     if out is not None and not as_json:
         typer.echo(f"Written to {out}: {files}", err=True)

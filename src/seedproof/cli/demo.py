@@ -1,6 +1,7 @@
 """`seedproof demo`: the main results, from real records that come with the package."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +29,7 @@ def demo(
 
     from seedproof.api.compare import compare
     from seedproof.api.measure import measure
-    from seedproof.cli.demo_text import BASELINE, SHOWN, averaging, command, luck, next_steps
+    from seedproof.cli import demo_text as text
     from seedproof.demo.bundle import Bundle
     from seedproof.demo.unpack import unpack
 
@@ -36,17 +37,29 @@ def demo(
     pages, store = (out / "report", out / "comparison"), str(unpack(bundle, out))
     waiting = Console(stderr=True)
     with waiting.status("measuring ten runs"):
-        report = measure(store, arm=BASELINE)
-        words = ("measure", store, "--arm", BASELINE, "--show", *SHOWN, "--out", str(pages[0]))
-        report.save(pages[0], show=SHOWN, command=command(*words))
+        report = measure(store, arm=text.BASELINE)
+        words = (
+            "measure",
+            store,
+            "--arm",
+            text.BASELINE,
+            "--show",
+            *text.SHOWN,
+            "--out",
+            str(pages[0]),
+        )
+        report.save(pages[0], show=text.SHOWN, command=text.command(*words))
         size = (report.measurement.n_runs, report.measurement.n_examples)
-    _show(luck(report.view(), *size))
+    _show(text.luck(report.view(), *size))
     with waiting.status("comparing them with ten others"):
-        comparison = compare(store, baseline=BASELINE)
-        comparison.save(pages[1], command=command("compare", store, "--out", str(pages[1])))
-        matched = compare(store, baseline=BASELINE, match_rates=True)
-    _show(averaging(comparison.view(), matched.view(), bundle))
-    _show(next_steps(store, *pages))
+        comparison = compare(store, baseline=text.BASELINE)
+        matched = compare(store, baseline=text.BASELINE, match_rates=True)
+        caution = text.cautions(comparison.view(), matched.view(), bundle)
+        notes = (*comparison.comparison.notes, caution)
+        comparison.comparison = replace(comparison.comparison, notes=notes)
+        comparison.save(pages[1], command=text.command("compare", store, "--out", str(pages[1])))
+    _show(text.averaging(comparison.view(), caution))
+    _show(text.next_steps(store, *pages))
 
 
 def _show(parts: "Iterator[RenderableType]") -> None:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seedproof.demo.bundle import Bundle
+from seedproof.messages import Message
 from seedproof.report.comparison.groups import verdict_kind
 from seedproof.report.comparison.text import STYLES
 from seedproof.report.comparison.view import ComparisonView
@@ -73,10 +74,26 @@ def _epochs(bundle: Bundle, arm: str) -> str:
     return f"epoch {low:g}" if low == high else f"epochs {low:g} to {high:g}"
 
 
-def averaging(
-    view: ComparisonView, matched: ComparisonView, bundle: Bundle
-) -> Iterator[RenderableType]:
-    """Describe what averaging the weights changes, with two cautions."""
+def cautions(view: ComparisonView, matched: ComparisonView, bundle: Bundle) -> Message:
+    """Return two reasons to read the comparison with care."""
+    return Message(
+        "demo-cautions",
+        "Two cautions. The models of {arm} come from {epochs}, those of {baseline} from "
+        "{baseline_epochs}: averaging and longer training are not separated. And runs differ in how "
+        "often they predict {class_name!r}: if all runs of an arm predict it equally often, the "
+        "flips change by {matched} in place of {change}.",
+        arm=ARM,
+        epochs=_epochs(bundle, ARM),
+        baseline=BASELINE,
+        baseline_epochs=_epochs(bundle, BASELINE),
+        class_name=bundle.classes[1],
+        matched=_flips(matched),
+        change=_flips(view),
+    )
+
+
+def averaging(view: ComparisonView, caution: Message) -> Iterator[RenderableType]:
+    """Describe what averaging the weights changes."""
     yield Prose(
         f"Can this be reduced? {ARM} is the same training with the same seeds, but after each "
         "epoch the model continues from a running average of its weights."
@@ -92,13 +109,7 @@ def averaging(
         style="dim",
     )
     yield Text()
-    before, after = _flips(view), _flips(matched)
-    yield Prose(
-        f"Two cautions. The models of {ARM} come from {_epochs(bundle, ARM)}, those of {BASELINE} "
-        f"from {_epochs(bundle, BASELINE)}: averaging and longer training are not separated. And "
-        f"runs differ in how often they predict '{bundle.classes[1]}': if all runs of an arm "
-        f"predict it equally often, the flips change by {after} in place of {before}."
-    )
+    yield Prose(str(caution))
     yield Text()
 
 

@@ -37,6 +37,7 @@ def measure(
     all_metrics: Annotated[
         bool, typer.Option("--all", help="Print every metric, not only the key metrics.")
     ] = False,
+    title: options.Title = None,
     metrics: options.Metrics = None,
     reading: dict[str, Any],
 ) -> None:
@@ -74,7 +75,8 @@ def measure(
         result.view(show=shown)  # refuses an unknown column before anything is written
         files = "report.html, summary.json, examples.parquet" + ", pairs.parquet" * pairs
     if out is not None:
-        result.save(out, show=show or (), command=options.command_line(), pairs=pairs)
+        command = options.command_line()
+        result.save(out, show=show or (), title=title, command=command, pairs=pairs)
     options.print_result(result, as_json=as_json, show=shown, all_metrics=all_metrics)
     if out is not None and not as_json:
         typer.echo(f"Written to {out.rstrip('/')}: {files}", err=True)

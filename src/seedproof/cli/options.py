@@ -46,6 +46,9 @@ Show: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="Also show this column, such as text, for the least stable examples."),
 ]
+Title: TypeAlias = Annotated[
+    str | None, typer.Option(help="Title of the page, such as the name of the model.")
+]
 Metrics: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="Compute only these metrics, such as flip_rate,accuracy."),

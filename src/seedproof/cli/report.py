@@ -25,6 +25,7 @@ def report(
         Path | None, typer.Option(help="File to write.  [default: named after the chart]")
     ] = None,
     show: options.Show = None,
+    title: options.Title = None,
     reading: dict[str, Any],
 ) -> None:
     """Write one chart, or the page alone."""
@@ -35,7 +36,7 @@ def report(
                 "--format goes with --figure. Name a chart, such as flip_matrix.", option="--format"
             )
         path = out or Path("report.html")
-        result.to_html(path, show=show or (), command=options.command_line())
+        result.to_html(path, show=show or (), title=title, command=options.command_line())
     else:
         ending = "" if out is None else out.suffix.removeprefix(".").lower()
         chosen = file_format or ending or "png"

@@ -2,8 +2,10 @@
 
 import html
 import json
+import os
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
@@ -14,9 +16,10 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from seedproof.messages import Message
 from seedproof.report import charts
 from seedproof.report.figures.base import Figure
-from seedproof.report.overview import Overview
+from seedproof.report.overview import Overview, PageOptions
 
 MAX_READ_ALOUD = 60
 # A notebook keeps every output: a chart of thousands of marks would bloat it.
@@ -30,7 +33,7 @@ def render_result(
     *,
     identity: str,
     json_file: str,
-    command: str | None,
+    options: PageOptions,
 ) -> str:
     """Return a result as one HTML file."""
     topics = [
@@ -40,8 +43,14 @@ def render_result(
     return template("result.html").render(
         view=overview,
         topics=topics,
-        made=provenance(identity, json_file=json_file, command=command),
-        **page_parts(figures, data={}, css=["page.css", "comparison.css"], identity=identity),
+        made=provenance(identity, json_file=json_file),
+        **page_parts(
+            figures,
+            data={},
+            css=["page.css", "comparison.css"],
+            identity=identity,
+            options=options,
+        ),
     )
 
 
@@ -61,12 +70,10 @@ def provenance(
     identity: str,
     *,
     json_file: str,
-    command: str | None,
     details: Sequence[tuple[str, str]] = (),
 ) -> list[tuple[str, str]]:
-    """Return how a page was made: command, details, limits, versions and digest."""
+    """Return how a page was made: details, limits, versions and digest."""
     return [
-        *([("Command", command)] if command else []),
         *details,
         ("Limits", LIMITS),
         ("Versions", versions()),
@@ -75,14 +82,24 @@ def provenance(
 
 
 def page_parts(
-    figures: Sequence[Figure], *, data: dict[str, Any], css: Sequence[str], identity: str
+    figures: Sequence[Figure],
+    *,
+    data: dict[str, Any],
+    css: Sequence[str],
+    identity: str,
+    options: PageOptions,
+    steps: Sequence[Message] = (),
 ) -> dict[str, Any]:
-    """Return what `base.html` needs: styles, scripts, charts and data."""
+    """Return what `base.html` needs: title, date, styles, scripts, charts and data."""
     drawn = [
         {"name": figure.name, "spec": charts.spec(figure), "points": _spoken(figure)}
         for figure in figures
     ]
     return {
+        "page_title": options.title,
+        "date": today(),
+        "command": options.command,
+        "steps": steps,
         "css": Markup("".join(_asset(name) for name in css)),  # noqa: S704 - our own files
         "js": Markup(_asset("page.js")),  # noqa: S704 - our own file
         "vega": Markup(_script(charts.javascript())),  # noqa: S704 - Vega's own code
@@ -97,6 +114,7 @@ def template(name: str) -> Template:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_asset)
     )
+    environment.filters["code"] = _with_code
     return environment.get_template(name)
 
 
@@ -112,6 +130,18 @@ def card_html(text: str) -> Markup:
         safe = re.sub(r"^\*(.+)\*$", r"<i>\1</i>", safe)
         paragraphs.append(f"<p>{safe}</p>")
     return Markup("".join(paragraphs))  # noqa: S704 - escaped above
+
+
+def _with_code(text: str) -> Markup:
+    """Return text as HTML, with words between backticks as code."""
+    return Markup(re.sub(r"`(.+?)`", r"<code>\1</code>", html.escape(text)))  # noqa: S704
+
+
+def today() -> str:
+    """Return the date; `SOURCE_DATE_EPOCH` sets it, for builds that must be reproducible."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
+    return now.date().isoformat()
 
 
 def versions() -> str:

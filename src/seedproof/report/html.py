@@ -14,6 +14,8 @@ from seedproof.report.explanations.sentences import paragraphs as on_explanation
 from seedproof.report.explanations.view import TOKENS
 from seedproof.report.figures import build_figures, section_titles
 from seedproof.report.figures.base import MAX_NAMED_RUNS
+from seedproof.report.next_steps import after_measuring
+from seedproof.report.overview import PageOptions
 from seedproof.report.sentences import followed, on_accuracy
 from seedproof.report.view import View, build_view
 
@@ -22,10 +24,9 @@ MAX_SWAPS = 10
 MAX_LISTED_RUNS = 20
 
 
-def render_page(
-    measurement: Measurement, *, show: Sequence[str] = (), command: str | None = None
-) -> str:
+def render_page(measurement: Measurement, options: PageOptions) -> str:
     """Return the whole report as one HTML file."""
+    show = options.show
     view = build_view(measurement, show=show)
     figures = build_figures(measurement)
     identity = measurement.to_json()
@@ -50,13 +51,18 @@ def render_page(
         **columns,
         followed=f"Probability of {followed(measurement)}",
         table_note=_table_note(measurement, view),
-        made=provenance(
-            identity, json_file="summary.json", command=command, details=_details(measurement)
-        ),
+        made=provenance(identity, json_file="summary.json", details=_details(measurement)),
         shows_tokens=TOKENS in show,
         n_shown=NUMERALS[min(MAX_RUNS, measurement.n_runs)],
         card_html=card_html,
-        **page_parts(figures, data={"examples": examples, **columns}, css=css, identity=identity),
+        **page_parts(
+            figures,
+            data={"examples": examples, **columns},
+            css=css,
+            identity=identity,
+            options=options,
+            steps=after_measuring(measurement),
+        ),
     )
 
 

@@ -1,5 +1,6 @@
 """A result for people, as plain data: headline, key figures, tables by topic."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seedproof.messages import Message
@@ -11,6 +12,15 @@ BRACKETS = (
     "Brackets are 95\N{NO-BREAK SPACE}% intervals. Every figure says what it is over, and a "
     "difference is reported only if its interval supports it."
 )
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """What the caller adds to a page: columns of examples, a title, and the command."""
+
+    show: Sequence[str] = ()
+    title: str | None = None
+    command: str | None = None
 
 
 @dataclass(frozen=True)

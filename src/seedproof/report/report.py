@@ -19,7 +19,7 @@ from seedproof.records.location import Location
 from seedproof.report.figures import Figure, build_figures
 from seedproof.report.figures.answers import votes
 from seedproof.report.mappings import ByName, WrittenEstimate
-from seedproof.report.overview import Overview, Section, TextTable
+from seedproof.report.overview import Overview, PageOptions, Section, TextTable
 from seedproof.report.result import ESTIMATE_COLUMNS, MetricsResult, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
 from seedproof.report.text import DYNAMICS, HEADER, metric_cells, reasons_table, render
@@ -124,6 +124,7 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         folder: str | os.PathLike[str],
         *,
         show: Sequence[str] = (),
+        title: str | None = None,
         command: str | None = None,
         pairs: bool = False,
     ) -> None:
@@ -132,11 +133,12 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         Args:
             folder: Where to write; it is created if needed.
             show: Further columns of your own to show with examples, such as a text.
-            command: The command that made it, for the box at the page's end.
+            title: Title of the page, such as the name of the model.
+            command: The command that made it; the page shows it next to the date.
             pairs: Whether to write `pairs.parquet` as well, one row per pair of runs. With more
                 than 50 runs the summary has the most extreme pairs only.
         """
-        super().save(folder, show=show, command=command)
+        super().save(folder, show=show, title=title, command=command)
         if pairs:
             import pyarrow.parquet as pq
 
@@ -146,10 +148,10 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
     def _render(self, show: Sequence[str], *, all_metrics: bool = False) -> RenderableType:
         return render(self.view(show=show), all_metrics=all_metrics)
 
-    def _page(self, show: Sequence[str], command: str | None) -> str:
+    def _page(self, options: PageOptions) -> str:
         from seedproof.report.html import render_page
 
-        return render_page(self.measurement, show=show, command=command)
+        return render_page(self.measurement, options)
 
     def _records(self) -> list[dict[str, Any]]:
         return [

@@ -15,7 +15,7 @@ from seedproof.measurement.examples import ExampleTable
 from seedproof.report.chart import Chart
 from seedproof.report.figures.base import Figure
 from seedproof.report.files import save_files, write_file
-from seedproof.report.overview import Overview
+from seedproof.report.overview import Overview, PageOptions
 from seedproof.report.text import plain_text
 from seedproof.report.view import unknown_column
 from seedproof.stats.intervals import Estimate
@@ -77,26 +77,26 @@ class Result(ABC):
         """Return the most important chart; None if there is none."""
         return next(iter(self._figures()), None)
 
-    def _page(self, show: Sequence[str], command: str | None) -> str:
+    def _page(self, options: PageOptions) -> str:
         from seedproof.report.document import render_result
 
         return render_result(
-            self._overview(show),
+            self._overview(options.show),
             self._figures(),
             identity=self.to_json(),
             json_file=self._json_file,
-            command=command,
+            options=options,
         )
 
     def _example_table(self) -> ExampleTable | None:
         """Return the table of examples that `save` writes; None if there is none."""
         return None
 
-    def _texts(self, show: Sequence[str], command: str | None) -> dict[str, str]:
+    def _texts(self, options: PageOptions) -> dict[str, str]:
         """Return the texts that `save` writes, by file name."""
         return {
             self._json_file: self.to_json(),
-            self._page_file: self.to_html(show=show, command=command),
+            self._page_file: self._page(options),
         }
 
     @property
@@ -149,6 +149,7 @@ class Result(ABC):
         path: str | os.PathLike[str] | None = None,
         *,
         show: Sequence[str] = (),
+        title: str | None = None,
         command: str | None = None,
     ) -> str:
         """Return the page for a colleague: one file that loads nothing and sends nothing.
@@ -156,12 +157,13 @@ class Result(ABC):
         Args:
             path: Where to write it. If omitted, nothing is written.
             show: Further columns of your own to show with examples, such as a text.
-            command: The command that made it, for the box at its end.
+            title: Title of your choice, such as the name of the model.
+            command: The command that made it; the page shows it next to the date.
 
         Returns:
             The page.
         """
-        page = self._page(show, command)
+        page = self._page(PageOptions(show, title, command))
         if path is not None:
             write_file(path, page.encode())
         return page
@@ -171,6 +173,7 @@ class Result(ABC):
         folder: str | os.PathLike[str],
         *,
         show: Sequence[str] = (),
+        title: str | None = None,
         command: str | None = None,
     ) -> None:
         """Write the page, the summary as JSON, and the table of examples if there is one.
@@ -178,9 +181,11 @@ class Result(ABC):
         Args:
             folder: Where to write; it is created if needed.
             show: Further columns of your own to show with examples, such as a text.
-            command: The command that made it, for the box at the page's end.
+            title: Title of the page, such as the name of the model.
+            command: The command that made it; the page shows it next to the date.
         """
-        save_files(folder, self._texts(show, command), examples=self._example_table())
+        texts = self._texts(PageOptions(show, title, command))
+        save_files(folder, texts, examples=self._example_table())
 
     def show(self, *, show: Sequence[str] = ()) -> None:
         """Print to the terminal, with colors where it has them.

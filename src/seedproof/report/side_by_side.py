@@ -20,7 +20,7 @@ from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
 from seedproof.report.files import save_files
 from seedproof.report.mappings import ByName
-from seedproof.report.overview import Overview, Section, TextTable
+from seedproof.report.overview import Overview, PageOptions, Section, TextTable
 from seedproof.report.report import Report
 from seedproof.report.result import MetricsResult
 from seedproof.report.text import MORE, bare_table
@@ -85,6 +85,7 @@ class SideBySide(MetricsResult, ByName[Report]):
         folder: str | os.PathLike[str],
         *,
         show: Sequence[str] = (),
+        title: str | None = None,
         command: str | None = None,
         pairs: bool = False,
     ) -> None:
@@ -94,14 +95,15 @@ class SideBySide(MetricsResult, ByName[Report]):
             folder: Where to write; it is created if needed.
             show: Further columns of your own to show with examples, such as a text; "tokens" for
                 the words of explained examples. Arms without a column leave it out.
-            command: The command that made it, for the box at each page's end.
+            title: Title of the pages, such as the name of the model.
+            command: The command that made it; the pages show it next to the date.
             pairs: Whether to write `pairs.parquet` of each arm as well.
 
         Raises:
             ColumnError: No arm has a column that is to be shown.
         """
         self._check_columns(show)
-        save_files(folder, self._texts((), command))
+        save_files(folder, self._texts(PageOptions((), title, command)))
         place = os.fspath(folder).rstrip("/")  # a path or a URL
         for arm, report in self.items():
             name = quote(arm, safe=" +=,")
@@ -109,6 +111,7 @@ class SideBySide(MetricsResult, ByName[Report]):
             report.save(
                 f"{place}/_{name}" if name[0] == "." else f"{place}/{name}",
                 show=[column for column in show if column in known],
+                title=title,
                 command=command,
                 pairs=pairs,
             )

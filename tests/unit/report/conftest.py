@@ -8,7 +8,7 @@ import pytest
 
 import seedproof as sp
 from seedproof.report import charts
-from seedproof.report.document import digest, versions
+from seedproof.report.document import digest, today, versions
 
 
 @pytest.fixture(scope="session")
@@ -112,6 +112,9 @@ def visible():
         parser.feed(page)
         lines = [" ".join(line.split()) for line in parser.lines]
         shown = "\n".join(line for line in lines if line)
-        return shown.replace(versions(), "VERSIONS").replace(digest(json_text), "DIGEST") + "\n"
+        varying = {versions(): "VERSIONS", digest(json_text): "DIGEST", today(): "DATE"}
+        for value, name in varying.items():
+            shown = shown.replace(value, name)
+        return f"{shown}\n"
 
     return text

@@ -14,11 +14,13 @@ from seedproof.report.comparison.figures import (
     vote_legend,
 )
 from seedproof.report.comparison.groups import foremost, names, verdict_kind
-from seedproof.report.comparison.sentences import costs, on_flips
+from seedproof.report.comparison.sentences import cautions, costs, on_flips
 from seedproof.report.comparison.view import ComparisonView, build_view
 from seedproof.report.document import card_html, digest, page_parts, template, versions
 from seedproof.report.figures import Figure
+from seedproof.report.next_steps import after_comparing
 from seedproof.report.numbers import NO_BREAK
+from seedproof.report.overview import PageOptions
 
 INTERVALS = (
     "Closed forms over runs × examples, by leaving out one run at a time; paired if runs share "
@@ -38,11 +40,9 @@ FINDINGS = {
 LIMITS = "The results hold for these examples, this recipe and the sources that the runs varied."
 
 
-def render_page(
-    comparison: Comparison, *, show: Sequence[str] = (), command: str | None = None
-) -> str:
+def render_page(comparison: Comparison, options: PageOptions) -> str:
     """Return the comparison as one HTML file."""
-    view, figures = build_view(comparison, show=show), build_figures(comparison)
+    view, figures = build_view(comparison, show=options.show), build_figures(comparison)
     blocks = {f"forest_{block.key}": block for block in view.shown_blocks}
     not_drawn = [arm for arm in foremost(comparison) if arm.votes is not None][MAX_VOTES:]
     return template("comparison.html").render(
@@ -58,12 +58,14 @@ def render_page(
         kind=verdict_kind,
         card_html=card_html,
         left_out=f"Not drawn: {names(not_drawn)}; see comparison.json." if not_drawn else "",
-        made=_made(comparison, view, command),
+        made=_made(comparison, view),
         **page_parts(
             figures,
             data={},
             css=["page.css", "comparison.css"],
             identity=comparison.to_json(),
+            options=options,
+            steps=after_comparing(comparison, has_cautions=bool(cautions(comparison))),
         ),
     )
 
@@ -97,9 +99,7 @@ def _finding(comparison: Comparison, first: Figure) -> str:
     return f"With {arm.name}, {more:,} examples are more settled and {less:,} less"
 
 
-def _made(
-    comparison: Comparison, view: ComparisonView, command: str | None
-) -> list[tuple[str, str]]:
+def _made(comparison: Comparison, view: ComparisonView) -> list[tuple[str, str]]:
     n_arms, each = len(comparison.arms), f"{100 * comparison.confidence:.4g}{NO_BREAK}%"
     together = (
         f" each, so that for one metric those of all {n_arms} arms hold together with "
@@ -107,7 +107,6 @@ def _made(
     )
     gold = f"{comparison.gold}: its gain in label entropy is 100 %."
     facts = {
-        "Command": command,
         "Arms": "; ".join(f"{name}: {detail}" for name, detail in view.arms),
         "Intervals": f"{each}{together if n_arms > 1 else ''}. {INTERVALS}",
         "Methods": METHODS,

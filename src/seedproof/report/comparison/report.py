@@ -14,7 +14,7 @@ from seedproof.report.comparison.figures import build_figures
 from seedproof.report.comparison.text import render
 from seedproof.report.comparison.view import ComparisonView, build_overview, build_view
 from seedproof.report.figures import Figure
-from seedproof.report.overview import Overview
+from seedproof.report.overview import Overview, PageOptions
 from seedproof.report.result import Result
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
 from seedproof.stats.effect import Effect
@@ -147,10 +147,10 @@ class ComparisonReport(HoldsScratch, Result):
     def _render(self, show: Sequence[str]) -> RenderableType:
         return render(self.view(show=show))
 
-    def _page(self, show: Sequence[str], command: str | None) -> str:
+    def _page(self, options: PageOptions) -> str:
         from seedproof.report.comparison.html import render_page
 
-        return render_page(self.comparison, show=show, command=command)
+        return render_page(self.comparison, options)
 
     def _records(self) -> list[dict[str, Any]]:
         base = self.baseline.measurement

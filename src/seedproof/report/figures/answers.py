@@ -93,7 +93,7 @@ def flip_matrix(measurement: Measurement) -> Figure:
     if len(names) > MAX_NAMED_RUNS:
         matrix, names = _blocks(matrix)
     below = np.tril_indices(len(names), -1 if len(names) == measurement.n_runs else 0)
-    limits = _steps(matrix[below])
+    limits = [] if _are_alike(measurement) else _steps(matrix[below])
     rows = [
         {
             "row": names[i],
@@ -165,12 +165,18 @@ def _step_legend(limits: list[float]) -> list[tuple[str, str, str]]:
     return [("band", f"r{_shade(i, limits)}", text) for i, text in enumerate(texts)]
 
 
+def _are_alike(measurement: Measurement) -> bool:
+    """Return True if all pairs of runs disagree about equally; then they share one color."""
+    largest = float(measurement.detail["flip_matrix"].max())
+    return largest <= 1.5 * measurement.metrics["flip_rate"].value
+
+
 def _most_apart(measurement: Measurement) -> Message | None:
     matrix = measurement.detail["flip_matrix"]
-    largest, mean = float(matrix.max()), measurement.metrics["flip_rate"].value
+    largest = float(matrix.max())
     if measurement.n_runs == 2:
         return None
-    if largest <= 1.5 * mean:
+    if _are_alike(measurement):
         return _say("pairs-alike")
     a, b = np.unravel_index(int(matrix.argmax()), matrix.shape)
     return _say(

@@ -13,7 +13,7 @@ from seedproof.errors import UnknownNameError
 from seedproof.measurement.examples import ExampleTable, StoredExamples
 from seedproof.report.figures.base import Figure
 from seedproof.report.mappings import ByName, WrittenEstimate
-from seedproof.report.overview import Overview
+from seedproof.report.overview import Overview, PageOptions
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
 from seedproof.report.versions.view import DIFFERENCES, build_figures, build_overview, render
@@ -109,10 +109,10 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
     def _overview(self, show: Sequence[str]) -> Overview:
         return build_overview(self.comparison, show=show)
 
-    def _texts(self, show: Sequence[str], command: str | None) -> dict[str, str]:
-        made = "" if command is None else f"\n\nMade by: {command}"
-        text = {"versions.txt": f"{self.text(show=show)}{made}\n"}
-        return super()._texts(show, command) | text
+    def _texts(self, options: PageOptions) -> dict[str, str]:
+        made = "" if options.command is None else f"\n\nMade by: {options.command}"
+        text = {"versions.txt": f"{self.text(show=options.show)}{made}\n"}
+        return super()._texts(options) | text
 
     def _example_table(self) -> ExampleTable:
         return StoredExamples(self.comparison.examples_file)
