@@ -1,10 +1,10 @@
-"""What averaging weights costs: against the averages of others, and over a bare training step.
+"""Cost of weight averaging, compared with other libraries and with a bare training step.
 
     python benchmarks/averaging.py [--threads 1] [--rounds 30]
 
-One process, one machine; the sides of each comparison take turns, and ratios of their medians are
-reported. Where a step is long, what an average adds to it is less than its noise, so the average's
-own time inside the step is shown beside. Needs `pip install ema-pytorch`.
+The variants of each comparison take turns in one process, and the ratios of their medians are
+printed. In a long training step the cost of averaging is smaller than the noise, so the time of the
+averaging call alone is printed as well. Needs `pip install ema-pytorch`.
 """
 
 import argparse
@@ -24,10 +24,10 @@ SIZES = {"1 M": 1_000_000, "22 M": 22_000_000, "110 M": 110_000_000}
 
 
 class Blocks(nn.Module):
-    """As many parameters as asked for, in matrices and vectors as a transformer has them.
+    """Parameters in matrices and vectors of the same shapes as in a transformer.
 
     Args:
-        n_parameters: About how many.
+        n_parameters: Approximate number of parameters.
     """
 
     def __init__(self, n_parameters: int) -> None:
@@ -44,7 +44,7 @@ class Blocks(nn.Module):
 
 
 class Attention(nn.Module):
-    """The papers' CNN: embedding, four widths of filters, additive attention."""
+    """CNN of the papers: embedding, four filter widths, additive attention."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,15 +57,15 @@ class Attention(nn.Module):
         self.out = nn.Linear(128, 2)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits of each text."""
+        """Return the logits of each text."""
         words = self.embedding(tokens).transpose(1, 2)
-        hidden = torch.cat([torch.relu(one(words)) for one in self.filters], 1).transpose(1, 2)
+        hidden = torch.cat([torch.relu(conv(words)) for conv in self.filters], 1).transpose(1, 2)
         weights = self.query(torch.tanh(self.key(hidden))).softmax(dim=1)
         return self.out((weights * hidden).sum(dim=1))
 
 
 class Transformer(nn.Module):
-    """A small encoder."""
+    """Small transformer encoder."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,60 +75,60 @@ class Transformer(nn.Module):
         self.out = nn.Linear(256, 2)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits of each text."""
+        """Return the logits of each text."""
         return self.out(self.encoder(self.embedding(tokens)).mean(dim=1))
 
 
-def medians(sides: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each side, taking turns."""
-    taken: dict[str, list[float]] = {name: [] for name in sides}
+def median_seconds(variants: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Call the variants in turns and return the median seconds of each."""
+    durations: dict[str, list[float]] = {name: [] for name in variants}
     gc.disable()
     for turn in range(rounds + 2):
-        for name, side in sides.items():
-            began = time.perf_counter()
-            side()
+        for name, variant in variants.items():
+            start = time.perf_counter()
+            variant()
             if turn >= 2:
-                taken[name].append(time.perf_counter() - began)
+                durations[name].append(time.perf_counter() - start)
     gc.enable()
-    return {name: statistics.median(times) for name, times in taken.items()}
+    return {name: statistics.median(times) for name, times in durations.items()}
 
 
 def compare_updates(size: str, rounds: int) -> None:
-    """Our update beside those of others, on the same weights."""
+    """Compare one update of each library on the same weights."""
     model = Blocks(SIZES[size])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     aswa = stabilize.ASWA(model, optimizer)
     naswa = stabilize.NASWA(model, optimizer)
     plain = AveragedModel(model)
     fast = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.998))
-    other = EMA(model, beta=0.998, update_after_step=0, update_every=1)
-    for one in (plain, fast):
-        one.update_parameters(model)  # the first is a copy
+    ema = EMA(model, beta=0.998, update_after_step=0, update_every=1)
+    for averaged in (plain, fast):
+        averaged.update_parameters(model)  # the first update only copies
     for _ in range(3):
-        other.update()
-    found = medians(
+        ema.update()
+    seconds = median_seconds(
         {
             "seedproof": aswa._before_step,  # noqa: SLF001 - what an optimizer step calls
             "naswa": naswa._before_step,  # noqa: SLF001 - the same
             "AveragedModel": lambda: plain.update_parameters(model),
             "AveragedModel, multi": lambda: fast.update_parameters(model),
-            "ema-pytorch": other.update,
+            "ema-pytorch": ema.update,
         },
         rounds,
     )
-    ours = found["seedproof"]
+    ours = seconds["seedproof"]
     parts = [
-        f"{name} {seconds * 1e3:.2f} ms ({seconds / ours:.2f})" for name, seconds in found.items()
+        f"{name} {median * 1e3:.2f} ms ({median / ours:.2f})" for name, median in seconds.items()
     ]
     print(f"update, {size}: " + "; ".join(parts), flush=True)
 
 
 def compare_steps(name: str, model: nn.Module, n_tokens: int, rounds: int) -> None:
-    """A training step with and without an average."""
+    """Compare a training step with and without averaging."""
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(0, 8_000, (32, n_tokens), generator=generator)
     labels = torch.randint(0, 2, (32,), generator=generator)
-    # As the papers train, fused.
+    # The optimizer of the papers, fused.
     optimizer = torch.optim.Adam(
         model.parameters(), lr=1e-3, weight_decay=1e-5, amsgrad=True, fused=True
     )
@@ -138,52 +138,52 @@ def compare_steps(name: str, model: nn.Module, n_tokens: int, rounds: int) -> No
         optimizer.step()
         optimizer.zero_grad()
 
-    spent: dict[str, list[float]] = {"aswa": [], "naswa": []}
+    averaging_seconds: dict[str, list[float]] = {"aswa": [], "naswa": []}
 
     def with_average(kind: str) -> Callable[[], None]:
         average = stabilize.build(kind, model, optimizer)
         average.remove()
-        hooked = average._before_step  # noqa: SLF001 - so that the sides can take turns
+        update = average._before_step  # noqa: SLF001 - so that the variants can take turns
 
-        def go() -> None:
+        def averaged_step() -> None:
             nn.functional.cross_entropy(model(tokens), labels).backward()
-            began = time.perf_counter()
-            hooked()
-            spent[kind].append(time.perf_counter() - began)
+            start = time.perf_counter()
+            update()
+            averaging_seconds[kind].append(time.perf_counter() - start)
             optimizer.step()
             optimizer.zero_grad()
 
-        return go
+        return averaged_step
 
-    sides = {"bare": step, "aswa": with_average("aswa"), "naswa": with_average("naswa")}
-    found = medians(sides, rounds)
+    variants = {"bare": step, "aswa": with_average("aswa"), "naswa": with_average("naswa")}
+    seconds = median_seconds(variants, rounds)
     n_parameters = sum(p.numel() for p in model.parameters()) / 1e6
     parts = [
-        f"{kind} +{100 * (found[kind] / found['bare'] - 1):.1f} % "
-        f"(its own time {100 * statistics.median(times) / found['bare']:.1f} %)"
-        for kind, times in spent.items()
+        f"{kind} +{100 * (seconds[kind] / seconds['bare'] - 1):.1f} % "
+        f"(averaging call {100 * statistics.median(times) / seconds['bare']:.1f} %)"
+        for kind, times in averaging_seconds.items()
     ]
     print(
-        f"step, {name} ({n_parameters:.1f} M): bare {found['bare'] * 1e3:.1f} ms; "
+        f"step, {name} ({n_parameters:.1f} M): bare {seconds['bare'] * 1e3:.1f} ms; "
         + ", ".join(parts),
         flush=True,
     )
 
 
 def main() -> None:
-    """Compare updates, then steps."""
+    """Compare updates, then training steps."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=30)
-    choice = parser.parse_args()
-    torch.set_num_threads(choice.threads)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
     for size in SIZES:
-        compare_updates(size, choice.rounds)
-    # The longest of 32 sentences of SST has about 40 words; texts of IMDB are cut at 300.
+        compare_updates(size, options.rounds)
+    # The longest sentence in a batch of SST has about 40 words; IMDB texts are cut at 300.
     for n_tokens in (40, 300):
-        name = f"the papers' CNN, {n_tokens} words"
-        compare_steps(name, Attention(), n_tokens, choice.rounds * 3)
-    compare_steps("small transformer", Transformer(), 64, choice.rounds * 2)
+        name = f"CNN of the papers, {n_tokens} words"
+        compare_steps(name, Attention(), n_tokens, options.rounds * 3)
+    compare_steps("small transformer", Transformer(), 64, options.rounds * 2)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How often is a comparison wrong? Simulated pairs of arms, printed as Markdown.
+"""Error rates of comparisons in simulated studies, printed as Markdown.
 
     PYTHONPATH=tests python benchmarks/calibration.py --studies 2000 > calibration.md
 
@@ -15,7 +15,7 @@ from support.comparisons import by_another_mechanism, effect_coverage, false_ala
 from support.simulation import FIGURES, Simulation
 
 LOGIT_SD = {2: 3.0, 10: 8.0}
-# What is changed of a simulation with normal runs.
+# Changes to a simulation with normal run effects.
 KINDS: dict[str, Callable[[Simulation], Simulation]] = {
     "normal runs": lambda normal: normal,
     "skewed (a moving threshold)": lambda normal: replace(normal, effect="threshold"),
@@ -23,17 +23,17 @@ KINDS: dict[str, Callable[[Simulation], Simulation]] = {
 }
 
 
-def line(words: list[str], found: dict[str, float]) -> None:
-    """Print one row."""
-    shares = [f"{100 * found[name]:.1f} %" if name in found else "" for name in FIGURES]
-    print(f"| {' | '.join([*words, *shares])} |", flush=True)
+def print_row(labels: list[str], rates: dict[str, float]) -> None:
+    """Print a table row with one rate per figure."""
+    cells = [f"{100 * rates[name]:.1f} %" if name in rates else "" for name in FIGURES]
+    print(f"| {' | '.join([*labels, *cells])} |", flush=True)
 
 
-def heading(title: str, words: list[str]) -> None:
-    """Print the head of a table."""
+def print_header(title: str, labels: list[str]) -> None:
+    """Print the title and the header of a table."""
     print(f"\n### {title}\n")
-    print(f"| {' | '.join([*words, *(f'`{name}`' for name in FIGURES)])} |")
-    print("|---" * (len(words) + len(FIGURES)) + "|", flush=True)
+    print(f"| {' | '.join([*labels, *(f'`{name}`' for name in FIGURES)])} |")
+    print("|---" * (len(labels) + len(FIGURES)) + "|", flush=True)
 
 
 def main() -> None:
@@ -45,34 +45,36 @@ def main() -> None:
     rng = np.random.default_rng(options.seed)
     n_studies = options.studies
 
-    heading("Identical arms that are called different", ["runs", "classes", "runs are", "treated"])
+    print_header(
+        "Identical arms that are called different", ["runs", "classes", "runs are", "treated"]
+    )
     for n_runs in (5, 10, 50):
         for n_classes in (2, 10):
             normal = Simulation(n_runs, 500, n_classes, logit_sd=LOGIT_SD[n_classes])
             for kind, change in KINDS.items():
-                one = change(normal)
+                simulation = change(normal)
                 for is_paired in (True, False):
-                    found = false_alarms(
-                        one,
+                    rates = false_alarms(
+                        simulation,
                         n_studies=n_studies if n_runs < 50 else n_studies // 4,
                         rng=rng,
                         is_paired=is_paired,
                     )
                     treated = "paired" if is_paired else "unpaired"
-                    line([str(n_runs), str(n_classes), kind, treated], found)
+                    print_row([str(n_runs), str(n_classes), kind, treated], rates)
 
-    heading("Intervals that hold the truth", ["runs", "classes", "the arm has"])
+    print_header("Intervals that cover the truth", ["runs", "classes", "the arm has"])
     for n_runs in (5, 10, 50):
         for n_classes in (2, 10):
             base = Simulation(n_runs, 500, n_classes, logit_sd=LOGIT_SD[n_classes])
-            for words, arm, figures in (
+            for kind, arm, figures in (
                 ("runs that differ less", replace(base, run_sd=0.2), FIGURES),
                 ("the same flips by another mechanism", by_another_mechanism(base), FIGURES[:2]),
             ):
-                found = effect_coverage(
+                rates = effect_coverage(
                     base, arm, n_studies=n_studies // 4, rng=rng, is_paired=True, figures=figures
                 )
-                line([str(n_runs), str(n_classes), words], found)
+                print_row([str(n_runs), str(n_classes), kind], rates)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""How much longer is comparing two arms than measuring both?
+"""Time to compare two arms, relative to measuring both.
 
     python benchmarks/compare.py [--examples 1000000] [--runs 50] [--classes 10] [--folder DIR]
 
-Two arms are written as stores; then, in one run and each in a process of its own, which also tells
-its peak memory: both are measured, one after the other, and compared.
+Two arms are written as stores. Then both are measured, one after the other, and compared. Each step
+runs in its own process, which also reports its peak memory.
 """
 
 import argparse
@@ -25,26 +25,28 @@ from seedproof.records.reader import Store
 STEPS = ("measure", "compare")
 
 
-def one_step(step: str, folder: Path) -> None:
-    """Do one step and print what it took."""
+def run_step(step: str, folder: Path) -> None:
+    """Run one step and print its seconds and peak memory."""
     sources = [Store(Location.of(folder / arm)).shards() for arm in ("base", "arm")]
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as scratch:
-        place = Location.of(scratch)
+        output = Location.of(scratch)
         if step == "measure":
             for source in sources:
-                measure_shards(source, place / "examples.parquet")
+                measure_shards(source, output / "examples.parquet")
         else:
             seeds = tuple(sources[0].runs)
-            sides = [ArmData(name, one, seeds) for name, one in zip("ab", sources, strict=True)]
-            compare_arms(sides, place)
+            arms = [
+                ArmData(name, source, seeds) for name, source in zip("ab", sources, strict=True)
+            ]
+            compare_arms(arms, output)
     elapsed = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     print(json.dumps({"seconds": elapsed, "gigabytes": peak}))
 
 
 def main() -> None:
-    """Write both arms, take turns, print a line."""
+    """Write both arms, run the steps in turns and print the best times."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--examples", type=int, default=1_000_000)
@@ -54,19 +56,19 @@ def main() -> None:
     parser.add_argument("--step", choices=STEPS)
     options = parser.parse_args()
     if options.step:
-        one_step(options.step, options.folder)
+        run_step(options.step, options.folder)
         return
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         for seed, arm in enumerate(("base", "arm")):
             shape = (options.runs, options.examples, options.classes)
             write_store(Path(folder) / arm, *shape, seed=seed)
-        found: dict[str, list[dict[str, float]]] = {step: [] for step in STEPS}
+        results: dict[str, list[dict[str, float]]] = {step: [] for step in STEPS}
         for _ in range(options.repeat):
-            for step, results in found.items():
+            for step, step_results in results.items():
                 command = [sys.executable, __file__, "--step", step, "--folder", folder]
-                results.append(json.loads(subprocess.check_output(command)))
-    seconds = {step: min(one["seconds"] for one in results) for step, results in found.items()}
-    peaks = {step: max(one["gigabytes"] for one in results) for step, results in found.items()}
+                step_results.append(json.loads(subprocess.check_output(command)))
+    seconds = {step: min(row["seconds"] for row in rows) for step, rows in results.items()}
+    peaks = {step: max(row["gigabytes"] for row in rows) for step, rows in results.items()}
     print(
         f"{options.runs} runs × {options.examples:,} × {options.classes}, two arms: measuring both "
         f"{seconds['measure']:.1f} s ({peaks['measure']:.2f} GB), comparing "

@@ -1,4 +1,4 @@
-"""How often do the 95 % intervals hold the truth? Simulated studies, printed as Markdown.
+"""Coverage of the 95 % intervals in simulated studies, printed as Markdown.
 
     PYTHONPATH=tests python benchmarks/coverage.py --studies 500 > coverage.md
 
@@ -12,28 +12,29 @@ import numpy as np
 
 from support.simulation import FIGURES, Simulation, coverage
 
-# Logits that make a model right in about 80 % of the cases, by the number of classes.
+# Standard deviation of the logits for an accuracy of about 80 %, by number of classes.
 LOGIT_SD = {2: 3.0, 10: 8.0}
 
 
-def rows(
+def print_table(
     title: str, simulations: list[Simulation], n_studies: int, rng: np.random.Generator
 ) -> None:
     """Print one table.
 
     Args:
-        title: Its heading.
-        simulations: One row each.
-        n_studies: Simulated studies a row.
-        rng: Where chance comes from.
+        title: Heading of the table.
+        simulations: Simulations, one per row.
+        n_studies: Number of simulated studies per row.
+        rng: Random generator.
     """
     print(f"\n### {title}\n", flush=True)
     print(f"| runs | examples | classes | {' | '.join(f'`{name}`' for name in FIGURES)} |")
     print("|---" * (3 + len(FIGURES)) + "|", flush=True)
-    for one in simulations:
-        found = coverage(one, n_studies=n_studies, rng=rng)
-        shares = " | ".join(f"{100 * found[name]:.1f} %" for name in FIGURES)
-        print(f"| {one.n_runs} | {one.n_examples:,} | {one.n_classes} | {shares} |", flush=True)
+    for simulation in simulations:
+        rates = coverage(simulation, n_studies=n_studies, rng=rng)
+        size = f"{simulation.n_runs} | {simulation.n_examples:,} | {simulation.n_classes}"
+        cells = " | ".join(f"{100 * rates[name]:.1f} %" for name in FIGURES)
+        print(f"| {size} | {cells} |", flush=True)
 
 
 def main() -> None:
@@ -50,7 +51,9 @@ def main() -> None:
             for n_runs, n, k in product((5, 10, 50), (500, 5000), (2, 10))
         ]
 
-    rows("Normal run effects: some runs are better than others", grid(), options.studies, rng)
+    print_table(
+        "Normal run effects: some runs are better than others", grid(), options.studies, rng
+    )
     small = [(n_runs, 2000, k) for n_runs in (5, 10, 50) for k in (2, 10)]
     for title, settings in (
         (
@@ -61,9 +64,11 @@ def main() -> None:
         ("One run in ten is bad", {"bad_share": 0.1}),
     ):
         simulations = [Simulation(*size, logit_sd=LOGIT_SD[size[2]], **settings) for size in small]
-        rows(title, simulations, options.studies, rng)
+        print_table(title, simulations, options.studies, rng)
     unsure = [Simulation(n_runs, 2000, 10, logit_sd=2.0) for n_runs in (5, 10, 50)]
-    rows("A very unsure model, right in about 40 % of the cases", unsure, options.studies, rng)
+    print_table(
+        "A model with low confidence and an accuracy of about 40 %", unsure, options.studies, rng
+    )
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
-"""What LIME costs over the forward passes that it cannot avoid, and how it agrees with `lime`.
+"""Cost of LIME relative to its forward passes, and agreement with the package `lime`.
 
     SEEDPROOF_DATA=DIR python benchmarks/explainers.py [--sentences 50] [--runs 10] [--samples 1000]
 
-Sentences of SST, and as many of the papers' CNNs (100 numbers a word) as there are runs. Three
-figures, in one process, in one thread:
+Explain sentences of SST with one CNN of the papers per run (100 numbers per word). The script
+prints three figures, from one process and one thread:
 
-(a) our LIME for all sentences and runs, against the bare forward passes over the same perturbed
-    inputs, in batches of the same size; the sides take turns, and medians are compared;
-(b) the same against a loop over the `lime` package, measured on a few sentences of one run and
-    scaled up;
-(c) in how many sentences the three words with the largest weights are those of `lime`, among the
-    sentences where `lime` finds the same three under two seeds; and, as the most that can be
-    expected, in how many a third seed of `lime` finds them. One CNN is trained for this, and
-    samples are as many as `lime` takes by default.
+(a) the time of our LIME for all sentences and runs, relative to the bare forward passes over the
+    same perturbed inputs in batches of the same size. Both take turns, and medians are compared.
+(b) the time of a loop over the package `lime`, relative to ours. It is measured on a few sentences
+    of one run and scaled up.
+(c) the share of sentences in which our three words with the largest weights are those of `lime`,
+    among the sentences in which `lime` finds the same three words with two seeds. The upper limit
+    is the share in which a third seed of `lime` finds them. One CNN is trained for this, and the
+    number of samples is the default of `lime`.
 
 Needs `pip install lime`.
 """
@@ -35,12 +35,12 @@ from seedproof_reproductions.datasets.catalog import load
 from seedproof_reproductions.datasets.texts import UNKNOWN, Texts, Vocabulary
 from seedproof_reproductions.models import Classifier, Shape
 
-MASKED = "<left-out>"  # no word of SST, so it is read as an unknown one
+MASKED = "<left-out>"  # not a word of SST, so it is read as unknown
 N_TOP = 3
 
 
-def a_model(vocabulary: Vocabulary, seed: int) -> nn.Module:
-    """A CNN of the paper, untrained."""
+def build_model(vocabulary: Vocabulary, seed: int) -> nn.Module:
+    """Return an untrained CNN of the paper."""
     vectors = np.random.default_rng(seed).normal(scale=0.3, size=(len(vocabulary), 100))
     with untouched():
         seed_everything(np.random.SeedSequence(seed))
@@ -48,20 +48,20 @@ def a_model(vocabulary: Vocabulary, seed: int) -> nn.Module:
 
 
 def encode(texts: Texts, vocabulary: Vocabulary) -> TokenBatch:
-    """Sentences as numbers, whose marks at both ends are no words."""
+    """Encode sentences; the marks at both ends do not count as words."""
     tokens, lengths = map(torch.from_numpy, vocabulary.encode_all(texts.tokens))
-    places = torch.arange(tokens.shape[1])
+    positions = torch.arange(tokens.shape[1])
     return TokenBatch(
         tokens.long(),
-        places < lengths[:, None],
+        positions < lengths[:, None],
         texts.ids.tolist(),
-        words=(places > 0) & (places < lengths[:, None] - 1),
+        words=(positions > 0) & (positions < lengths[:, None] - 1),
         targets=torch.ones(len(texts), dtype=torch.long),
     )
 
 
 def train(model: nn.Module, texts: Texts, vocabulary: Vocabulary, n_epochs: int) -> None:
-    """Enough of a training that words matter."""
+    """Train long enough that the words affect the predictions."""
     batch, labels = encode(texts, vocabulary), torch.from_numpy(texts.labels).float()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
     generator = torch.Generator().manual_seed(0)
@@ -76,31 +76,34 @@ def train(model: nn.Module, texts: Texts, vocabulary: Vocabulary, n_epochs: int)
 
 
 def perturbed(lime: Lime, batch: TokenBatch) -> list[tuple[Tensor, Tensor]]:
-    """What the models are asked, made before the clock starts: all samples, also equal ones."""
+    """Return the perturbed inputs of all samples, including duplicates, before timing starts."""
     inputs = []
-    for _, one in batch.chunks(1):
-        kept = torch.from_numpy(lime.samples(one.ids[0], int(one.is_word.sum())))
-        tokens = one.tokens.repeat(len(kept), 1)
-        tokens[:, one.is_word[0]] = tokens[:, one.is_word[0]].masked_fill(~kept, lime.replacement)
-        inputs.append((tokens, one.mask.repeat(len(kept), 1)))
+    for _, example in batch.chunks(1):
+        kept = torch.from_numpy(lime.samples(example.ids[0], int(example.is_word.sum())))
+        is_word = example.is_word[0]
+        tokens = example.tokens.repeat(len(kept), 1)
+        tokens[:, is_word] = tokens[:, is_word].masked_fill(~kept, lime.replacement)
+        inputs.append((tokens, example.mask.repeat(len(kept), 1)))
     return inputs
 
 
 def pass_forward(
     models: Sequence[nn.Module], inputs: list[tuple[Tensor, Tensor]], size: int
 ) -> None:
-    """The bare forward passes."""
+    """Run the forward passes alone."""
     with torch.no_grad():
         for tokens, mask in inputs:
             for model in models:
-                for some, real in zip(tokens.split(size), mask.split(size), strict=True):
-                    probs_of(model, some, real)
+                for tokens_part, mask_part in zip(
+                    tokens.split(size), mask.split(size), strict=True
+                ):
+                    probs_of(model, tokens_part, mask_part)
 
 
 def by_lime(
     model: nn.Module, words: Sequence[str], vocabulary: Vocabulary, n_samples: int, seed: int
 ) -> FloatArray:
-    """The weight of each word according to the package, by position (`bow=False`)."""
+    """Return the weight of each word by position, from the package `lime` (`bow=False`)."""
     explainer = LimeTextExplainer(
         bow=False,
         mask_string=MASKED,
@@ -116,31 +119,31 @@ def by_lime(
             probs = probs_of(model, tokens, torch.ones_like(tokens).bool())
         return np.asarray(probs.double())
 
-    found = explainer.explain_instance(
+    explanation = explainer.explain_instance(
         " ".join(words), classify, num_features=len(words), num_samples=n_samples
     )
     weights = np.zeros(len(words))
-    for place, weight in found.local_exp[1]:
-        weights[place] = weight
+    for position, weight in explanation.local_exp[1]:
+        weights[position] = weight
     return weights
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long something takes."""
-    began = time.perf_counter()
+    """Return the seconds that a call takes."""
+    start = time.perf_counter()
     work()
-    return time.perf_counter() - began
+    return time.perf_counter() - start
 
 
 def top(weights: FloatArray) -> frozenset[int]:
-    """The places of the words with the largest weights."""
+    """Return the positions of the words with the largest weights."""
     return frozenset(np.argsort(-np.abs(weights), kind="stable")[:N_TOP].tolist())
 
 
 def compare_speed(
     models: Sequence[nn.Module], texts: Texts, vocabulary: Vocabulary, n_samples: int, rounds: int
 ) -> None:
-    """Figures (a) and (b)."""
+    """Print figures (a) and (b)."""
     lime = Lime(replacement=UNKNOWN, seed=0, n_samples=n_samples)
     batch = encode(texts, vocabulary)
     inputs = perturbed(lime, batch)
@@ -149,49 +152,51 @@ def compare_speed(
     for _ in range(rounds):
         bare.append(seconds(lambda: pass_forward(models, inputs, lime.batch_size)))
         ours.append(seconds(lambda: lime.explain_runs(models, batch)))
-    own, limit = statistics.median(ours), statistics.median(bare)
+    our_median, bare_median = statistics.median(ours), statistics.median(bare)
     print(
-        f"(a) LIME {own:.2f} s, bare forward passes {limit:.2f} s: {own / limit:.2f} times them",
+        f"(a) LIME {our_median:.2f} s, bare forward passes {bare_median:.2f} s: "
+        f"ratio {our_median / bare_median:.2f}",
         flush=True,
     )
-    some = texts.tokens[:: max(1, len(texts) // 10)]
-    theirs = seconds(
-        lambda: [by_lime(models[0], words, vocabulary, n_samples, 0) for words in some]
+    few = texts.tokens[:: max(1, len(texts) // 10)]
+    few_seconds = seconds(
+        lambda: [by_lime(models[0], words, vocabulary, n_samples, 0) for words in few]
     )
     # Sentences differ in length, so scale by words.
-    share = sum(map(len, some)) / sum(map(len, texts.tokens)) / len(models)
-    whole = theirs / share
+    share = sum(map(len, few)) / sum(map(len, texts.tokens)) / len(models)
+    all_seconds = few_seconds / share
     print(
-        f"(b) `lime`: {theirs:.2f} s for {len(some)} sentences of one run, "
-        f"{whole:.0f} s scaled up to all: {whole / own:.1f} times as long as ours"
+        f"(b) `lime`: {few_seconds:.2f} s for {len(few)} sentences of one run, "
+        f"{all_seconds:.0f} s scaled up to all: "
+        f"{all_seconds / our_median:.1f} times as long as ours"
     )
 
 
 def compare_words(model: nn.Module, texts: Texts, vocabulary: Vocabulary, n_samples: int) -> None:
-    """Figure (c)."""
+    """Print figure (c)."""
     ours = Lime(replacement=UNKNOWN, seed=0, n_samples=n_samples)(model, encode(texts, vocabulary))
-    n_ours = n_third = n_sure = 0
+    n_ours = n_third = n_stable = 0
     for words, weights in zip(texts.tokens, ours, strict=True):
         first, second, third = (
             top(by_lime(model, words, vocabulary, n_samples, seed)) for seed in (1, 2, 3)
         )
         if first == second:
-            n_sure += 1
+            n_stable += 1
             n_ours += first == top(weights)
             n_third += first == third
     print(
-        f"(c) of {len(texts)} sentences with {n_samples} samples, `lime` finds the same {N_TOP} "
-        f"words under two seeds in {n_sure}; of these we find them in {n_ours} "
-        f"({100 * n_ours / max(1, n_sure):.1f} %), and a third seed of `lime` in {n_third} "
-        f"({100 * n_third / max(1, n_sure):.1f} %)",
+        f"(c) {len(texts)} sentences, {n_samples} samples: `lime` finds the same {N_TOP} words "
+        f"with two seeds in {n_stable} sentences. In these, seedproof finds the same words in "
+        f"{n_ours} ({100 * n_ours / max(1, n_stable):.1f} %), and a third seed of `lime` in "
+        f"{n_third} ({100 * n_third / max(1, n_stable):.1f} %).",
         flush=True,
     )
 
 
 def main() -> None:
-    """Compare speed, then words."""
+    """Compare the speed, then the words."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", choices=("speed", "words"), help="only this one")
+    parser.add_argument("--part", choices=("speed", "words"), help="run only this part")
     parser.add_argument("--sentences", type=int, default=50)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--samples", type=int, default=1000)
@@ -199,21 +204,21 @@ def main() -> None:
     parser.add_argument("--compared", type=int, default=100, help="sentences for (c)")
     parser.add_argument("--compared-samples", type=int, default=5000)
     parser.add_argument("--epochs", type=int, default=3)
-    choice = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
     data = load("sst")
     vocabulary = Vocabulary.of_training(data)
-    if choice.part != "words":
-        texts = data.test.sample(choice.sentences, rng=np.random.default_rng(0))
-        models = [a_model(vocabulary, seed) for seed in range(choice.runs)]
+    if options.part != "words":
+        texts = data.test.sample(options.sentences, rng=np.random.default_rng(0))
+        models = [build_model(vocabulary, seed) for seed in range(options.runs)]
         n_words = statistics.mean(map(len, texts.tokens))
         print(f"{len(texts)} sentences of {n_words:.1f} words on average × {len(models)} runs")
-        compare_speed(models, texts, vocabulary, choice.samples, choice.rounds)
-    if choice.part != "speed":
-        model = a_model(vocabulary, 0)
-        train(model, data.train, vocabulary, choice.epochs)
-        texts = data.test.sample(choice.compared, rng=np.random.default_rng(1))
-        compare_words(model, texts, vocabulary, choice.compared_samples)
+        compare_speed(models, texts, vocabulary, options.samples, options.rounds)
+    if options.part != "speed":
+        model = build_model(vocabulary, 0)
+        train(model, data.train, vocabulary, options.epochs)
+        texts = data.test.sample(options.compared, rng=np.random.default_rng(1))
+        compare_words(model, texts, vocabulary, options.compared_samples)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
-"""How fast is the stability of explanations measured, against a loop over pairs with scipy?
+"""Time to measure the stability of explanations, compared with a loop over pairs with scipy.
 
     PYTHONPATH=tests python benchmarks/explanations.py [--runs 50] [--examples 100000]
         [--tokens 20] [--part 6]
 
-Explanations of 50 runs × 100,000 sentences × 20 tokens are written as a store. The product's own
-pass reads and measures all of it: every figure of every example, with each run left out in turn for
-the intervals. The loop takes the same figures of all pairs of runs, one pair of lists after the
-other, on arrays that are in memory already, without intervals: `scipy.special.rel_entr`,
-`scipy.stats.kendalltau`, sets. It is timed on a few sentences and extrapolated.
+Explanations of 50 runs × 100,000 sentences × 20 tokens are written as a store. seedproof reads the
+store and measures every figure of every example, with intervals from leaving out each run in turn.
+The loop computes the same figures without intervals, for one pair of runs after the other, on
+arrays in memory. It uses `scipy.special.rel_entr`, `scipy.stats.kendalltau` and sets. It is timed
+on a few sentences and extrapolated.
 
-Both must give the same values before their times are compared.
+The script fails if the values differ.
 """
 
 import argparse
@@ -47,25 +47,25 @@ from support.explanation_oracles import SLOW_FIGURES, slow_smoothed
 
 
 def loop_kl(runs: np.ndarray) -> float:
-    """Mean KL over ordered pairs; `scipy.stats.entropy` would take far longer for its checks."""
+    """Return the mean KL over ordered pairs; `scipy.stats.entropy` is slower due to its checks."""
     rows = [np.array(slow_smoothed(run)) for run in runs]
     return float(np.mean([rel_entr(a, b).sum() for a, b in permutations(rows, 2)]))
 
 
 def loop_js(runs: np.ndarray) -> float:
-    """Generalized Jensen-Shannon divergence, one run after the other."""
+    """Return the generalized Jensen-Shannon divergence, one run after the other."""
     rows = [np.array(slow_smoothed(run)) for run in runs]
-    apart = entr(np.mean(rows, axis=0)).sum() - np.mean([entr(row).sum() for row in rows])
-    return float(apart * len(rows) / (len(rows) - 1))
+    plug_in = entr(np.mean(rows, axis=0)).sum() - np.mean([entr(row).sum() for row in rows])
+    return float(plug_in * len(rows) / (len(rows) - 1))
 
 
 def ranks_alone(block: np.ndarray) -> Callable[[], object]:
-    """The sort that four figures share."""
+    """Return the sort that four figures share."""
     return lambda: token_ranks(block)
 
 
 def on_ranks(kernel: Callable[..., object], **options: int) -> Callable[..., Callable[[], object]]:
-    """A kernel that takes ranks, which are there already."""
+    """Return a call of a kernel on ranks; sorting is not timed."""
 
     def prepared(block: np.ndarray) -> Callable[[], object]:
         ranks = token_ranks(block)
@@ -75,11 +75,11 @@ def on_ranks(kernel: Callable[..., object], **options: int) -> Callable[..., Cal
 
 
 def on_scores(kernel: Callable[..., object]) -> Callable[..., Callable[[], object]]:
-    """A kernel that takes scores."""
+    """Return a call of a kernel on scores."""
     return lambda block: lambda: kernel(block)
 
 
-# What is compared with what: loops, and the kernel.
+# Per row of the table: the loops, and the kernel that replaces them.
 FIGURES: dict[str, tuple[dict[str, Callable[..., float]], Callable[..., Callable[[], object]]]] = {
     "KL and JS": (
         {"explanation_kl": loop_kl, "explanation_js": loop_js},
@@ -100,14 +100,14 @@ FIGURES: dict[str, tuple[dict[str, Callable[..., float]], Callable[..., Callable
 
 
 def draw(shape: tuple[int, int, int], run_idx: int, start: int, n_rows: int) -> np.ndarray:
-    """Scores of one run for some sentences: what runs share, and what is its own."""
+    """Draw the scores of one run: a part that all runs share plus noise of its own."""
     shared = np.random.default_rng([1, start]).standard_normal((n_rows, shape[2]))
     own = np.random.default_rng([2, start, run_idx]).standard_normal((n_rows, shape[2]))
     return np.exp(shared + 0.5 * own).astype(np.float32)
 
 
 def write_store(folder: Path, shape: tuple[int, int, int]) -> None:
-    """A study of explanations, as `run.log_explanations` leaves them behind."""
+    """Write a study of explanations in the format of `run.log_explanations`."""
     n_runs, n_examples, n_tokens = shape
     store = Location.of(folder)
     store.make_folder()
@@ -122,8 +122,8 @@ def write_store(folder: Path, shape: tuple[int, int, int]) -> None:
         ]
     )
     for run_idx in range(n_runs):
-        place = store / "runs" / f"run{run_idx}"
-        writer = PartWriter(place, "explanations/test/attention/part-0.parquet", schema)
+        run = store / "runs" / f"run{run_idx}"
+        writer = PartWriter(run, "explanations/test/attention/part-0.parquet", schema)
         for start in range(0, n_examples, ROWS_PER_GROUP):
             n = min(ROWS_PER_GROUP, n_examples - start)
             tokens = np.random.default_rng([3, start]).integers(0, len(words), n * n_tokens)
@@ -141,11 +141,11 @@ def write_store(folder: Path, shape: tuple[int, int, int]) -> None:
             )
             writer.write(table, Group(n, 0, ids_digest(ids), ""))
         part = writer.close({"kind": "explanations", "method": "attention"})
-        RunManifest(f"run{run_idx}", str(run_idx), (part,)).commit(place)
+        RunManifest(f"run{run_idx}", str(run_idx), (part,)).commit(run)
 
 
 def best(call: Callable[[], object], repeats: int = 3) -> float:
-    """Seconds of the fastest of a few calls."""
+    """Return the seconds of the fastest of several calls."""
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -155,12 +155,12 @@ def best(call: Callable[[], object], repeats: int = 3) -> float:
 
 
 def compare_kernels(shape: tuple[int, int, int], part: int) -> dict[str, float]:
-    """Print a row for each figure; return what its loop would take for all sentences."""
+    """Print one row per figure; return the extrapolated seconds of each loop."""
     n_runs, n_examples, n_tokens = shape
     few = np.stack([draw(shape, run_idx, 0, part) for run_idx in range(n_runs)])
     n_block = 256
     block = np.stack([draw(shape, run_idx, 0, n_block) for run_idx in range(n_runs)])
-    found = explanation_values(RaggedScores(few.reshape(n_runs, -1), np.full(part, n_tokens)))
+    values = explanation_values(RaggedScores(few.reshape(n_runs, -1), np.full(part, n_tokens)))
     seconds = {}
     print(
         f"| figure | loop over pairs, {part} sentences extrapolated | kernel, in memory | ratio |"
@@ -172,7 +172,7 @@ def compare_kernels(shape: tuple[int, int, int], part: int) -> dict[str, float]:
             start = time.perf_counter()
             expected = [loop(few[:, i].astype(np.float64)) for i in range(part)]
             slow += (time.perf_counter() - start) / part * n_examples
-            np.testing.assert_allclose(found[name].values, expected, rtol=1e-9, atol=1e-11)
+            np.testing.assert_allclose(values[name].values, expected, rtol=1e-9, atol=1e-11)
         fast = best(kernel(block)) / n_block * n_examples
         seconds[title] = slow
         ratio = (
@@ -183,13 +183,15 @@ def compare_kernels(shape: tuple[int, int, int], part: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Time the loops on a part, then the product's pass on all."""
+    """Time the loops on a few sentences, then seedproof on all of them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--examples", type=int, default=100_000)
     parser.add_argument("--tokens", type=int, default=20)
-    parser.add_argument("--part", type=int, default=6, help="sentences that the loops are timed on")
-    parser.add_argument("--profile", action="store_true", help="print where the pass spends time")
+    parser.add_argument(
+        "--part", type=int, default=6, help="number of sentences to time the loops on"
+    )
+    parser.add_argument("--profile", action="store_true", help="print a profile of the measurement")
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
     shape = (options.runs, options.examples, options.tokens)
@@ -208,13 +210,13 @@ def main() -> None:
         profile.disable()
         fast = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-    every = sum(loops.values())
-    # Nearly all of it is one function of scipy's, which checks its input for every pair.
-    others = every - loops["tau"]
-    print(f"\nloops over pairs, all figures, extrapolated: {every:,.0f} s")
-    print(f"the same without scipy.stats.kendalltau: {others:,.0f} s")
+    total = sum(loops.values())
+    # Most of the time is spent in one function of scipy, which checks its input for every pair.
+    without_tau = total - loops["tau"]
+    print(f"\nloops over pairs, all figures, extrapolated: {total:,.0f} s")
+    print(f"the same without scipy.stats.kendalltau: {without_tau:,.0f} s")
     print(f"seedproof, reading and intervals included: {fast:.1f} s, peak memory {peak:.2f} GB")
-    print(f"ratio: {every / fast:,.0f}; without kendalltau in the loops: {others / fast:,.0f}\n")
+    print(f"ratio: {total / fast:,.0f}; without kendalltau: {without_tau / fast:,.0f}\n")
     for name, value in result.metrics.items():
         print(f"{name}: {value}")
     if options.profile:

@@ -1,15 +1,14 @@
-"""Does a table larger than memory come into a store without exceeding what it may use?
+"""Time, memory and disk space to ingest a table that is larger than memory.
 
     python benchmarks/ingest.py [--gigabytes 20] [--memory 2GB] [--runs 50] [--classes 10]
                                 [--text-ids] [--texts] [--pack zst] [--folder DIR]
 
-A long CSV of so many gigabytes is written compressed, as a stream, with the rows of all runs and
-examples in one random-looking order. It is ingested in a process of its own, whose resident memory
-and working folder are watched from outside. A second line tells what `seedproof measure` of the
-store takes.
+A long CSV file is written compressed, as a stream, with its rows in a pseudo-random order. It is
+ingested in its own process, whose resident memory and working folder are sampled from outside. The
+last line reports the time and memory of `seedproof measure` on the store.
 
-The disk must hold, for each gigabyte of text, about half a gigabyte of packed text, and three
-quarters both of gathered rows and of the store.
+Per gigabyte of text the disk needs about 0.5 GB for the compressed text, 0.75 GB for the working
+folder and 0.75 GB for the store.
 """
 
 import argparse
@@ -31,19 +30,19 @@ from seedproof.records.memory_limit import parse_memory
 from seedproof.records.resumable_ingest import ingest_tables
 
 CHUNK_ROWS = 200_000
-# Rows of probabilities that are formatted once and drawn from: 90 MB of text, so that packing
-# does not see that they repeat.
+# Rows of probabilities that are formatted once and then sampled: 90 MB of text, which is too much
+# for the compression to exploit the repetition.
 N_FORMATTED = 1_000_000
 
 
 class Table:
-    """A long CSV, written as a stream.
+    """Long CSV file, written as a stream.
 
     Args:
-        n_runs: How many runs.
-        n_classes: How many classes.
-        text_ids: Whether ids are text, and not numbers.
-        texts: Whether there is a further column, a text of each example.
+        n_runs: Number of runs.
+        n_classes: Number of classes.
+        text_ids: Whether ids are text instead of numbers.
+        texts: Whether to add a column with the text of each example.
     """
 
     def __init__(self, n_runs: int, n_classes: int, *, text_ids: bool, texts: bool) -> None:
@@ -59,7 +58,7 @@ class Table:
         self._formatted = pc.binary_join_element_wise(*columns, ",")
 
     def rows(self, runs: np.ndarray, examples: np.ndarray, rng: np.random.Generator) -> bytes:
-        """Lines of text, one for each run and example."""
+        """Return lines of text, one per run and example."""
         ids = pa.array(examples).cast(pa.string())
         if self.text_ids:
             ids = pc.binary_join_element_wise("example-of-some-length-", ids, "")
@@ -73,72 +72,73 @@ class Table:
         return pc.binary_join(whole, "\n")[0].as_buffer().to_pybytes() + b"\n"
 
     def write(self, path: Path, n_bytes: int, packing: str) -> tuple[int, int]:
-        """Write about so many bytes of text.
+        """Write a table of about a given size.
 
         Args:
-            path: Where to.
-            n_bytes: How many, before packing.
-            packing: `zst`, `gz`, or empty.
+            path: Output file.
+            n_bytes: Approximate size before compression.
+            packing: Compression: `zst`, `gz`, or empty.
 
         Returns:
-            Examples, bytes of text.
+            Number of examples, bytes of text.
         """
         rng = np.random.default_rng(1)
         few = np.arange(1000)
-        a_row = len(self.rows(few % self.n_runs, few * 1000, rng)) / 1000
-        n_examples = max(1, int(n_bytes / a_row / self.n_runs))
+        bytes_per_row = len(self.rows(few % self.n_runs, few * 1000, rng)) / 1000
+        n_examples = max(1, int(n_bytes / bytes_per_row / self.n_runs))
         n_rows = n_examples * self.n_runs
-        # Multiples of a step that has no common factor with the number of rows visit each once.
+        # Multiples of a step that is coprime to the number of rows visit each row once.
         step = next(
             s for s in range(int(n_rows * 0.618) | 1, 2 * n_rows) if math.gcd(s, n_rows) == 1
         )
         written = 0
-        packer = {"zst": "zstd", "gz": "gzip", "": None}[packing]
-        with pa.output_stream(str(path), compression=packer, buffer_size=2**20) as file:
+        compression = {"zst": "zstd", "gz": "gzip", "": None}[packing]
+        with pa.output_stream(str(path), compression=compression, buffer_size=2**20) as file:
             names = ",".join(f"p_{i}" for i in range(self.n_classes))
             header = f"run,example,label,{names}{',text' if self.texts else ''}\n"
             written += file.write(header.encode())
             for start in range(0, n_rows, CHUNK_ROWS):
-                at = np.arange(start, min(start + CHUNK_ROWS, n_rows)) * step % n_rows
-                written += file.write(self.rows(at % self.n_runs, at // self.n_runs, rng))
+                rows = np.arange(start, min(start + CHUNK_ROWS, n_rows)) * step % n_rows
+                written += file.write(self.rows(rows % self.n_runs, rows // self.n_runs, rng))
         return n_examples, written
 
 
-class Watch:
-    """Looks at a process, its children and a folder while it works.
+class ResourceMonitor:
+    """Memory of a process and its children, and size of its working folder.
 
     Args:
-        pid: The process.
-        folder: The working folder.
+        pid: Process id.
+        folder: Working folder.
     """
 
     def __init__(self, pid: int, folder: Path) -> None:
         self.samples: list[tuple[float, int]] = []
         self.peak = 0
-        self.spilled = 0
-        self.worked = 0
+        self.spill_bytes = 0
+        self.folder_bytes = 0
         self._pid = pid
         self._folder = folder
         self._start = time.monotonic()
 
-    def look(self) -> None:
-        """Note what there is now."""
+    def sample(self) -> None:
+        """Record the current usage."""
         resident = [self._status(pid) for pid in (self._pid, *self._children(self._pid))]
         self.samples.append((time.monotonic() - self._start, sum(now for now, _ in resident)))
         self.peak = max(self.peak, self.samples[-1][1], *(high for _, high in resident))
-        self.spilled = max(self.spilled, size_of(self._folder / "spill"))
-        self.worked = max(self.worked, size_of(self._folder))
+        self.spill_bytes = max(self.spill_bytes, size_of(self._folder / "spill"))
+        self.folder_bytes = max(self.folder_bytes, size_of(self._folder))
 
     @staticmethod
     def _children(pid: int) -> list[int]:
         try:
             tasks = list(Path(f"/proc/{pid}/task").iterdir())
-            found = [
+            children = [
                 int(word) for task in tasks for word in (task / "children").read_text().split()
             ]
         except OSError:
             return []
-        return [*found, *(below for child in found for below in Watch._children(child))]
+        descendants = [pid for child in children for pid in ResourceMonitor._children(child)]
+        return [*children, *descendants]
 
     @staticmethod
     def _status(pid: int) -> tuple[int, int]:
@@ -146,13 +146,13 @@ class Watch:
             lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         except OSError:
             return 0, 0
-        found = {line.split(":")[0]: line.split() for line in lines}
-        now, high = (int(found.get(name, [0, 0])[1]) * 1024 for name in ("VmRSS", "VmHWM"))
+        fields = {line.split(":")[0]: line.split() for line in lines}
+        now, high = (int(fields.get(name, [0, 0])[1]) * 1024 for name in ("VmRSS", "VmHWM"))
         return now, high
 
 
 def size_of(folder: Path) -> int:
-    """Bytes on disk in a folder, as far as they hold still."""
+    """Return the bytes on disk in a folder, without files that disappear meanwhile."""
     total = 0
     for path in folder.rglob("*"):
         try:
@@ -162,8 +162,8 @@ def size_of(folder: Path) -> int:
     return total
 
 
-def one_ingest(table: Path, store: Path, memory: str) -> None:
-    """Ingest, and print how many seconds each phase took."""
+def run_ingest(table: Path, store: Path, memory: str) -> None:
+    """Ingest a table and print the seconds per phase."""
     seconds: Counter[str] = Counter()
     last = time.perf_counter()
 
@@ -178,75 +178,90 @@ def one_ingest(table: Path, store: Path, memory: str) -> None:
     print(json.dumps(seconds))
 
 
-def watched(command: list[str], folder: Path) -> tuple[float, Watch, str]:
-    """Seconds, what was seen, and what a command printed."""
+def monitored(command: list[str], folder: Path) -> tuple[float, ResourceMonitor, str]:
+    """Run a command; return its seconds, resource usage and output."""
     start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        watch = Watch(process.pid, folder)
+        monitor = ResourceMonitor(process.pid, folder)
         while process.poll() is None:
-            watch.look()
+            monitor.sample()
             time.sleep(0.05)
-        said = process.stdout.read() if process.stdout else ""
+        output = process.stdout.read() if process.stdout else ""
     if process.returncode:
-        sys.exit(f"failed: {' '.join(command)}")
-    return time.perf_counter() - start, watch, said
+        sys.exit(f"command failed: {' '.join(command)}")
+    return time.perf_counter() - start, monitor, output
 
 
-def show(given: argparse.Namespace, folder: Path) -> None:
-    """Write the table, ingest it, measure the store, print what it took."""
-    path = folder / f"table.csv{'.' if given.pack else ''}{given.pack}"
+def run_benchmark(options: argparse.Namespace, folder: Path) -> None:
+    """Write the table, ingest it, measure the store and print time, memory and disk space."""
+    path = folder / f"table.csv{'.' if options.pack else ''}{options.pack}"
     store = folder / "store"
     start = time.perf_counter()
-    table = Table(given.runs, given.classes, text_ids=given.text_ids, texts=given.texts)
-    n_examples, n_bytes = table.write(path, int(given.gigabytes * 1e9), given.pack)
-    n_rows = n_examples * given.runs
+    table = Table(options.runs, options.classes, text_ids=options.text_ids, texts=options.texts)
+    n_examples, n_bytes = table.write(path, int(options.gigabytes * 1e9), options.pack)
+    n_rows = n_examples * options.runs
     print(
-        f"{given.runs} runs × {n_examples:,} examples × {given.classes} classes = {n_rows:,} rows; "
-        f"{n_bytes / 1e9:.2f} GB of text, {path.stat().st_size / 1e9:.2f} GB packed "
+        f"{options.runs} runs × {n_examples:,} examples × {options.classes} classes "
+        f"= {n_rows:,} rows; "
+        f"{n_bytes / 1e9:.2f} GB of text, {path.stat().st_size / 1e9:.2f} GB compressed "
         f"({time.perf_counter() - start:.0f} s to write)",
         flush=True,
     )
-    command = [sys.executable, __file__, "--step", str(path), str(store), "--memory", given.memory]
-    took, watch, said = watched(command, store / "ingest")
-    phases = ", ".join(f"{name} {seconds:.1f}" for name, seconds in json.loads(said).items())
-    limit = parse_memory(given.memory)
+    command = [
+        sys.executable,
+        __file__,
+        "--step",
+        str(path),
+        str(store),
+        "--memory",
+        options.memory,
+    ]
+    seconds, monitor, output = monitored(command, store / "ingest")
+    phases = ", ".join(f"{name} {duration:.1f}" for name, duration in json.loads(output).items())
+    limit = parse_memory(options.memory)
     print(
-        f"ingest --memory {given.memory}: {took:.1f} s ({phases}), {n_bytes / took / 1e6:.0f} MB/s "
-        f"of text, {n_rows / took:,.0f} rows/s"
+        f"ingest --memory {options.memory}: {seconds:.1f} s ({phases}), "
+        f"{n_bytes / seconds / 1e6:.0f} MB/s of text, {n_rows / seconds:,.0f} rows/s"
     )
     print(
-        f"peak resident {watch.peak / 1e6:.0f} MB = {watch.peak / limit:.0%} of what is allowed; "
-        f"working folder at most {watch.worked / 1e9:.2f} GB, of which spilled by the sort "
-        f"{watch.spilled / 1e9:.2f} GB; store {size_of(store) / 1e9:.2f} GB"
+        f"peak memory {monitor.peak / 1e6:.0f} MB = {monitor.peak / limit:.0%} of the limit; "
+        f"working folder at most {monitor.folder_bytes / 1e9:.2f} GB; spilled by the sort at most "
+        f"{monitor.spill_bytes / 1e9:.2f} GB; store {size_of(store) / 1e9:.2f} GB"
     )
-    tenths = np.array_split(np.array([now for _, now in watch.samples]), 10)
+    tenths = np.array_split(np.array([now for _, now in monitor.samples]), 10)
     peaks = ", ".join(f"{part.max() / 1e6:.0f}" for part in tenths if len(part))
-    print(f"resident MB, highest of each tenth of the time: {peaks}", flush=True)
-    took, watch, _ = watched(
+    print(f"peak memory in MB per tenth of the time: {peaks}", flush=True)
+    seconds, monitor, _ = monitored(
         [sys.executable, "-m", "seedproof", "measure", str(store)], folder / "no"
     )
-    print(f"measure: {took:.1f} s, peak resident {watch.peak / 1e6:.0f} MB")
+    print(f"measure: {seconds:.1f} s, peak memory {monitor.peak / 1e6:.0f} MB")
 
 
 def main() -> None:
-    """One table through all steps."""
+    """Run the benchmark in a temporary folder, or one step of it in this process."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--gigabytes", type=float, default=20.0, help="of text, before packing")
+    parser.add_argument(
+        "--gigabytes", type=float, default=20.0, help="size of the text before compression"
+    )
     parser.add_argument("--memory", default="2GB")
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--text-ids", action="store_true")
-    parser.add_argument("--texts", action="store_true", help="with a further column of texts")
+    parser.add_argument("--texts", action="store_true", help="add a column of texts")
     parser.add_argument("--pack", choices=["zst", "gz", ""], default="zst")
-    parser.add_argument("--folder", type=Path, help="on a disk with room; a temporary one without")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="folder on a disk with enough space; if omitted, a temporary one",
+    )
     parser.add_argument("--step", nargs=2, metavar=("TABLE", "STORE"), help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.step:
-        one_ingest(Path(given.step[0]), Path(given.step[1]), given.memory)
+    options = parser.parse_args()
+    if options.step:
+        run_ingest(Path(options.step[0]), Path(options.step[1]), options.memory)
         return
-    folder = Path(tempfile.mkdtemp(dir=given.folder, prefix="ingest-"))
+    folder = Path(tempfile.mkdtemp(dir=options.folder, prefix="ingest-"))
     try:
-        show(given, folder)
+        run_benchmark(options, folder)
     finally:
         shutil.rmtree(folder)
 

@@ -1,11 +1,11 @@
-"""Kill the coordinator of a study again and again: nothing is lost, nothing is done twice.
+"""Kill the coordinator of a study repeatedly and check that every run is done exactly once.
 
     python benchmarks/kill_and_resume.py [--runs 200] [--kills 5] [--seed 0]
 
-A study of small torch trainings runs through `processes`. Its coordinator alone is killed with
-SIGKILL at random moments and started again. At the end the store must hold each run exactly once,
-no process may be left, and `summary.json` must be the bytes of an undisturbed study's, which runs
-in one process, through `serial`.
+A study of small torch trainings runs with the engine `processes`. Only its coordinator is killed
+with SIGKILL, at random times, and restarted. At the end the store must contain each run exactly
+once, no process may be left, and `summary.json` must be identical to that of an undisturbed study,
+which runs in one process with the engine `serial`.
 """
 
 import argparse
@@ -26,7 +26,7 @@ MARKER = "SEEDPROOF_KILL_AND_RESUME"
 
 
 def train(run: sp.Run) -> None:
-    """A small classifier, a fraction of a second of training."""
+    """Train a small classifier for a fraction of a second."""
     import torch
 
     examples = torch.randn(600, 10, generator=torch.Generator().manual_seed(0))
@@ -47,12 +47,12 @@ def train(run: sp.Run) -> None:
 
 
 def coordinate(store: str, n_runs: int) -> None:
-    """Make what is left of the study."""
+    """Run the unfinished part of the study."""
     sp.Study("killed", train, seeds=n_runs, store=store).run("processes", workers=2)
 
 
 def start(store: Path, n_runs: int) -> "subprocess.Popen[bytes]":
-    """A coordinator of its own."""
+    """Start a coordinator in a new process."""
     return subprocess.Popen(
         [sys.executable, __file__, "--coordinate", str(store), "--runs", str(n_runs)],
         env=os.environ | {MARKER: str(store)},
@@ -61,40 +61,40 @@ def start(store: Path, n_runs: int) -> "subprocess.Popen[bytes]":
 
 
 def left_over(store: Path) -> list[int]:
-    """Processes that a coordinator of this store has started."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/environ"):
+    """Return the ids of processes that a coordinator of this store has started."""
+    pids = []
+    for environ in Path("/proc").glob("[0-9]*/environ"):
         try:
-            if f"{MARKER}={store}".encode() in place.read_bytes().split(b"\0"):
-                found.append(int(place.parent.name))
+            if f"{MARKER}={store}".encode() in environ.read_bytes().split(b"\0"):
+                pids.append(int(environ.parent.name))
         except OSError:
             continue
-    return found
+    return pids
 
 
-def disturbed(store: Path, n_runs: int, n_kills: int, rng: np.random.Generator) -> None:
-    """Kill and start again, then let it come to its end."""
+def run_disturbed(store: Path, n_runs: int, n_kills: int, rng: np.random.Generator) -> None:
+    """Kill and restart the coordinator several times, then let it finish."""
     runs = store / "runs"
-    moments = np.sort(rng.choice(np.arange(5, n_runs - 5), n_kills, replace=False))
-    for moment in moments:
+    kill_points = np.sort(rng.choice(np.arange(5, n_runs - 5), n_kills, replace=False))
+    for n_finished in kill_points:
         coordinator = start(store, n_runs)
-        while len(list(runs.glob("*/run.json"))) < moment:
+        while len(list(runs.glob("*/run.json"))) < n_finished:
             if coordinator.poll() is not None:
                 raise SystemExit("the coordinator ended before it was killed")
             time.sleep(0.05)
         time.sleep(float(rng.uniform(0, 3)))
-        before = len(left_over(store))
+        n_processes = len(left_over(store))
         os.kill(coordinator.pid, signal.SIGKILL)
         coordinator.wait()
-        began = time.monotonic()
+        killed_at = time.monotonic()
         while left_over(store):
-            if time.monotonic() - began > 10:
-                raise SystemExit(f"orphans: {left_over(store)}")
+            if time.monotonic() - killed_at > 10:
+                raise SystemExit(f"orphaned processes: {left_over(store)}")
             time.sleep(0.02)
         n_done = len(list(runs.glob("*/run.json")))
         print(
-            f"killed at {n_done} of {n_runs} runs with {before} processes; "
-            f"the last was gone after {time.monotonic() - began:.2f} s",
+            f"killed at {n_done} of {n_runs} runs with {n_processes} processes; "
+            f"the last process ended after {time.monotonic() - killed_at:.2f} s",
             flush=True,
         )
     if start(store, n_runs).wait() != 0:
@@ -108,22 +108,23 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--coordinate")
-    choice = parser.parse_args()
-    if choice.coordinate:
-        coordinate(choice.coordinate, choice.runs)
+    options = parser.parse_args()
+    if options.coordinate:
+        coordinate(options.coordinate, options.runs)
         return
     with TemporaryDirectory() as folder:
-        killed, calm = Path(folder) / "killed", Path(folder) / "calm"
-        disturbed(killed, choice.runs, choice.kills, np.random.default_rng(choice.seed))
-        sp.Study("killed", train, seeds=choice.runs, store=calm).run("serial", progress=False)
+        killed, undisturbed = Path(folder) / "killed", Path(folder) / "undisturbed"
+        run_disturbed(killed, options.runs, options.kills, np.random.default_rng(options.seed))
+        study = sp.Study("killed", train, seeds=options.runs, store=undisturbed)
+        study.run("serial", progress=False)
         names = [json.loads(p.read_text())["name"] for p in killed.glob("runs/*/run.json")]
-        if sorted(names, key=int) != [str(index) for index in range(choice.runs)]:
-            raise SystemExit(f"{len(names)} runs, {len(set(names))} different ones")
-        if left_over(killed) or left_over(calm):
+        if sorted(names, key=int) != [str(index) for index in range(options.runs)]:
+            raise SystemExit(f"{len(names)} runs in the store, {len(set(names))} of them distinct")
+        if left_over(killed) or left_over(undisturbed):
             raise SystemExit("processes are left")
-        if sp.measure(killed).to_json() != sp.measure(calm).to_json():
+        if sp.measure(killed).to_json() != sp.measure(undisturbed).to_json():
             raise SystemExit("the summaries differ")
-        print(f"{len(names)} finished runs, each once; no orphan; equal summary.json")
+        print(f"{len(names)} runs, each finished once; no orphaned processes; equal summary.json")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
-"""How fast is measuring, against what it cannot avoid?
+"""Time to measure a study, compared with two lower limits.
 
-    python benchmarks/measure.py [--examples 1000000] [--scale 1.0] [--folder DIR]
+    python benchmarks/measure.py [--scale 1.0] [--only STUDY] [--repeat 3] [--folder DIR]
 
 Two studies are written as stores: 50 runs × 1,000,000 examples × 10 classes, and 20 runs × 200,000
-examples × 150 classes. Each is measured beside two limits, in one run, on one worker:
+examples × 150 classes. Each is measured on one worker and compared with two lower limits:
 
-(a) the bare reading of the same Parquet columns, row group by row group;
-(b) the bare kernels in numpy on arrays that are in memory already: arg max, logarithms, and the
-    sums that the figures and their intervals are made of.
+(a) only reading the same Parquet columns, row group by row group;
+(b) only the kernels in numpy on arrays in memory: argmax, logarithms, and the sums for figures and
+    intervals.
 
-Every step runs in a process of its own, which also tells its peak memory.
+Each step runs in its own process, which also reports its peak memory.
 """
 
 import argparse
@@ -40,14 +40,14 @@ STUDIES = {"10 classes": (50, 1_000_000, 10), "150 classes": (20, 200_000, 150)}
 def write_store(
     folder: Path, n_runs: int, n_examples: int, n_classes: int, *, seed: int = 0
 ) -> None:
-    """A study of runs that share most of what they say.
+    """Write a study whose runs agree on most predictions.
 
     Args:
-        folder: Where to.
-        n_runs: How many runs.
-        n_examples: How many examples.
-        n_classes: How many classes.
-        seed: What the runs differ by from those of another store of the same examples.
+        folder: Folder of the new store.
+        n_runs: Number of runs.
+        n_examples: Number of examples.
+        n_classes: Number of classes.
+        seed: Seed of the noise; stores with different seeds have the same examples.
     """
     layout = Layout(Kind.PROBS, tuple(map(str, range(n_classes))))
     store = Location.of(folder)
@@ -74,7 +74,7 @@ def write_store(
 
 
 def read(folder: Path) -> None:
-    """(a) The bare reading of the same columns."""
+    """Read the columns that measuring reads: limit (a)."""
     parts = [sorted(run.rglob("*.parquet")) for run in sorted((folder / "runs").iterdir())]
     files = [[pq.ParquetFile(part) for part in run] for run in parts]
     for part_idx in range(len(files[0])):
@@ -86,9 +86,9 @@ def read(folder: Path) -> None:
 
 
 def kernels(n_runs: int, n_examples: int, n_classes: int) -> float:
-    """(b) Seconds that the bare arithmetic takes for so many examples.
+    """Return the seconds of the kernels alone: limit (b).
 
-    One block that fits the cache is computed again and again, as if all examples were in memory.
+    One block that fits into the cache is computed repeatedly, as if all examples were in memory.
     """
     n = max(BATCH_VALUES // (n_runs * n_classes), 1)
     rng = np.random.default_rng(0)
@@ -104,7 +104,7 @@ def kernels(n_runs: int, n_examples: int, n_classes: int) -> float:
 
 
 def block(probs: np.ndarray, labels: np.ndarray) -> None:
-    """What the formulas ask for, one numpy call each."""
+    """Compute the kernels of one block, with one numpy call each."""
     n_runs, n, _ = probs.shape
     predictions = most_probable(probs)  # numpy's own search along a short axis is slow
     right = predictions == labels
@@ -125,36 +125,36 @@ def block(probs: np.ndarray, labels: np.ndarray) -> None:
     np.einsum("rik,rik->ri", doubles, logs)
     np.einsum("rik,ik->ri", doubles, log_total)
     np.einsum("rik,ik->ri", logs, total)
-    left = total - doubles
-    np.einsum("rik,rik->ri", left, np.log(left))
+    other_runs = total - doubles
+    np.einsum("rik,rik->ri", other_runs, np.log(other_runs))
 
 
 def measure(folder: Path) -> None:
-    """The product's own pass."""
+    """Measure the store with seedproof."""
     with tempfile.TemporaryDirectory() as scratch:
         shards = Store(Location.of(folder)).shards()
         measure_shards(shards, Location.of(Path(scratch) / "examples.parquet"))
 
 
-def alone(step: str, folder: Path, shape: tuple[int, int, int]) -> tuple[float, float]:
-    """Seconds and peak gigabytes of one step in its own process.
+def run_in_process(step: str, folder: Path, shape: tuple[int, int, int]) -> tuple[float, float]:
+    """Run one step in its own process.
 
     Args:
-        step: `read`, `kernels` or `measure`.
-        folder: The store.
-        shape: Runs, examples, classes.
+        step: Name of the step: `read`, `kernels` or `measure`.
+        folder: Folder of the store.
+        shape: Numbers of runs, examples and classes.
 
     Returns:
-        Seconds, gigabytes.
+        Seconds, peak gigabytes.
     """
     command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
     command += ["--shape", *map(str, shape)]
-    found = json.loads(subprocess.check_output(command))
-    return found["seconds"], found["gigabytes"]
+    result = json.loads(subprocess.check_output(command))
+    return result["seconds"], result["gigabytes"]
 
 
-def one_step(step: str, folder: Path, shape: tuple[int, int, int]) -> None:
-    """Do one step and print what it took."""
+def run_step(step: str, folder: Path, shape: tuple[int, int, int]) -> None:
+    """Run one step and print its seconds and peak memory."""
     start = time.perf_counter()
     seconds = None
     if step == "read":
@@ -169,17 +169,17 @@ def one_step(step: str, folder: Path, shape: tuple[int, int, int]) -> None:
 
 
 def main() -> None:
-    """Write the stores, run every step in turn, print a table."""
+    """Write the stores, run the steps in turns and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the examples")
-    parser.add_argument("--only", choices=STUDIES, help="one of the studies")
+    parser.add_argument("--scale", type=float, default=1.0, help="fraction of the examples to use")
+    parser.add_argument("--only", choices=STUDIES, help="run only this study")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--step", choices=["read", "kernels", "measure"])
     parser.add_argument("--shape", type=int, nargs=3)
     options = parser.parse_args()
     if options.step:
-        one_step(options.step, options.folder, tuple(options.shape))
+        run_step(options.step, options.folder, tuple(options.shape))
         return
     print("| study | (a) reading | (b) kernels | measuring | of (a)+(b) | of (a) | peak memory |")
     print("|---|---|---|---|---|---|---|", flush=True)
@@ -190,7 +190,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             write_store(Path(folder) / "store", *shape)
             rows = [
-                {step: alone(step, Path(folder) / "store", shape) for step in STEPS}
+                {step: run_in_process(step, Path(folder) / "store", shape) for step in STEPS}
                 for _ in range(options.repeat)
             ]
         a, b, c = (min(row[step][0] for row in rows) for step in STEPS)

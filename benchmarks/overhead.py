@@ -1,10 +1,10 @@
-"""What a study costs beside the trainings: against bare loops that do the same in fresh processes.
+"""Overhead of a study, compared with plain loops that train in fresh processes.
 
     python benchmarks/overhead.py [--runs 40] [--seconds 2] [--engines processes,ray]
 
-Both sides start a fresh process for each training, import torch, train for about two seconds with
-one thread, and write the same predictions as Parquet. They take turns, so that both meet the same
-noise; what is reported is the ratio of their wall times.
+Both start a fresh process per training, import torch, train for about two seconds with one thread,
+and write the same predictions as Parquet. They take turns, so that load on the machine affects both
+alike. The ratio of their wall times is printed.
 """
 
 import argparse
@@ -22,7 +22,7 @@ N_EXAMPLES = 2000
 
 
 def train(seed: int, seconds: float) -> "tuple[object, object]":
-    """Train a small network for a fixed time; probabilities and labels of a test set."""
+    """Train a small network for a fixed time; return probabilities and labels of a test set."""
     import torch
 
     generator = torch.Generator().manual_seed(0)
@@ -41,14 +41,14 @@ def train(seed: int, seconds: float) -> "tuple[object, object]":
     return model(examples).softmax(dim=-1).detach(), labels
 
 
-def bare(seed: int, seconds: float, folder: str) -> None:
-    """The same without seedproof: seed, train, write."""
+def train_plain(seed: int, seconds: float, folder: str) -> None:
+    """Seed, train and write predictions without seedproof."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     import torch
 
     torch.set_num_threads(1)
-    torch.manual_seed(seed)  # noqa: TID251 - what people write without seedproof
+    torch.manual_seed(seed)  # noqa: TID251 - usual code without seedproof
     probs, labels = train(seed, seconds)
     columns = {
         "example": pa.array(range(N_EXAMPLES)),
@@ -59,63 +59,63 @@ def bare(seed: int, seconds: float, folder: str) -> None:
 
 
 class Training:
-    """The same with seedproof.
+    """Training function for a study of seedproof.
 
     Args:
-        seconds: How long a training takes.
+        seconds: Duration of a training.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
 
     def __call__(self, run: sp.Run) -> None:
-        """Train and log."""
+        """Train and log the predictions."""
         probs, labels = train(run.seed, self.seconds)
         run.log_predictions("test", probs=probs, labels=labels)
 
 
-def bare_processes(n_runs: int, seconds: float, folder: Path) -> None:
-    """A loop over a pool whose processes do one task each."""
+def run_pool(n_runs: int, seconds: float, folder: Path) -> None:
+    """Train in a pool whose processes run one task each."""
     context = get_context("spawn")
     with ProcessPoolExecutor(2, mp_context=context, max_tasks_per_child=1) as pool:
-        waiting = [pool.submit(bare, seed, seconds, str(folder)) for seed in range(n_runs)]
-        for one in waiting:
-            one.result()
+        futures = [pool.submit(train_plain, seed, seconds, str(folder)) for seed in range(n_runs)]
+        for future in futures:
+            future.result()
 
 
-def bare_ray(n_runs: int, seconds: float, folder: Path) -> None:
-    """Ray tasks whose worker processes do one task each."""
+def run_ray_tasks(n_runs: int, seconds: float, folder: Path) -> None:
+    """Train in Ray tasks whose worker processes run one task each."""
     import ray
 
-    task = ray.remote(max_calls=1, num_cpus=1)(bare)
+    task = ray.remote(max_calls=1, num_cpus=1)(train_plain)
     ray.get([task.remote(seed, seconds, str(folder)) for seed in range(n_runs)])
 
 
-def studied(engine: str) -> Callable[[int, float, Path], None]:
-    """A study of as many runs."""
+def study_runner(engine: str) -> Callable[[int, float, Path], None]:
+    """Return a function that runs a study on an engine."""
 
-    def go(n_runs: int, seconds: float, folder: Path) -> None:
+    def run_study(n_runs: int, seconds: float, folder: Path) -> None:
         study = sp.Study("overhead", Training(seconds), seeds=n_runs, store=folder / "runs")
         workers = 2 if engine == "processes" else None
         status = study.run(engine, workers=workers, progress=False)
         if not status.is_done:
             raise SystemExit(str(status))
 
-    return go
+    return run_study
 
 
 def compare(engine: str, n_runs: int, seconds: float) -> None:
-    """Take turns, and report the ratio."""
-    bares = {"processes": bare_processes, "ray": bare_ray}
-    sides = {"bare": bares[engine], "seedproof": studied(engine)}
-    total = dict.fromkeys(sides, 0.0)
+    """Run both variants in turns and print the ratio of their times."""
+    plain = {"processes": run_pool, "ray": run_ray_tasks}
+    variants = {"bare": plain[engine], "seedproof": study_runner(engine)}
+    total = dict.fromkeys(variants, 0.0)
     for turn in range(N_TURNS):
-        # Whoever goes first meets a colder machine: they change places.
-        for name in sorted(sides, reverse=bool(turn % 2)):
+        # The first variant runs on a colder machine, so the order alternates.
+        for name in sorted(variants, reverse=bool(turn % 2)):
             with TemporaryDirectory() as folder:
-                began = time.perf_counter()
-                sides[name](n_runs // N_TURNS, seconds, Path(folder))
-                total[name] += time.perf_counter() - began
+                start = time.perf_counter()
+                variants[name](n_runs // N_TURNS, seconds, Path(folder))
+                total[name] += time.perf_counter() - start
     ratio = total["seedproof"] / total["bare"]
     print(
         f"{engine}: {n_runs} runs of {seconds:g} s; bare {total['bare']:.1f} s, "
@@ -125,18 +125,18 @@ def compare(engine: str, n_runs: int, seconds: float) -> None:
 
 
 def main() -> None:
-    """Compare on each engine."""
+    """Compare both variants on each engine."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--engines", default="processes,ray")
-    choice = parser.parse_args()
-    for engine in choice.engines.split(","):
+    options = parser.parse_args()
+    for engine in options.engines.split(","):
         if engine == "ray":
             import ray
 
             ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-        compare(engine, choice.runs, choice.seconds)
+        compare(engine, options.runs, options.seconds)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 
 
 def train(run: sp.Run) -> None:
-    """One training; the arm says how weights are averaged."""
+    """Train one run; its arm is the kind of weight averaging."""
     with run.seeded("init"), TemporaryDirectory() as folder:
         model = BertForSequenceClassification(
             BertConfig(vocab_size=100, intermediate_size=64, num_labels=2, **SMALL)

@@ -29,7 +29,7 @@ class Net(pl.LightningModule):  # noqa: D101 - as small as it gets
 
 
 def train(run: sp.Run) -> None:
-    """One training; the arm says how."""
+    """Train one run; its arm is the kind of weight averaging."""
     callbacks = [AveragingCallback(run.arm), RunCallback(run, DataLoader(TEST, batch_size=200))]
     quiet = {"logger": False, "enable_checkpointing": False}
     trainer = pl.Trainer(max_epochs=5, callbacks=callbacks, **quiet)

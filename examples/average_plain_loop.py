@@ -1,4 +1,4 @@
-"""Average weights in a loop of your own: two lines, marked below."""
+"""Average weights in your own training loop: two lines, marked below."""
 
 import torch
 from torch import nn
@@ -11,11 +11,11 @@ LABELS = (EXAMPLES[:, 0] * EXAMPLES[:, 1] > 0).long()
 
 
 def train(run: sp.Run) -> None:
-    """One training; the arm says how weights are averaged."""
+    """Train one run; its arm is the kind of weight averaging."""
     with run.seeded("init"):
         model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 2))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-    average = sp.stabilize.build(run.arm, model, optimizer)  # one
+    average = sp.stabilize.build(run.arm, model, optimizer)  # line 1
     data = TensorDataset(EXAMPLES[:400], LABELS[:400])
     order = run.torch_generator("order")
     loader = DataLoader(data, batch_size=16, shuffle=True, generator=order)
@@ -24,7 +24,7 @@ def train(run: sp.Run) -> None:
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(inputs), labels).backward()
             optimizer.step()
-        average.end_epoch()  # two
+        average.end_epoch()  # line 2
     average.finish()
     run.log_predictions("test", probs=model(EXAMPLES[400:]).softmax(dim=-1), labels=LABELS[400:])
 

@@ -1,8 +1,8 @@
-"""Train one small text classifier under ten seeds and write what each run predicts.
+"""Train a small text classifier with ten seeds and write the predictions of each run.
 
-The recipe never changes between runs; only the seed does, and with it the initial weights and
-the order of the training examples. The result, `predictions.csv`, is what `seedproof measure`
-reads. It holds row numbers, gold labels and probabilities, and no text.
+The runs differ only in their seed, which determines the initial weights and the order of the
+training examples. `seedproof measure` reads the result, `predictions.csv`. It contains row numbers,
+gold labels and probabilities, but no text.
 
 Usage: SEEDPROOF_DATA=<folder> python examples/make_predictions.py
 """
@@ -26,7 +26,7 @@ Batch = tuple[Tensor, Tensor]  # words and labels
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that the runs share; filters, optimizer and batches as in the CoNLL 2019 paper."""
+    """Settings of all runs; filters, optimizer and batches as in the CoNLL 2019 paper."""
 
     kernels: tuple[int, ...] = (1, 3, 5, 7)
     n_filters: int = 32
@@ -34,7 +34,7 @@ class Recipe:
     lr: float = 1e-3
     weight_decay: float = 1e-5
     batch_size: int = 32
-    n_epochs: int = 10  # the paper has 20; here each best dev epoch is among the first 4
+    n_epochs: int = 10  # the paper uses 20; here the best dev epoch is always among the first 4
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class Split:
     labels: Tensor
 
     def batch(self, rows: Tensor) -> Batch:
-        """Words and labels of the given rows, without the columns that are padding in all."""
+        """Return words and labels of the given rows, without columns that are all padding."""
         words = self.words[rows]
         return words[:, (words != PAD).any(dim=0)], self.labels[rows]
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """The three splits, and the word vectors; words without a vector have a row of NaN."""
+    """Three splits and the word vectors; words without a vector have a row of NaN."""
 
     train: Split
     dev: Split
@@ -64,9 +64,9 @@ class Classifier(nn.Module):
     """Convolutions over words, pooled by additive attention, then one logit."""
 
     def __init__(self, vectors: Tensor, recipe: Recipe) -> None:
-        """Start from the word vectors; draw all else from the global generator of torch."""
+        """Start from the word vectors; draw other weights from the global generator of torch."""
         super().__init__()
-        # Words without a vector start at random, at the scale of those that have one.
+        # Words without a vector get random values with the standard deviation of the others.
         start = torch.randn(vectors.shape) * vectors[~vectors.isnan()].std()
         start = torch.where(vectors.isnan(), start, vectors)
         start[PAD] = 0.0
@@ -82,7 +82,7 @@ class Classifier(nn.Module):
         self.classify = nn.Linear(width, 1)
 
     def forward(self, words: Tensor) -> Tensor:
-        """Logits of `positive`, one for each row of word ids."""
+        """Return the logits of `positive`, one per row of word ids."""
         embedded = self.embed(words).mT
         hidden = torch.cat([layer(embedded) for layer in self.convolve], dim=1).relu().mT
         scores = self.attend(hidden).squeeze(2).masked_fill(words == PAD, -torch.inf)
@@ -91,18 +91,18 @@ class Classifier(nn.Module):
 
 
 def data_folder() -> Path:
-    """Folder that `SEEDPROOF_DATA` names, or the end of the program with a hint."""
+    """Return the folder in `SEEDPROOF_DATA`; exit with a hint if it is not set."""
     folder = os.environ.get("SEEDPROOF_DATA")
     if folder is None:
         sys.exit(
-            "SEEDPROOF_DATA is not set. Point it at the folder that holds sst/sst_dataset.csv "
+            "SEEDPROOF_DATA is not set. Set it to the folder with sst/sst_dataset.csv "
             "and word_vectors/glove6b_100d_subset_f16.npz."
         )
     return Path(folder)
 
 
 def load_corpus(folder: Path) -> Corpus:
-    """Binary SST as word ids, with a GloVe vector for each word that has one."""
+    """Load binary SST as word ids, with the GloVe vectors of its words."""
     with (folder / "sst" / "sst_dataset.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     vocabulary = sorted({word for row in rows for word in row["text"].split()})
@@ -118,7 +118,7 @@ def load_corpus(folder: Path) -> Corpus:
 
 
 def load_vectors(folder: Path, ids: dict[str, int]) -> Tensor:
-    """Word vectors in the order of the ids, NaN where a word has none."""
+    """Load word vectors in the order of the ids; NaN for words without a vector."""
     with np.load(folder / "word_vectors" / "glove6b_100d_subset_f16.npz") as stored:
         known = bytes(stored["words"]).decode().split("\n")
         glove = stored["vectors"].astype(np.float32)
@@ -130,7 +130,7 @@ def load_vectors(folder: Path, ids: dict[str, int]) -> Tensor:
 
 
 def roc_auc(probs: np.ndarray, labels: np.ndarray) -> float:
-    """Chance that a positive example scores above a negative one; a tie counts as half."""
+    """Return the area under the ROC curve; ties count as half."""
     negative, positive = np.sort(probs[labels == 0]), probs[labels == 1]
     below, up_to = (np.searchsorted(negative, positive, side) for side in ("left", "right"))
     return float((below + up_to).mean() / (2 * len(negative)))
@@ -138,13 +138,13 @@ def roc_auc(probs: np.ndarray, labels: np.ndarray) -> float:
 
 @torch.no_grad()
 def predict(model: Classifier, split: Split) -> np.ndarray:
-    """Probability of `positive` for each example of the split."""
+    """Return the probability of `positive` for each example of the split."""
     batches = torch.arange(len(split.labels)).split(256)
     return torch.cat([model(split.batch(rows)[0]).sigmoid() for rows in batches]).numpy()
 
 
 def train_epoch(model: Classifier, optimizer: torch.optim.Adam, batches: Iterable[Batch]) -> None:
-    """Fit the model to each batch, once."""
+    """Train the model for one epoch."""
     for words, labels in batches:
         optimizer.zero_grad()
         nn.functional.binary_cross_entropy_with_logits(model(words), labels).backward()
@@ -152,10 +152,10 @@ def train_epoch(model: Classifier, optimizer: torch.optim.Adam, batches: Iterabl
 
 
 def train_run(seed: int, folder: Path, recipe: Recipe) -> np.ndarray:
-    """Probability of `positive` on the test split, at the epoch with the best dev ROC-AUC."""
-    torch.set_num_threads(1)  # one and two threads give different bits
+    """Train; return test probabilities of `positive` at the epoch with the best dev ROC-AUC."""
+    torch.set_num_threads(1)  # results depend on the number of threads
     torch.use_deterministic_algorithms(mode=True)
-    # The layers of torch draw their weights from the global generator and accept no other.
+    # The layers of torch can draw their weights only from the global generator.
     torch.manual_seed(seed)  # noqa: TID251
     rng = np.random.default_rng(seed)  # the order of the training examples
     corpus = load_corpus(folder)
@@ -174,19 +174,19 @@ def train_run(seed: int, folder: Path, recipe: Recipe) -> np.ndarray:
 
 
 def write_predictions(path: Path, probs_of_run: dict[int, np.ndarray], labels: Tensor) -> None:
-    """One line for each run and example, sorted; the two probabilities sum to 1 as printed."""
+    """Write one row per run and example; the two rounded probabilities sum to 1."""
     names = ["positive" if label else "negative" for label in labels.tolist()]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["run", "example", "label", "p_negative", "p_positive"])
         for run, probs in sorted(probs_of_run.items()):
             for example, (name, prob) in enumerate(zip(names, probs.tolist(), strict=True)):
-                positive = round(prob, 5)  # before the complement, so that both add up in print
+                positive = round(prob, 5)  # before the complement, so that the sum is 1
                 writer.writerow([run, example, name, f"{1 - positive:.5f}", f"{positive:.5f}"])
 
 
 def main() -> None:
-    """Train ten runs, two at a time, and write `predictions.csv` beside this file."""
+    """Train ten runs, two at a time, and write `predictions.csv` next to this file."""
     folder, recipe, seeds = data_folder(), Recipe(), range(10)
     with ProcessPoolExecutor(max_workers=2, mp_context=get_context("spawn")) as pool:
         training = {seed: pool.submit(train_run, seed, folder, recipe) for seed in seeds}

@@ -1,4 +1,4 @@
-"""Ten seeds of two classifiers, side by side. Needs scikit-learn, and no torch.
+"""Measure two classifiers over ten seeds each. Needs scikit-learn, but not torch.
 
 Usage: python examples/sklearn_study.py
 """
@@ -18,8 +18,8 @@ MODELS = {
 
 
 def main() -> None:
-    """Fit each model under ten seeds, and say how much they decided."""
-    X, y = load_digits(return_X_y=True)  # noqa: N806 - scikit-learn's own name
+    """Fit each model with ten seeds and print accuracy and flip rate."""
+    X, y = load_digits(return_X_y=True)  # noqa: N806 - the convention of scikit-learn
     for name, model in MODELS.items():
         study = sp.study_estimator(model, X, y, seeds=10)
         study.run(engine="serial", progress=False)

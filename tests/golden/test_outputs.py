@@ -64,8 +64,8 @@ def differences(before, now, where=""):
             else:
                 yield from differences(before[key], now[key], f"{where}/{key}")
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for place, (one, other) in enumerate(zip(before, now, strict=True)):
-            yield from differences(one, other, f"{where}/{place}")
+        for place, (item, other) in enumerate(zip(before, now, strict=True)):
+            yield from differences(item, other, f"{where}/{place}")
     elif isinstance(before, float) and isinstance(now, float):
         if not math.isclose(before, now, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
             yield f"{where}: {before} became {now}"

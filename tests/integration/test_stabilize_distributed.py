@@ -224,8 +224,8 @@ def test_averages_of_ranks_equal_those_of_one_process(ranks, alone, name, wrappe
         assert result["entered"] == expected["entered"]
         assert_close(result["state"]["average"], expected["state"]["average"])
         assert_close(result["chosen"], expected["chosen"])
-        for one, other in zip(result["outputs"], expected["outputs"], strict=True):
-            torch.testing.assert_close(one, other, rtol=TOLERANCE, atol=TOLERANCE)
+        for output, expected_output in zip(result["outputs"], expected["outputs"], strict=True):
+            torch.testing.assert_close(output, expected_output, rtol=TOLERANCE, atol=TOLERANCE)
         counters, others = result["state"]["counters"], expected["state"]["counters"]
         assert counters == pytest.approx(others, rel=TOLERANCE)
 

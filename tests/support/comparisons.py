@@ -78,8 +78,8 @@ def by_another_mechanism(simulation: Simulation) -> Simulation:
     """Return an arm with the same flip rate in which examples, and not whole runs, differ."""
     quiet = replace(simulation, run_sd=0.05)
 
-    def flips(one: Simulation) -> float:
-        return one.truth(np.random.default_rng(1), n_population=20_000)["flip_rate"]
+    def flips(arm: Simulation) -> float:
+        return arm.truth(np.random.default_rng(1), n_population=20_000)["flip_rate"]
 
     def excess(logit_sd: float) -> float:
         return flips(replace(quiet, logit_sd=logit_sd)) - flips(simulation)

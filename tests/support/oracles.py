@@ -130,7 +130,7 @@ def slow_half_right(predictions: IntArray, labels: IntArray) -> float:
     shares = []
     for first, second in combinations(predictions, 2):
         right = zip(first == labels, second == labels, strict=True)
-        shares.append(sum(bool(one) != bool(other) for one, other in right) / len(labels))
+        shares.append(sum(bool(a) != bool(b) for a, b in right) / len(labels))
     return sum(shares) / len(shares)
 
 

@@ -135,7 +135,7 @@ def test_messages_are_equal_if_they_say_the_same():
 
 @pytest.mark.parametrize(
     "copied",
-    [lambda one: pickle.loads(pickle.dumps(one)), copy.copy, copy.deepcopy],  # noqa: S301 - our own bytes
+    [lambda message: pickle.loads(pickle.dumps(message)), copy.copy, copy.deepcopy],  # noqa: S301 - our own bytes
     ids=["pickle", "copy", "deepcopy"],
 )
 def test_copies_keep_code_and_fields(copied):

@@ -145,8 +145,8 @@ def value_text(check: RuleVerdict) -> Message:
     """Return the value with its interval, or the change against the baseline with its own."""
     rule, effect, unit = check.rule, check.effect, unit_of(check.rule.metric)
     if effect is None or check.baseline is None:
-        return Message("value", "{value}", value=NearLimit(check.found, unit, rule.limit))
-    own, base = WithUnit(check.found.value, unit), WithUnit(check.baseline.value, unit)
+        return Message("value", "{value}", value=NearLimit(check.estimate, unit, rule.limit))
+    own, base = WithUnit(check.estimate.value, unit), WithUnit(check.baseline.value, unit)
     if effect.value is None:
         words = "{own} against the baseline's {baseline}"
         return Message("no-change", words, own=own, baseline=base)
@@ -161,7 +161,7 @@ def value_text(check: RuleVerdict) -> Message:
 
 def _caveat(check: RuleVerdict) -> str:
     """Return the limitation of an interval from two runs; empty if there are more."""
-    interval = check.found if check.effect is None else check.effect
+    interval = check.estimate if check.effect is None else check.effect
     if check.reason != "too few runs" or interval.low is None or interval.over != "examples":
         return ""
     where = " on a side" if check.rule.kind == "no-worse" else ""
@@ -317,7 +317,7 @@ def summary(result: GateResult) -> dict[str, Any]:
                 "outcome": check.outcome,
                 "reason": check.reason,
                 "more_runs": check.more_runs,
-                "found": asdict(check.found),
+                "found": asdict(check.estimate),
                 "baseline": None if check.baseline is None else asdict(check.baseline),
                 "effect": None if check.effect is None else _finite(check.effect),
                 "text": _plain_spaces(str(sentence(check))),

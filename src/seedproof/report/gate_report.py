@@ -113,7 +113,7 @@ class GateReport(Result):
     def _records(self) -> list[dict[str, Any]]:
         return [
             asdict(check.rule)
-            | estimate_cells(check.found)
+            | estimate_cells(check.estimate)
             | {
                 "outcome": check.outcome,
                 "reason": check.reason,
@@ -174,7 +174,7 @@ def _key_figure(check: RuleVerdict) -> KeyFigure:
     return KeyFigure(
         name=check.rule.metric,
         title=check.rule.metric,
-        value=str(WithUnit(check.found.value, formats.unit_of(check.rule.metric))),
+        value=str(WithUnit(check.estimate.value, formats.unit_of(check.rule.metric))),
         unit="",
         interval=f"{check.outcome}: {formats.limit_text(check.rule)}",
         meaning=formats.sentence(check),
@@ -185,7 +185,7 @@ def _key_figure(check: RuleVerdict) -> KeyFigure:
 def _figure(index: int, check: RuleVerdict) -> Figure:
     """Return a chart of a rule: its value or its change, with the limit as a line."""
     effect, unit = check.effect, formats.unit_of(check.rule.metric)
-    estimate, what = check.found, ""
+    estimate, what = check.estimate, ""
     limit: float | None = check.rule.limit
     if check.rule.kind == "no-worse":
         limit = None

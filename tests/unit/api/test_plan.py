@@ -81,10 +81,13 @@ def test_a_pilot_gives_the_figures_and_their_uncertainty(pilot):
     ends = [seeds_for(MeanTest(value), 0.01) for value in (sd.low, sd.value, sd.high)]
     assert [answer.low, answer.n_seeds, answer.high] == ends
     assert [reach.n_seeds for reach in result.reaches] == [10, 10, 10]
-    doubt = result.sentences()[0].fields["doubt"]
-    assert (doubt.code, doubt.fields["n_runs"]) == ("rough-pilot", 10)
-    assert (doubt.fields["low"], doubt.fields["high"]) == (answer.low, answer.high)
-    assert (doubt.fields["low_figure"], doubt.fields["high_figure"]) == (sd.low, sd.high)
+    uncertainty = result.sentences()[0].fields["uncertainty"]
+    assert (uncertainty.code, uncertainty.fields["n_runs"]) == ("rough-pilot", 10)
+    assert (uncertainty.fields["low"], uncertainty.fields["high"]) == (answer.low, answer.high)
+    assert (uncertainty.fields["low_figure"], uncertainty.fields["high_figure"]) == (
+        sd.low,
+        sd.high,
+    )
 
 
 def test_a_pilot_with_too_few_examples_is_reported(pilot):

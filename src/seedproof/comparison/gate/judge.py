@@ -47,7 +47,7 @@ class RuleVerdict:
 
     rule: Rule
     outcome: Outcome
-    found: Estimate  # value and interval of the metric
+    estimate: Estimate  # value and interval of the metric
     reason: Reason  # what decided (`interval` or `value`), or why the rule is open
     more_runs: int | None = None  # that would about settle an open rule; None if unknown
     baseline: Estimate | None = None  # if the rule compares
