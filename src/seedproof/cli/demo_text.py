@@ -79,9 +79,9 @@ def cautions(view: ComparisonView, matched: ComparisonView, bundle: Bundle) -> M
     return Message(
         "demo-cautions",
         "Two cautions. The models of {arm} come from {epochs}, those of {baseline} from "
-        "{baseline_epochs}: averaging and longer training are not separated. And runs differ in how "
-        "often they predict {class_name!r}: if all runs of an arm predict it equally often, the "
-        "flips change by {matched} in place of {change}.",
+        "{baseline_epochs}: averaging and longer training are not separated. And runs differ in "
+        "how often they predict {class_name!r}: if all runs of an arm predict it equally often, "
+        "the flips change by {matched} in place of {change}.",
         arm=ARM,
         epochs=_epochs(bundle, ARM),
         baseline=BASELINE,
