@@ -1,4 +1,4 @@
-"""What to do next, as at most three concrete steps that follow from the figures."""
+"""At most three concrete next steps, which follow from the figures."""
 
 from math import ceil, floor, log10
 

@@ -16,7 +16,7 @@ BRACKETS = (
 
 @dataclass(frozen=True)
 class PageOptions:
-    """What the caller adds to a page: columns of examples, a title, and the command."""
+    """Additions of the caller to a page: columns of examples, a title, and the command."""
 
     show: Sequence[str] = ()
     title: str | None = None

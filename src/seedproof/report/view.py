@@ -91,7 +91,7 @@ class Unstable:
     shown: Mapping[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class View:
     """A measurement in sentences and rows."""
 
@@ -106,6 +106,9 @@ class View:
     dynamics: DynamicsView | None
     unstable: tuple[Unstable, ...]
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<View of {self.title}: {self.headline}>"
 
 
 def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:

@@ -47,7 +47,7 @@ class RunState:
     traceback: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Status:
     """State of a study.
 
@@ -73,6 +73,9 @@ class Status:
     def failed(self) -> tuple[RunState, ...]:
         """Runs whose last attempt raised, crashed or took too long."""
         return tuple(r for r in self.runs if r.status in FAILED)
+
+    def __repr__(self) -> str:
+        return f"<Status of {self}>"
 
     def __str__(self) -> str:
         counts = ", ".join(f"{n} {status}" for status, n in sorted(self.counts.items()))

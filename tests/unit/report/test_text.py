@@ -116,3 +116,13 @@ def test_arms_that_do_not_fit_are_printed_below(arms, width, n_tables, all_metri
     flips = arms["heads-16"].view().rows[0]
     assert any(flips.interval in line for line in lines)
     assert any(line.startswith("ambiguity") for line in lines) == all_metrics
+
+
+def test_short_form_of_a_view_is_one_line():
+    """A notebook shows it for the last line of a cell."""
+    views = (
+        sp.measure([[0, 1, 1], [0, 1, 0]]).view(),
+        sp.compare({"a": [[0, 1, 1], [0, 1, 0]], "b": [[0, 1, 1], [0, 1, 1]]}).view(),
+    )
+
+    assert all(len(repr(view)) < 200 for view in views)

@@ -129,7 +129,7 @@ class Moved:
     unsettled: tuple[MovedExample, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparisonView:
     """A comparison as sentences and rows.
 
@@ -150,6 +150,9 @@ class ComparisonView:
     sheet: Sheet | None
     moved: tuple[Moved, ...]
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<ComparisonView of {self.title}: {self.headline}>"
 
     @property
     def shown_blocks(self) -> tuple[Block, ...]:
