@@ -59,7 +59,7 @@ def blame(
         if place.is_local and not Store.is_at(place):
             raise NotFoundError(
                 "There is no store at {place}. Blame needs the seeds of the runs, which tables and "
-                "reports do not hold: {made_by}.",
+                "reports do not contain: {made_by}.",
                 place=place,
                 made_by=MADE_BY,
             )

@@ -126,7 +126,8 @@ def plan(
     if not named and seeds is None and figures is None:
         raise OptionError(
             "There is nothing to plan. Give an effect to detect, such as --detect 0.005 --sd "
-            "0.012, or the number of --seeds; in Python detect=0.005, sd=0.012, or seeds=.",
+            "0.012, or a number of seeds with --seeds; in Python, detect=0.005, sd=0.012, or "
+            "seeds=.",
             keyword="detect",
         )
     ask = Ask(power, confidence, example_correlation or 0.0)

@@ -22,7 +22,10 @@ def compare(
     ] = None,
     *,
     baseline: Annotated[
-        str | None, typer.Option(help="The arm to compare with.  [default: none, or the first]")
+        str | None,
+        typer.Option(
+            help="The arm to compare with.  [default: the arm named none, or else the first]"
+        ),
     ] = None,
     gold: Annotated[
         str | None, typer.Option(help="An arm, such as an ensemble, whose gain counts as 100 %.")
@@ -32,7 +35,7 @@ def compare(
         str | None, typer.Option(help="Runs of the version that may replace it.")
     ] = None,
     paired: Annotated[
-        bool, typer.Option("--paired", help="Runs with the same name share their seeds.")
+        bool, typer.Option("--paired", help="Treat runs with the same name as sharing their seeds.")
     ] = False,
     match_rates: Annotated[
         bool,

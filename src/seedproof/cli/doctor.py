@@ -25,21 +25,22 @@ def doctor(
     arguments: options.Arguments = None,
     *,
     steps: Annotated[
-        int | None, typer.Option(help="Stop each training after this many optimizer steps.")
+        int | None, typer.Option(help="Stop each training run after this many optimizer steps.")
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(help="Stop each training after this time.")
+        float | None, typer.Option(help="Stop each training run after this many seconds.")
     ] = None,
-    arm: Annotated[str, typer.Option(help="Arm to train.")] = "none",
-    threads_per_run: Annotated[int, typer.Option(help="Threads per training.")] = 1,
-    workers: Annotated[int | None, typer.Option(help="Number of trainings at a time.")] = None,
+    arm: Annotated[str, typer.Option(help="Name of the arm to train.")] = "none",
+    threads_per_run: Annotated[int, typer.Option(help="Threads per training run.")] = 1,
+    workers: Annotated[int | None, typer.Option(help="Number of training runs at a time.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Train briefly a few times, and check that the seed works.
 
-    Your training also writes its files here, half trained: keep copies of those you need.
+    Your script writes its usual files here, and may overwrite existing ones with files from partly
+    trained models: make copies first.
 
-    Exit code 0: no fault. 1: a fault. 4: the training itself fails.
+    Exit code 0: no faults. 1: at least one fault. 4: the training itself fails.
     """
     from rich.console import Console
 

@@ -22,7 +22,7 @@ def gate(
         typer.Option("--min", metavar="METRIC=LIMIT", help="The metric must be at least this."),
     ] = None,
     baseline: Annotated[
-        list[str] | None, typer.Option(metavar="TARGET", help="Baseline of --no-worse.")
+        list[str] | None, typer.Option(metavar="TARGET", help="Baseline for --no-worse.")
     ] = None,
     no_worse: Annotated[
         list[str] | None,
@@ -37,24 +37,24 @@ def gate(
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML for CI.")] = None,
     markdown: Annotated[
-        Path | None, typer.Option(help="Write Markdown for a comment on a pull request.")
+        Path | None, typer.Option(help="Write Markdown for a pull-request comment.")
     ] = None,
     as_json: options.Json = False,
     allow_different_environments: Annotated[
         bool,
         typer.Option(
             "--allow-different-environments",
-            help="Accept records of different versions or hardware, with a note.",
+            help="Accept records from different software versions or hardware, and add a note.",
         ),
     ] = False,
     baseline_arm: Annotated[
-        str | None, typer.Option(help="Arm of the baseline's store.  [default: that of --arm]")
+        str | None, typer.Option(help="Arm of the baseline's store.  [default: same as --arm]")
     ] = None,
     reading: dict[str, Any],
 ) -> None:
     """Check predictions against limits before a model ships.
 
-    A target may also be a folder that seedproof measure --out wrote.
+    A target may also be a folder written by seedproof measure --out.
 
     Exit code 0: every rule holds. 1: a rule is broken. 3: no rule is broken, but an interval
     includes its limit.

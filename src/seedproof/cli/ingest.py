@@ -28,8 +28,8 @@ def ingest(
 ) -> None:
     """Write tables to a store, which can be measured many times.
 
-    A table is read once and sorted on disk, whatever its size. After an interruption, the same
-    command continues.
+    A table is read once and sorted on disk, whatever its size. If interrupted, run the same
+    command again to continue.
     """
     from seedproof.cli.progress import phase_bars
     from seedproof.predictions.sources import columns_of

@@ -23,15 +23,16 @@ def measure(
     pairs: Annotated[
         bool,
         typer.Option(
-            "--pairs", help="With --out, also write pairs.parquet: the flip rate of each two runs."
+            "--pairs",
+            help="With --out, also write pairs.parquet: the flip rate of each pair of runs.",
         ),
     ] = False,
     as_json: options.Json = False,
     show: Annotated[
         list[str] | None,
         typer.Option(
-            help="Also show this column, such as text, for the least stable examples; tokens for "
-            "the words of explained examples."
+            help="Also show this column, such as text, for the least stable examples. Use "
+            "tokens for the words of examples with explanations."
         ),
     ] = None,
     all_metrics: Annotated[

@@ -19,7 +19,7 @@ Targets: TypeAlias = Annotated[
     typer.Argument(
         metavar="TARGET",
         help="A table (CSV, TSV, Parquet, JSONL, .npz), several tables with one run each, a "
-        "folder or pattern of tables, or a store.",
+        "folder or glob pattern of tables, or a store.",
         show_default=False,
     ),
 ]
@@ -35,7 +35,7 @@ Arguments: TypeAlias = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="-- ARGUMENT",
-        help="Arguments of the script. {seed}, {run} and {arm} are filled in.",
+        help="Arguments passed to the script. {seed}, {run} and {arm} are filled in.",
         show_default=False,
     ),
 ]
@@ -69,20 +69,28 @@ _SHARED: dict[str, tuple[Any, ...]] = {
     "label": (str, "label", "Column with the gold classes.", "--label", "--labels"),
     "prediction": (str, "prediction", "Column with the predicted classes."),
     "probs": (str, "p_", "Prefix of the columns with probabilities."),
-    "wide": (str, "", "Prefix of the columns, if there is one column per run."),
-    "positive": (str | None, None, "Class of the probability, if there is one per example."),
+    "wide": (str, "", "Prefix of the run columns, if there is one column per run."),
+    "positive": (
+        str | None,
+        None,
+        "Class that the probability refers to, if there is only one per example.",
+    ),
     "classes": (str | None, None, "Names of the classes, such as no,yes for 0 and 1."),
     "clusters": (
-        *(str | None, None, "Column with the group of examples that belong together."),
+        *(str | None, None, "Column that identifies groups of related examples."),
         *("--cluster", "--clusters"),
     ),
     "slices": (
         *(list[str] | None, None, "Also report results for each value of this column."),
         *("--slice", "--slices"),
     ),
-    "arm": (str | None, None, "Arm of the store."),
-    "split": (str | None, None, "Split of the store."),
-    "common_examples": (bool, False, "Drop examples that are missing in some run, and count them."),
+    "arm": (str | None, None, "Arm to read from the store."),
+    "split": (str | None, None, "Split to read from the store."),
+    "common_examples": (
+        bool,
+        False,
+        "Drop examples that are missing from some runs, and report how many.",
+    ),
     "skip_damaged": (bool, False, "Skip damaged parts of a store, and report them."),
     "memory": (str, "2GB", "Memory limit for reading tables."),
     "engine": (str, "serial", "Where to compute: serial, processes or ray."),

@@ -12,28 +12,28 @@ from seedproof.errors import OptionError
 def plan(
     *,
     detect: Annotated[
-        float | None, typer.Option(help="True difference between two means, such as 0.005.")
+        float | None, typer.Option(help="Difference between two means to detect, such as 0.005.")
     ] = None,
     sd: Annotated[
-        float | None, typer.Option(help="Standard deviation of that metric over runs.")
+        float | None, typer.Option(help="Standard deviation of the metric over runs.")
     ] = None,
     detect_sd_ratio: Annotated[
-        float | None, typer.Option(help="True ratio of two standard deviations, such as 2.")
+        float | None, typer.Option(help="Ratio of two standard deviations to detect, such as 2.")
     ] = None,
     detect_flip_ratio: Annotated[
-        float | None, typer.Option(help="True ratio of two flip rates, such as 0.8.")
+        float | None, typer.Option(help="Ratio of two flip rates to detect, such as 0.8.")
     ] = None,
     cv: Annotated[
         float | None,
-        typer.Option(help="Standard deviation of a run's mean disagreement, over its mean."),
+        typer.Option(help="Coefficient of variation (sd / mean) of a run's mean disagreement."),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Seeds per arm: report what they can detect.")
+        int | None, typer.Option(help="Report what this many seeds per arm can detect.")
     ] = None,
     pilot: Annotated[
         list[str] | None,
         typer.Option(
-            help="Store or table of first runs, to estimate --sd and --cv.", metavar="TARGET"
+            help="Store or table of pilot runs, to estimate --sd and --cv.", metavar="TARGET"
         ),
     ] = None,
     power: Annotated[float, typer.Option(help="Probability of detecting a true difference.")] = 0.8,

@@ -34,8 +34,9 @@ def run(
         int | None,
         typer.Option(
             metavar="BLOCKS",
-            help="Vary the sources in blocks, to find which one causes the flips. Use 10 blocks, "
-            "at least 5. --vary names the sources.  [default: init,order,dropout]",
+            help="Vary the sources in blocks, to find which one causes the flips. 10 blocks are "
+            "recommended; use at least 5. --vary names the sources (init,order,dropout if "
+            "omitted).",
         ),
     ] = None,
     arms: Annotated[
@@ -43,30 +44,38 @@ def run(
     ] = "none",
     store: Annotated[str, typer.Option(help="Where to write records: a folder or URL.")] = "runs",
     name: Annotated[
-        str | None, typer.Option(help="Name of the study.  [default: the target's]")
+        str | None, typer.Option(help="Name of the study.  [default: the target's name]")
     ] = None,
     engine: Annotated[
         str, typer.Option(help="Where to train: serial, processes, ray or slurm.")
     ] = "processes",
     workers: Annotated[int | None, typer.Option(help="Number of runs at a time.")] = None,
     threads_per_run: Annotated[
-        int, typer.Option(help="Threads per run. The results depend on it.")
+        int, typer.Option(help="Threads per run. The results depend on this number.")
     ] = 1,
     timeout: Annotated[float | None, typer.Option(help="Time limit per run, in seconds.")] = None,
     retries: Annotated[
-        int | None, typer.Option(help="Retries of a run whose process crashes.  [default: 2]")
+        int | None,
+        typer.Option(help="Number of retries for a run whose process crashes.  [default: 2]"),
     ] = None,
     only: Annotated[
         int | None, typer.Option(help="Train only the run with this index, as in a job array.")
     ] = None,
-    follow: Annotated[str | None, typer.Option(help="Show this logged scalar meanwhile.")] = None,
+    follow: Annotated[
+        str | None, typer.Option(help="Show this logged scalar during training.")
+    ] = None,
     allow_changed_code: Annotated[
-        bool, typer.Option("--allow-changed-code", help="Keep finished runs of different code.")
+        bool,
+        typer.Option(
+            "--allow-changed-code", help="Keep finished runs even if the code has changed since."
+        ),
     ] = False,
     deterministic: Annotated[
         bool, typer.Option(help="Make torch use deterministic algorithms.")
     ] = True,
-    root: Annotated[int, typer.Option("--seed", help="Root of all seeds.")] = 0,
+    root: Annotated[
+        int, typer.Option("--seed", help="Root seed, from which all other seeds are derived.")
+    ] = 0,
     cpus: Annotated[float | None, typer.Option(help="CPUs per run (ray).")] = None,
     gpus: Annotated[float | None, typer.Option(help="GPUs per run (ray, slurm).")] = None,
     address: Annotated[str | None, typer.Option(help="Address of a cluster (ray).")] = None,
@@ -75,8 +84,9 @@ def run(
 ) -> None:
     """Train under many seeds; finished runs are never repeated.
 
-    An unchanged script works: all generators are seeded before its first line. It logs with
-    seedproof.current_run().log_predictions("test", ids=…, probs=…, labels=…).
+    The script needs no seeding code: all random generators are seeded before its first line runs.
+    It must log its predictions with seedproof.current_run().log_predictions("test", ids=…,
+    probs=…, labels=…).
     """
     from seedproof.training.study import Study
     from seedproof.training.target import find_target

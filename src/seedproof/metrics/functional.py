@@ -307,7 +307,9 @@ def _value(
 ) -> float:
     """Return one figure over all examples, in batches that fit into the cache."""
     if len(values) < 2 or values.shape[1] == 0:
-        raise TooFewRunsError("A flip needs two runs to disagree. Give at least 2 runs.")
+        raise TooFewRunsError(
+            "Flips can be measured only with two or more runs. Give at least 2 runs."
+        )
     n_rows = batch_rows(values[:, 0].size)
     for start in range(0, values.shape[1], n_rows):
         total.update(batch(slice(start, start + n_rows)))

@@ -383,7 +383,7 @@ def load_one(target: Predictions | Input, options: LoadOptions, *, least_runs: i
     if isinstance(target, Predictions):
         if len(target.runs) < least_runs:
             raise TooFewRunsError(
-                "A flip needs two runs to disagree, but there is only run {run!r}. "
+                "Flips can be measured only with two or more runs, but there is only run {run!r}. "
                 "Give the predictions of at least 2 runs.",
                 run=target.runs[0],
                 n_runs=len(target.runs),

@@ -45,7 +45,7 @@ def note_on_dropped(n_kept: int, n_all: int) -> Message | None:
         return None
     return Message(
         "examples-dropped",
-        "{n_dropped:,} of {n_examples:,} examples are missing in some run and were dropped.",
+        "{n_dropped:,} of {n_examples:,} examples are missing from some runs and were dropped.",
         n_dropped=n_all - n_kept,
         n_examples=n_all,
     )

@@ -187,8 +187,8 @@ def _several_folders(files: Sequence[Path]) -> list[Message]:
     above = sorted({str(folder.parent) for folder in parents})
     note = Message(
         "several-folders",
-        "Runs of the same names in {n_folders} folders are read as one group. If the folders hold "
-        "different trainings, compare them instead.",
+        "Runs of the same names in {n_folders} folders are read as one group. If the "
+        "folders contain different training setups, compare them instead.",
         n_folders=len(above),
         folders=tuple(above),
     )

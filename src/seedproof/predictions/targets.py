@@ -166,7 +166,7 @@ def _files(path: str) -> list[Path]:
         return _in_order(files)
     if not place.exists():
         raise NotFoundError(
-            "{path!r} is not a file. Give a CSV, TSV, Parquet, JSONL or .npz file, or a store.",
+            "{path!r} does not exist. Give a CSV, TSV, Parquet, JSONL or .npz file, or a store.",
             path=path,
         )
     return [place]

@@ -300,7 +300,7 @@ def _as_array(
     _check_axes(array, is_binary=is_binary)
     if len(array) < least_runs:
         raise TooFewRunsError(
-            "A flip needs two runs to disagree, but there is {n_runs} run. "
+            "Flips can be measured only with two or more runs, but there is {n_runs} run. "
             "Give the predictions of at least 2 runs; axes are (runs, examples, classes).",
             n_runs=len(array),
         )

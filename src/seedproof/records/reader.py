@@ -134,7 +134,7 @@ class Store:
         least_runs = 1 if alone else 2
         if len(chosen) < least_runs:
             raise TooFewRunsError(
-                "A flip needs two runs to disagree, but arm {arm!r} of study "
+                "Flips can be measured only with two or more runs, but arm {arm!r} of study "
                 "{study!r} has {n_runs} finished run(s). "
                 "Give the predictions of at least 2 runs.{unfinished}",
                 arm=arm,

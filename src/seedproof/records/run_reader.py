@@ -314,8 +314,8 @@ def _other_examples(first: RunReader, other: RunReader, index: int) -> MissingEx
         longer = first if index < len(first.groups) else other
         difference = Message("no-counterpart", "has no counterpart")
     return MissingExampleError(
-        "The runs {run!r} and {other_run!r} hold different examples: {row_group} {difference}. "
-        "Log the same ids in every run, or drop examples that some run lacks with "
+        "The runs {run!r} and {other_run!r} contain different examples: {row_group} {difference}. "
+        "Log the same ids in every run, or drop examples missing from some runs with "
         "--common-examples (common_examples=True in Python).",
         run=first.run.name,
         other_run=other.run.name,

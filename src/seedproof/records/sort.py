@@ -312,8 +312,8 @@ class SortedRows:
                 run,
             )
             raise MissingExampleError(
-                "Run {run!r} lacks {n_missing} of {n_examples} examples, such as {example!r}. "
-                "Give every run the same examples, or drop those that some run lacks with "
+                "Run {run!r} is missing {n_missing} of {n_examples} examples, such as {example!r}. "
+                "Give every run the same examples, or drop those missing from some runs with "
                 "--common-examples (common_examples=True in Python).",
                 run=run,
                 n_missing=n_missing,
@@ -348,8 +348,8 @@ def check_runs(names: Sequence[str], roles: Roles, options: TableOptions) -> lis
         )
     if len(runs) < options.least_runs:
         raise TooFewRunsError(
-            "A flip needs two runs to disagree, but there is only run {run!r}. "
-            "Give the predictions of at least 2 trainings.",
+            "Flips can be measured only with two or more runs, but there is only run {run!r}. "
+            "Give the predictions of at least 2 runs.",
             run=runs[0],
         )
     return runs
