@@ -91,9 +91,9 @@ def test_demo_mentions_other_explanations_of_the_difference(demo_output):
     }
     assert chosen["none"] == {2}
     assert (min(chosen["naswa"]), max(chosen["naswa"])) == (14, 20)
-    assert {"2:", "14", "20,"} <= set(text.split())
-    match = re.search(r"the flips change by −(\d+) % \[.+?\] in place of −(\d+) % \[", text)
-    # The page, of the same runs: 24 % in place of 52 %.
+    assert {"2,", "14", "20,"} <= set(text.split())
+    match = re.search(r"flips would change by −(\d+) % \[.+?\] instead of −(\d+) % \[", text)
+    # The page, of the same runs: 24 % instead of 52 %.
     assert [int(number) for number in match.groups()] == [24, 52]
     assert "w3" in text.split()
 

@@ -15,8 +15,8 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="TARGET",
-            help="A store with several arms; or several tables, stores, .npz files or folders of "
-            "reports, the baseline first.",
+            help="A store with several arms; or several tables, stores, .npz files or report "
+            "folders, with the baseline first.",
             show_default=False,
         ),
     ] = None,
@@ -54,7 +54,7 @@ def compare(
     metrics: options.Metrics = None,
     reading: dict[str, Any],
 ) -> None:
-    """Compare arms with a baseline, or a new version with the old.
+    """Compare arms to a baseline, or a new version to the old one.
 
     A difference is reported only if its interval, over seeds and examples, excludes zero.
     """

@@ -19,7 +19,7 @@ def demo(
         "seedproof-demo"
     ),
 ) -> None:
-    """Show what a random seed decides, in real runs.
+    """Show how much depends on the random seed, using real runs.
 
     We trained a small text classifier ten times in each of two ways, with the same ten seeds. The
     demo prints the results and writes two pages for your browser. It takes a few seconds, and

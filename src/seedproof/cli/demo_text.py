@@ -38,7 +38,7 @@ def luck(view: View, n_runs: int, n_examples: int) -> Iterator[RenderableType]:
     yield Prose(
         f"Real records: we trained a small text classifier {n_runs} times to separate good film "
         "reviews from bad ones. Data and code are the same each time; only the random seed "
-        f"differs. Then all {n_runs} models classify the same {n_examples:,} sentences (the test "
+        f"differs. Then all {n_runs} models classified the same {n_examples:,} sentences (the test "
         "set of SST)."
     )
     yield Text()
@@ -79,9 +79,9 @@ def cautions(view: ComparisonView, matched: ComparisonView, bundle: Bundle) -> M
     return Message(
         "demo-cautions",
         "Two cautions. The models of {arm} come from {epochs}, those of {baseline} from "
-        "{baseline_epochs}: averaging and longer training are not separated. And runs differ in "
-        "how often they predict {class_name!r}: if all runs of an arm predict it equally often, "
-        "the flips change by {matched} in place of {change}.",
+        "{baseline_epochs}, so the effects of averaging and longer training are not separated. And "
+        "runs differ in how often they predict {class_name!r}: if all runs of an arm predicted it "
+        "equally often, flips would change by {matched} instead of {change}.",
         arm=ARM,
         epochs=_epochs(bundle, ARM),
         baseline=BASELINE,
@@ -105,7 +105,7 @@ def averaging(view: ComparisonView, caution: Message) -> Iterator[RenderableType
     yield Prose(
         "sd: standard deviation over runs. The sd and the change of accuracy are in points. A "
         "change counts if its interval excludes 0. The results page of our docs compares two "
-        "averages at once, so its intervals are wider.",
+        "averaging methods at once, so its intervals are wider.",
         style="dim",
     )
     yield Text()
@@ -146,23 +146,23 @@ def next_steps(store: str, report: Path, comparison: Path) -> Iterator[Renderabl
     yield Text("Open the pages in a browser:", style="bold")
     yield from _listed(pages)
     yield Prose(
-        "The pages work offline. We may not distribute the sentences of SST, so their words are "
-        "left out: w3 is the third word of a sentence."
+        "The pages work offline. We are not allowed to distribute the sentences of SST, so "
+        "their words are left out: w3 is the third word of a sentence."
     )
     yield Text()
     yield Text("Three commands to try next:", style="bold")
     commands = {
         ("compare", store): "all metrics of the comparison",
         ("plan", "--pilot", store, "--arm", BASELINE, "--detect", "0.01"): (
-            "how many seeds detect one point of accuracy?"
+            "how many seeds are needed to detect a one-point difference in accuracy?"
         ),
         ("gate", store, "--arm", ARM, "--max", "flip_rate=0.1"): (
-            "may it ship? CI reads the exit code"
+            "can it ship? CI reads the exit code"
         ),
     }
     yield from _listed({command(*words): meaning for words, meaning in commands.items()})
     yield Text()
-    yield Text("And with predictions of your own, from any framework:", style="bold")
+    yield Text("With your own predictions, from any framework:", style="bold")
     yield Text("  seedproof measure predictions.csv --out report")
 
 

@@ -35,7 +35,7 @@ def doctor(
     workers: Annotated[int | None, typer.Option(help="Number of training runs at a time.")] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Train briefly a few times, and check that the seed works.
+    """Check with a few short runs that the seed controls training.
 
     Your script writes its usual files here, and may overwrite existing ones with files from partly
     trained models: make copies first.

@@ -26,7 +26,7 @@ def ingest(
     ],
     reading: dict[str, Any],
 ) -> None:
-    """Write tables to a store, which can be measured many times.
+    """Write tables to a store that can be measured many times.
 
     A table is read once and sorted on disk, whatever its size. If interrupted, run the same
     command again to continue.

@@ -42,7 +42,7 @@ def measure(
     metrics: options.Metrics = None,
     reading: dict[str, Any],
 ) -> None:
-    """Measure how much of the predictions the seed decides.
+    """Measure how many predictions depend on the seed.
 
     A table has the columns run, example, label (optional) and either prediction or one probability
     per class, p_<class>; or one column per run: id, label, seed_0, seed_1, …

@@ -82,7 +82,7 @@ def run(
     partition: Annotated[str | None, typer.Option(help="Partition (slurm).")] = None,
     minutes: Annotated[int | None, typer.Option(help="Time limit per job (slurm).")] = None,
 ) -> None:
-    """Train under many seeds; finished runs are never repeated.
+    """Train with many seeds; finished runs are never repeated.
 
     The script needs no seeding code: all random generators are seeded before its first line runs.
     It must log its predictions with seedproof.current_run().log_predictions("test", ids=…,

@@ -8,9 +8,9 @@ from seedproof.messages import Message
 # Checks by their codes, in the order in which they are shown: statements that should hold.
 CHECKS = {
     "logs-predictions": "It logs predictions",
-    "same-seed-same-bits": "The same seed gives the same bits",
-    "other-seed-changes-something": "Another seed changes something",
-    "other-seed-other-start": "Another seed starts from other weights",
+    "same-seed-same-bits": "The same seed gives bit-identical results",
+    "other-seed-changes-something": "A different seed changes something",
+    "other-seed-other-start": "A different seed starts from different weights",
     "sources-change-something": "Each source has an effect",
     "stable-ids": "Examples keep their ids",
     "seeds-before-draws": "Seeds are set before anything is drawn",

@@ -42,7 +42,7 @@ _MARKS = re.compile(r"([\\`*_\[\]|~#!@])")
 ONE_RULE: Mapping[Outcome, str] = {
     "pass": "Pass: the rule holds.",
     "fail": "Fail: the rule is broken.",
-    "investigate": "Investigate: the rule is open.",
+    "investigate": "Investigate: the rule is undecided.",
 }
 # Code and text of the relation to the limit, or to the baseline.
 TO_LIMIT: Mapping[Outcome, tuple[str, str]] = {
@@ -76,7 +76,7 @@ def headline(result: GateResult) -> Message:
     outcomes = [check.outcome for check in result.checks]
     n_rules = len(outcomes)
     n_failed, n_open = outcomes.count("fail"), outcomes.count("investigate")
-    is_open = f"{{n_open}} {'is' if n_open == 1 else 'are'} open"
+    is_open = f"{{n_open}} {'is' if n_open == 1 else 'are'} undecided"
     broken = f"{{n_failed}} {'is' if n_failed == 1 else 'are'} broken"
     words = {
         "pass": "Pass: all {n_rules} rules hold.",
@@ -85,7 +85,7 @@ def headline(result: GateResult) -> Message:
     }
     return Message(
         result.outcome,
-        f"{(ONE_RULE if n_rules == 1 else words)[result.outcome]} Judged from {{n_runs}} runs.",
+        f"{(ONE_RULE if n_rules == 1 else words)[result.outcome]} Based on {{n_runs}} runs.",
         n_rules=n_rules,
         n_failed=n_failed,
         n_open=n_open,

@@ -37,8 +37,8 @@ SENTENCES = {
     "sd": "that the standard deviation of one arm is {effect:.4g} times the other's",
     "flip_rate": "that the flip rate of one arm is {effect:.4g} times the other's",
     "skew-of-mean": "Skew hardly matters for means.",
-    "skew-of-sd": "For standard deviations, seedproof compare relies on that less and needs "
-    "about three more seeds; a kurtosis of k instead of 3 needs (k - 1)/2 times as many.",
+    "skew-of-sd": "For standard deviations, seedproof compare relies less on this assumption and "
+    "needs about three more seeds; a kurtosis of k instead of 3 needs (k - 1)/2 times as many.",
     "skew-of-flip_rate": "Rare bad runs make flip rates less certain than this plan assumes.",
     "too-few-pilot-runs": "{n_runs} runs are too few to show how precise that is; use {at_least} "
     "or more.",
@@ -52,7 +52,7 @@ SENTENCES = {
     "enough-examples": "For flip rates, the number of examples is assumed to be sufficient; a "
     "pilot checks that.",
     "unrelated-examples": "For flip rates, both arms are assumed to flip unrelated examples, which "
-    "is conservative. Give an example correlation if you know it.",
+    "is conservative. Give the correlation over examples if you know it.",
     "correlated-examples": "For flip rates, the flips of both arms are assumed to correlate by "
     "{correlation:.2g} over examples.",
     "seeds-for-effect": "the fewest that detect it with the power of the plan.",
@@ -290,7 +290,7 @@ def _how_sure(answer: Answer, pilot: Pilot) -> Message:
     seeds = "{low:,} to {high:,}" if answer.high else "{low:,} or more"
     return Message(
         "rough-pilot",
-        "The {n_runs} runs of the pilot estimate that figure only roughly ({low_figure:.2g} to "
+        "The {n_runs} runs of the pilot estimate that variation only roughly ({low_figure:.2g} to "
         f"{{high_figure:.2g}}{unit}), so you may need {seeds} seeds.",
         n_runs=pilot.n_runs,
         low_figure=factor * (known.low or 0.0),
@@ -309,8 +309,8 @@ def _how_to_read(reaches: Sequence[Reach], figures: Figures) -> Message:
         code, subject = "reach", "{n_seeds} seeds per arm"
     return Message(
         code,
-        f"With {subject}: the smallest observed difference that counts as one, and the smallest "
-        f"true difference that is detected with {{power:g}}{NO_BREAK}% power.",
+        f"With {subject}: the smallest observed difference that would be reported, and the "
+        f"smallest true difference that is detected with {{power:g}}{NO_BREAK}% power.",
         n_seeds=sizes[0],
         sizes=sizes,
         power=100 * figures.power,

@@ -19,14 +19,15 @@ VERDICT_RUNS = 5
 ENOUGH_RUNS = 8
 
 _ACCURACY = "Accuracy {accuracy:bare} ± {spread:bare} over runs"
-_CHANCE = f"{_ACCURACY}. If examples flipped independently we would expect ± {{chance:bare}}"
+_CHANCE = f"{_ACCURACY}. Independent flips alone would give ± {{chance:bare}}"
 SENTENCES = {
     "measured": "{n_runs} runs · {n_examples:,} examples{labeled} · {n_classes:,} classes",
     "some-labels": " ({n_labeled:,} labeled)",
     "labels-missing": " (no labels)",
     "no-answer-changed": "No answer changed with the seed.",
-    "answers-changed": "Another seed changes about {n_changed} in {per:,} answers.",
-    "answers-changed-roughly": "Another seed changes between {low} and {high} in {per:,} answers.",
+    "answers-changed": "A different seed changes about {n_changed} in {per:,} answers.",
+    "answers-changed-roughly": "A different seed changes between {low} and {high} in {per:,} "
+    "answers.",
     "no-prediction-flipped": "No prediction flipped between the {n_runs} runs. The true flip rate "
     "could still be up to {at_most}.",
     "predictions-flipped": "Retraining flips {flip_rate} of the predictions. On {ambiguity} of the "

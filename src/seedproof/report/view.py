@@ -203,9 +203,9 @@ SENTENCES = {
     "examples-that-flip": "of the examples get different answers from the {n_runs} runs.",
     "probability-spread": "standard deviation of a probability over runs.",
     "runs-farthest-apart": "of the answers differ between the two most different runs.",
-    "top-words-differ": "of the {words} are named by only one; mean of {pairs}.",
-    "top-words-and-noise": "of the {words} are named by only one; mean of {pairs}. Two draws of "
-    "one explainer: {noise:bare}.",
+    "top-words-differ": "of the {words} are top words for only one; mean of {pairs}.",
+    "top-words-and-noise": "of the {words} are top words for only one; mean of {pairs}. Two "
+    "draws of one explainer: {noise:bare}.",
 }
 _say = Sentences(SENTENCES)
 

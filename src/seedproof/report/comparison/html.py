@@ -102,7 +102,7 @@ def _finding(comparison: Comparison, first: Figure) -> str:
 def _made(comparison: Comparison, view: ComparisonView) -> list[tuple[str, str]]:
     n_arms, each = len(comparison.arms), f"{100 * comparison.confidence:.4g}{NO_BREAK}%"
     together = (
-        f" each, so that for one metric those of all {n_arms} arms hold together with "
+        f" each, so that for one metric those of all {n_arms} arms hold simultaneously with "
         f"95{NO_BREAK}% confidence (Bonferroni); they are not adjusted for the number of metrics"
     )
     gold = f"{comparison.gold}: its gain in label entropy is 100 %."

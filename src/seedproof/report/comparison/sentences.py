@@ -384,12 +384,12 @@ def brackets(comparison: Comparison) -> Message:
     n_arms, together = len(comparison.arms), ""
     if n_arms > 1:
         arms = "both arms" if n_arms == 2 else "all {n_arms} arms"
-        together = f"; those of {arms} hold together with 95{NO_BREAK}% confidence"
+        together = f"; those of {arms} hold simultaneously with 95{NO_BREAK}% confidence"
     return Message(
         "intervals",
         f"Brackets after a change are {{percent:.4g}}{NO_BREAK}% intervals{together}. “No "
-        "difference shown” does not mean “no difference”: with it comes the smallest true effect "
-        f"that these runs can detect with 80{NO_BREAK}% power.",
+        "difference shown” does not mean “no difference”: it is reported with the smallest true "
+        f"effect that these runs can detect with 80{NO_BREAK}% power.",
         percent=100 * comparison.confidence,
         n_arms=n_arms,
     )

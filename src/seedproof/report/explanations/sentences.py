@@ -87,13 +87,13 @@ def _on_top_words(
         words = f"By {{method}}{part}, all {{n_runs}} runs have the same top words."
         return Message("top-words-same", words, **fields, n_runs=explained.n_runs)
     if 0 < explained.n_agreed < explained.n_examples:
-        agreed = "{agreed} where all runs give the same answer"
+        agreed = "{agreed} on examples where all runs give the same answer"
         fields["agreed"] = WithUnit(explained.agreed[TOP_WORDS], "percent")
     if not is_first:
         words = f"By {{method}}{part}: {{differ}}{f' ({agreed})' if agreed else ''}."
         return Message("top-words-differ", words, **fields)
     end = f"; {agreed}" if agreed else ""
-    words = f"Of the {{words}}{part}, {{differ}} are named by only one of them{end}."
+    words = f"Of the {{words}}{part}, {{differ}} are top words for only one of them{end}."
     return Message("top-words-differ", words, **fields, words=which_words(method))
 
 
