@@ -57,23 +57,23 @@ def compare_explanations(
     Returns:
         Notes on what was skipped and on how explanations were read.
     """
-    by_arm: list[dict[str, ExplanationShards]] = []
+    shards_by_arm: list[dict[str, ExplanationShards]] = []
     notes: list[Message] = []
     for arm in arms:
-        by_method, arm_notes = explanations_of(arm.source, skip_damaged=skip_damaged)
-        by_arm.append(by_method)
+        shards_by_method, arm_notes = explanations_of(arm.source, skip_damaged=skip_damaged)
+        shards_by_arm.append(shards_by_method)
         notes += arm_notes
     skipped_errors: tuple[type[SeedproofError], ...] = (InputError,)
     if skip_damaged:
         skipped_errors += (DamagedStoreError,)
-    for method in sorted({name for by_method in by_arm for name in by_method}):
+    for method in sorted({name for shards_by_method in shards_by_arm for name in shards_by_method}):
         explained = [
-            (arm, by_method[method])
-            for arm, by_method in zip(arms, by_arm, strict=True)
-            if method in by_method
+            (arm, shards_by_method[method])
+            for arm, shards_by_method in zip(arms, shards_by_arm, strict=True)
+            if method in shards_by_method
         ]
         try:
-            if method in by_arm[0]:
+            if method in shards_by_arm[0]:
                 _compare(explained, notes, tail=tail)
             else:
                 _measure(explained)
