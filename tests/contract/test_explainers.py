@@ -13,9 +13,9 @@ from seedproof.testing.explainers import (
     pad,
 )
 
-SETTINGS = {
+FOR_SMALL_MODEL = {
     "attention": Attention(),
-    "attention, one by one": Attention(batch_size=1),
+    "attention, in batches of one": Attention(batch_size=1),
     "gradient": Gradients(),
     "gradient, cut": Gradients(cut_attention=True),
     "gradient, signed": Gradients(signed=True, batch_size=2),
@@ -26,8 +26,8 @@ SETTINGS = {
         "integrated-gradients", n_steps=8, baseline=3, batch_size=4
     ),
     "lime": Lime(replacement=0, seed=0, n_samples=50),
-    "lime, shares": Lime(replacement=0, seed=1, draw=1, n_samples=50, signed=False),
-    "lime, in parts": Lime(replacement=2, seed=0, n_samples=50, batch_size=7),
+    "lime, unsigned": Lime(replacement=0, seed=1, draw=1, n_samples=50, signed=False),
+    "lime, in batches": Lime(replacement=2, seed=0, n_samples=50, batch_size=7),
     "lime, two words": Lime(replacement=0, seed=0, n_samples=50, surrogate=Surrogate(n_words=2)),
 }
 FOR_TRANSFORMERS = {
@@ -39,20 +39,22 @@ FOR_TRANSFORMERS = {
 }
 
 
-@pytest.mark.parametrize("explainer", SETTINGS.values(), ids=SETTINGS)
-class TestReader(ExplainerContract):
-    """On the small model."""
+@pytest.mark.parametrize("explainer", FOR_SMALL_MODEL.values(), ids=FOR_SMALL_MODEL)
+class TestSmallModel(ExplainerContract):
+    """Explainers on the small attention model of the contract."""
 
     def test_padding_is_never_passed_to_the_model(self, explainer, texts):
-        """Texts are cut to their length."""
+        """Even if a model would read padding, padding does not change the scores."""
         model = SmallModel(sees_padding=True)
 
         assert are_close(explainer(model, texts), explainer(model, pad(texts, 1, 5)))
 
     def test_one_logit_is_explained_like_two_of_which_the_first_is_0(self, explainer, texts):
         single, double = SmallModel(n_outputs=1), SmallModel(n_outputs=2)
-        own = {name: value for name, value in single.state_dict().items() if "output" not in name}
-        double.load_state_dict(own, strict=False)
+        shared_weights = {
+            name: value for name, value in single.state_dict().items() if "output" not in name
+        }
+        double.load_state_dict(shared_weights, strict=False)
         with torch.no_grad():
             double.output.weight.copy_(torch.cat([0 * single.output.weight, single.output.weight]))
             double.output.bias.copy_(torch.cat([0 * single.output.bias, single.output.bias]))
@@ -62,7 +64,7 @@ class TestReader(ExplainerContract):
 
 @pytest.mark.parametrize("explainer", FOR_TRANSFORMERS.values(), ids=FOR_TRANSFORMERS)
 class TestTransformer(ExplainerContract):
-    """On a model of Hugging Face."""
+    """Explainers on a small BERT model of Hugging Face."""
 
     @pytest.fixture
     def model(self, small_bert):

@@ -1,4 +1,4 @@
-"""`seedproof compare` through the real entry point, and `sp.compare` on all kinds of targets."""
+"""`seedproof compare` in a process of its own, and `sp.compare` on all kinds of targets."""
 
 import json
 import subprocess
@@ -16,19 +16,19 @@ from seedproof.testing.errors import WithFields
 N_RUNS, N_EXAMPLES = 8, 200
 
 
-def probs_of(noise, *, seed):
-    """Draw runs that share the logits of examples."""
+def draw_runs(noise, *, seed):
+    """Return probabilities of runs that add noise to the same logits, and the gold labels."""
     logits = 2 * np.random.default_rng(0).standard_normal((N_EXAMPLES, 3))
     rng = np.random.default_rng(seed)
     noisy = logits + noise * rng.standard_normal((N_RUNS, N_EXAMPLES, 3))
-    raised = np.exp(noisy)
-    return raised / raised.sum(axis=2, keepdims=True), logits.argmax(axis=1)
+    exponentials = np.exp(noisy)
+    return exponentials / exponentials.sum(axis=2, keepdims=True), logits.argmax(axis=1)
 
 
-def write_table(path, noise, *, seed, examples=N_EXAMPLES):
-    """A long table of all runs."""
-    probs, labels = probs_of(noise, seed=seed)
-    run, example = np.divmod(np.arange(N_RUNS * examples), examples)
+def write_table(path, noise, *, seed, n_examples=N_EXAMPLES):
+    """Write a table with a row per run and example."""
+    probs, labels = draw_runs(noise, seed=seed)
+    run, example = np.divmod(np.arange(N_RUNS * n_examples), n_examples)
     table = {"run": run, "example": example, "label": labels[example].astype(str)}
     table |= {f"p_{k}": probs[run, example, k] for k in range(3)}
     pq.write_table(pa.table(table), path)
@@ -36,25 +36,25 @@ def write_table(path, noise, *, seed, examples=N_EXAMPLES):
 
 
 def train(run):
-    """A run of a study with two arms, without training."""
-    probs, labels = probs_of(1.0 if run.arm == "none" else 0.3, seed=run.seeds["init"])
+    """Log drawn predictions instead of training: arm "calm" has less noise than arm "none"."""
+    probs, labels = draw_runs(1.0 if run.arm == "none" else 0.3, seed=run.seeds["init"])
     run.log_predictions("test", ids=np.arange(N_EXAMPLES), probs=probs[0], labels=labels)
     run.log_scalar("forward_passes", 2.0 if run.arm == "none" else 6.0)
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """A study of two arms, eight seeds each."""
-    place = tmp_path_factory.mktemp("compare") / "runs"
-    sp.Study("two-arms", train, seeds=N_RUNS, arms=["none", "calm"], store=place).run(
+    """Return the store of a study of two arms, eight seeds each."""
+    path = tmp_path_factory.mktemp("compare") / "runs"
+    sp.Study("two-arms", train, seeds=N_RUNS, arms=["none", "calm"], store=path).run(
         engine="serial", progress=False
     )
-    return place
+    return path
 
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    """A baseline and a steadier arm, as tables."""
+    """Return tables of a baseline and of a steadier arm."""
     folder = tmp_path_factory.mktemp("tables")
     return [
         write_table(folder / "base.parquet", 1.0, seed=1),
@@ -63,16 +63,15 @@ def tables(tmp_path_factory):
 
 
 @pytest.fixture
-def places(store, tables):
-    """Paths by name."""
+def paths(store, tables):
+    """Return paths by the names that stand for them in command lines."""
     return {"store": store, "base": tables[0], "calm": tables[1]}
 
 
-def seedproof(*words, folder=None):
-    """Run the command in another process."""
+def seedproof(*arguments):
+    """Run the command line in another process."""
     return subprocess.run(
-        [sys.executable, "-c", "from seedproof.cli.main import main; main()", *map(str, words)],
-        cwd=folder,
+        [sys.executable, "-c", "from seedproof.cli.main import main; main()", *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
@@ -80,7 +79,7 @@ def seedproof(*words, folder=None):
 
 
 def test_arms_of_a_store_are_paired_by_their_seeds(store):
-    """With their costs."""
+    """The costs of an arm are read along with its predictions."""
     comparison = sp.compare(store)
 
     arm = comparison.arm("calm")
@@ -92,7 +91,7 @@ def test_arms_of_a_store_are_paired_by_their_seeds(store):
 
 
 def test_tables_are_unpaired_by_default(tables):
-    """The first is the baseline; runs of one name need not share a seed."""
+    """The first is the baseline; runs with the same name do not necessarily share a seed."""
     plain, paired = sp.compare(tables), sp.compare(tables, paired=True)
 
     assert (plain.baseline.name, plain.arms[0].name) == ("base", "calm")
@@ -111,32 +110,32 @@ def test_reports_and_their_folders_are_compared_by_their_figures(tables, tmp_pat
     of_folders = sp.compare([tmp_path / "one", tmp_path / "two"])
     of_records = sp.compare(tables)
 
-    effect = of_reports.arms[0].effects["flip_rate"]
-    exact = of_records.arms[0].effects["flip_rate"]
-    assert effect == of_folders.arms[0].effects["flip_rate"]
-    assert effect.value == pytest.approx(exact.value)
-    assert effect.low < exact.low < exact.high < effect.high
+    from_report = of_reports.arms[0].effects["flip_rate"]
+    from_records = of_records.arms[0].effects["flip_rate"]
+    assert from_report == of_folders.arms[0].effects["flip_rate"]
+    assert from_report.value == pytest.approx(from_records.value)
+    assert from_report.low < from_records.low < from_records.high < from_report.high
     assert of_reports.comparison.notes[0].code == "made-from-reports"
     assert of_folders.arms[0].name == "two"
 
 
 def test_command_prints_text_or_json_and_writes_files(store, tmp_path):
-    """Text at 80 columns, a page, a summary; the same summary twice."""
+    """Text has at most 80 columns, and the printed JSON is the same as that of the file."""
     text = seedproof("compare", store, "--baseline", "none", "--out", tmp_path / "out")
-    plain = seedproof("compare", store, "--json")
+    as_json = seedproof("compare", store, "--json")
 
     assert text.returncode == 0, text.stderr
     assert "steadier" in text.stdout
     assert max(map(len, text.stdout.splitlines())) <= 80
     assert (tmp_path / "out" / "comparison.html").stat().st_size > 100_000
     written = (tmp_path / "out" / "comparison.json").read_text(encoding="utf-8")
-    assert plain.stdout == written
-    effects = json.loads(written)["arms"][0]["effects"]["flip_rate"]
-    assert effects["verdict"] == "steadier"
+    assert as_json.stdout == written
+    effect = json.loads(written)["arms"][0]["effects"]["flip_rate"]
+    assert effect["verdict"] == "steadier"
 
 
 def test_a_study_compares_its_arms(store):
-    """By `Study.compare`."""
+    """`Study.compare` compares the arms in the store of the study."""
     study = sp.Study("two-arms", train, seeds=N_RUNS, arms=["none", "calm"], store=store)
 
     assert study.compare(baseline="none").effect("calm", "accuracy").scale == "difference"
@@ -144,16 +143,16 @@ def test_a_study_compares_its_arms(store):
 
 def test_two_versions_are_compared(tables):
     """The deployed version may be a single run."""
-    both = sp.compare_versions(*tables)
+    comparison = sp.compare_versions(*tables)
 
-    assert both["flip_rate"].value > both["flip_rate_new"].value
+    assert comparison["flip_rate"].value > comparison["flip_rate_new"].value
     table = pq.read_table(tables[0])
-    single = table.filter(pa.compute.equal(table["run"], 0))
-    assert sp.compare_versions(single, tables[1])["flip_rate"].value > 0
+    single_run = table.filter(pa.compute.equal(table["run"], 0))
+    assert sp.compare_versions(single_run, tables[1])["flip_rate"].value > 0
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "fields"),
+    ("arguments", "code", "fields"),
     [
         ([], "SP115", {"n_targets": 0}),
         (["{store}", "--baseline", "missing"], "SP115", {"baseline": "missing", "known": ("none", "calm")}),
@@ -168,17 +167,17 @@ def test_two_versions_are_compared(tables):
         (["{base}", "missing.csv"], "SP101", {"path": "missing.csv"}),
     ],
 )  # fmt: skip
-def test_targets_that_cannot_be_compared_are_refused(places, words, code, fields, refused):
-    """By the error's code and fields."""
-    error = refused("compare", *(word.format(**places) for word in words))
+def test_targets_that_cannot_be_compared_are_refused(paths, arguments, code, fields, refused):
+    """The error has the code and the fields that explain it."""
+    error = refused("compare", *(argument.format(**paths) for argument in arguments))
 
     assert error.code == code
     assert WithFields(**fields)(error), error.fields
 
 
-def test_other_examples_are_refused(tables, tmp_path):
-    """With both numbers."""
-    short = write_table(tmp_path / "short.parquet", 1.0, seed=3, examples=150)
+def test_arms_with_different_examples_are_refused(tables, tmp_path):
+    """The error names both arms, and the number of examples of the first."""
+    short = write_table(tmp_path / "short.parquet", 1.0, seed=3, n_examples=150)
 
     with pytest.raises(
         MissingExampleError, check=WithFields(name="base", n_first=200, other_name="short")
@@ -187,7 +186,7 @@ def test_other_examples_are_refused(tables, tmp_path):
 
 
 def test_a_store_with_one_arm_is_refused(tmp_path):
-    """With what to do."""
+    """There is no baseline to compare it with."""
     sp.Study("one-arm", train, seeds=2, store=tmp_path / "runs").run(
         engine="serial", progress=False
     )
@@ -201,8 +200,8 @@ def test_a_store_with_one_arm_is_refused(tmp_path):
     [{"arm": "none"}, {"split": "test"}, {"paired": True}, {"columns": sp.Columns(run="seed")}],
     ids=str,
 )
-def test_reports_take_no_options_of_records(tables, options):
-    """They would have no effect."""
+def test_options_of_records_are_refused_for_reports(tables, options):
+    """They would have no effect on saved figures."""
     reports = [sp.measure(table) for table in tables]
 
     with pytest.raises(OptionError):
@@ -211,7 +210,7 @@ def test_reports_take_no_options_of_records(tables, options):
 
 @pytest.mark.parametrize("columns", ["seed", {"run": "seed"}], ids=str)
 def test_columns_of_another_type_are_refused(tables, columns):
-    """By all functions that read tables."""
+    """All functions that compare or check tables require `sp.Columns`."""
     for call in (
         lambda: sp.compare(tables, columns=columns),
         lambda: sp.compare_versions(*tables, columns=columns),
@@ -222,7 +221,7 @@ def test_columns_of_another_type_are_refused(tables, columns):
 
 
 def test_pairing_runs_of_different_names_is_refused(tables, tmp_path):
-    """The option would have no effect."""
+    """`paired=True` would have no effect, as no two runs could be paired."""
     renamed = pq.read_table(tables[1])
     names = pa.compute.add(renamed["run"], 100)
     pq.write_table(renamed.set_column(0, "run", names), tmp_path / "renamed.parquet")
@@ -232,7 +231,7 @@ def test_pairing_runs_of_different_names_is_refused(tables, tmp_path):
 
 
 def test_runs_that_share_seeds_give_a_note(tmp_path):
-    """They are not independent draws, so that intervals are too narrow."""
+    """Such runs are not independent, so the intervals are too narrow."""
     plan = sp.SeedPlan.blocks(2, ("init", "order"))
     sp.Study("blocks", train, seeds=plan, arms=["none", "calm"], store=tmp_path / "runs").run(
         engine="serial", progress=False
@@ -243,7 +242,7 @@ def test_runs_that_share_seeds_give_a_note(tmp_path):
 
 
 def test_reports_cannot_be_compared_with_records(tables, tmp_path):
-    """Nor can a single report be compared."""
+    """A single report cannot be compared, either."""
     sp.measure(tables[0]).save(tmp_path / "report")
 
     with pytest.raises(OptionError):
@@ -253,8 +252,8 @@ def test_reports_cannot_be_compared_with_records(tables, tmp_path):
 
 
 def test_arms_may_be_given_by_name(tables):
-    """As a mapping, also of arrays."""
-    result = sp.compare({"before": probs_of(1.0, seed=1)[0], "after": probs_of(0.3, seed=2)[0]})
+    """A mapping from names to arrays or tables sets the names of the arms."""
+    result = sp.compare({"before": draw_runs(1.0, seed=1)[0], "after": draw_runs(0.3, seed=2)[0]})
 
     assert result.effect("after", "flip_rate").verdict == "steadier"
     assert result.baseline.name == "before"
@@ -262,7 +261,7 @@ def test_arms_may_be_given_by_name(tables):
 
 
 def test_labels_of_a_single_arm_are_refused(tables):
-    """Some figures follow the gold label, others the consensus."""
+    """Figures of a labeled arm use gold labels, those of an unlabeled one the consensus."""
     unlabeled = pq.read_table(tables[1]).drop_columns("label")
 
     with pytest.raises(
@@ -272,7 +271,7 @@ def test_labels_of_a_single_arm_are_refused(tables):
 
 
 def test_comparison_of_reports_has_a_page(tables, tmp_path):
-    """Without votes and examples."""
+    """The page is written even though reports have no votes and no examples."""
     for table, name in zip(tables, ("one", "two"), strict=True):
         sp.measure(table).save(tmp_path / name)
 

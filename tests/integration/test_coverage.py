@@ -7,34 +7,36 @@ import pytest
 
 from support.simulation import FIGURES, Simulation, coverage
 
-# SEEDPROOF_FULL=1 runs what the docs print; CI runs fewer studies, and allows for their chance:
-# the standard deviation of a share of 0.95 is 0.010 from 500 studies and 0.022 from 100.
+# SEEDPROOF_FULL=1 simulates as many studies as the docs report. CI simulates fewer, so it
+# tolerates more chance: the standard deviation of a share of 0.95 is 0.010 from 500 studies and
+# 0.022 from 100.
 FULL = os.environ.get("SEEDPROOF_FULL") == "1"
 N_STUDIES = 500 if FULL else 100
-SLACK = 0.0 if FULL else 0.04
+TOLERANCE = 0.0 if FULL else 0.04
 SIZES = [(5, 500), (10, 500), (50, 500), (5, 5000), (10, 5000), (50, 5000)]
+# Standard deviation of the logits, by the number of classes.
 LOGIT_SD = {2: 3.0, 10: 8.0}
 
 
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize(("n_runs", "n_examples"), SIZES if FULL else SIZES[:3])
 def test_intervals_cover_the_truth(n_runs, n_examples, n_classes):
-    """With normal run effects: 90 to 99 % at 5 and 10 runs, 92 to 98 % at 50."""
+    """With normal run effects, coverage is 90 to 99 % for 5 and 10 runs, 92 to 98 % for 50."""
     simulation = Simulation(n_runs, n_examples, n_classes, logit_sd=LOGIT_SD[n_classes])
 
     covered = coverage(simulation, n_studies=N_STUDIES, rng=np.random.default_rng(1))
 
-    least, most = (0.92, 0.98) if n_runs == 50 else (0.90, 0.99)
+    lowest, highest = (0.92, 0.98) if n_runs == 50 else (0.90, 0.99)
     for name in FIGURES:
-        assert least - SLACK <= covered[name] <= min(most + SLACK, 1.0), (name, covered)
+        assert lowest - TOLERANCE <= covered[name] <= min(highest + TOLERANCE, 1.0), (name, covered)
 
 
-def test_wrong_interval_is_detected():
+def test_intervals_that_are_too_narrow_are_detected():
     """The test above can fail: an interval of half the width covers far too rarely."""
     from seedproof.stats.intervals import Estimate
     from support.simulation import estimates
 
-    def halved(batch):
+    def halved_intervals(batch):
         return {
             name: Estimate(
                 figure.value,
@@ -47,7 +49,7 @@ def test_wrong_interval_is_detected():
         }
 
     covered = coverage(
-        Simulation(10, 500), n_studies=100, rng=np.random.default_rng(2), measure=halved
+        Simulation(10, 500), n_studies=100, rng=np.random.default_rng(2), measure=halved_intervals
     )
 
     assert all(covered[name] < 0.86 for name in FIGURES)

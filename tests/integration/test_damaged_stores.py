@@ -1,4 +1,4 @@
-"""Damaged data are refused by name, or skipped with a note."""
+"""Damaged data are refused with an error that names them, or skipped with a note."""
 
 import json
 from pathlib import Path
@@ -23,11 +23,27 @@ from seedproof.records.writer import RunWriter
 from seedproof.testing.errors import WithFields
 from support.explained import write_explained
 
-N_RUNS, N_EXAMPLES, ROWS = 4, 60, 20
+N_RUNS, N_EXAMPLES, ROWS_PER_GROUP = 4, 60, 20
+# Index of the column that is damaged, in files of predictions and of explanations.
+COLUMN = 2
 LAYOUT = Layout(Kind.PROBS, ("no", "yes"))
 
 
-class Damaged:
+def byte_range(file, row_group):
+    """Return where the damaged column of a row group is in its file."""
+    chunk = pq.read_metadata(file).row_group(row_group).column(COLUMN)
+    return slice(chunk.data_page_offset, chunk.data_page_offset + chunk.total_compressed_size)
+
+
+def change_bytes(file, *, row_group):
+    """Invert the last four bytes of the damaged column of a row group."""
+    stop = byte_range(file, row_group).stop
+    content = bytearray(file.read_bytes())
+    content[stop - 4 : stop] = bytes(byte ^ 255 for byte in content[stop - 4 : stop])
+    file.write_bytes(content)
+
+
+class StoreToDamage:
     """A store of four runs in three row groups, and ways to damage run 2."""
 
     def __init__(self, path: Path) -> None:
@@ -36,64 +52,63 @@ class Damaged:
         self.labels = rng.integers(0, 2, N_EXAMPLES).astype(np.int32)
         yes = rng.random((N_RUNS, N_EXAMPLES))
         self.probs = np.stack([1 - yes, yes], axis=2).astype(np.float32)
-        StudyManifest("small", ROWS).write(Location.of(path))
+        StudyManifest("small", ROWS_PER_GROUP).write(Location.of(path))
         for run in range(N_RUNS):
             self.write(run, np.arange(N_EXAMPLES))
 
     def write(self, run: int, ids: np.ndarray) -> None:
+        """Write a run with predictions for these examples."""
         manifest = RunManifest(f"id{run}", str(run))
-        with RunWriter(Location.of(self.path), manifest, LAYOUT, rows_per_group=ROWS) as writer:
+        with RunWriter(
+            Location.of(self.path), manifest, LAYOUT, rows_per_group=ROWS_PER_GROUP
+        ) as writer:
             writer.write(pa.array(ids), self.labels[: len(ids)], self.probs[run, : len(ids)])
 
     @property
-    def part(self) -> Path:
+    def file(self) -> Path:
         """Return the only file of run 2."""
         return next((self.path / "runs" / "id2").rglob("*.parquet"))
 
-    def chunk(self, group: int) -> tuple[int, int]:
-        """Return where the probabilities of a row group are in that file."""
-        chunk = pq.read_metadata(self.part).row_group(group).column(2)
-        return chunk.data_page_offset, chunk.data_page_offset + chunk.total_compressed_size
-
     def truncate(self) -> None:
-        self.part.write_bytes(self.part.read_bytes()[:-100])
+        self.file.write_bytes(self.file.read_bytes()[:-100])
 
     def remove(self) -> None:
-        self.part.unlink()
+        self.file.unlink()
 
-    def change_a_group(self) -> None:
+    def change_row_group(self) -> None:
         """Change bytes of row group 1."""
-        change_a_group(self.part, 2, 1)
+        change_bytes(self.file, row_group=1)
 
-    def swap_groups(self) -> None:
+    def swap_row_groups(self) -> None:
         """Swap the probabilities of row groups 0 and 1, with every page intact."""
-        content = bytearray(self.part.read_bytes())
-        first, second = (slice(*self.chunk(group)) for group in range(2))
+        content = bytearray(self.file.read_bytes())
+        first, second = (byte_range(self.file, row_group) for row_group in range(2))
         content[first], content[second] = content[second], content[first]
-        self.part.write_bytes(content)
+        self.file.write_bytes(content)
 
     def write_again(self, ids: np.ndarray) -> None:
-        self.part.unlink()
+        self.file.unlink()
         (self.path / "runs" / "id2" / "run.json").unlink()
         self.write(2, ids)
 
-    def of_another_data_set(self) -> None:
+    def replace_examples(self) -> None:
         self.write_again(np.arange(1000, 1000 + N_EXAMPLES))
 
-    def shorter(self) -> None:
+    def drop_examples(self) -> None:
         self.write_again(np.arange(50))
 
 
 @pytest.fixture
 def store(tmp_path):
-    return Damaged(tmp_path / "store")
+    return StoreToDamage(tmp_path / "store")
 
 
+# The error and its fields, by the method that damages a run.
 RUN_DAMAGE = {
     "truncate": (DamagedStoreError, {"run": "2"}),
     "remove": (DamagedStoreError, {"run": "2"}),
-    "of_another_data_set": (MissingExampleError, {}),
-    "shorter": (MissingExampleError, {}),
+    "replace_examples": (MissingExampleError, {}),
+    "drop_examples": (MissingExampleError, {}),
 }
 
 
@@ -105,9 +120,9 @@ def left_out(note):
 
 @pytest.mark.parametrize("damage", RUN_DAMAGE)
 def test_damaged_run_is_refused_or_skipped(store, damage):
-    """The error names run, file and, if known, row group."""
+    """The error names a run that cannot be read; the other runs are measured as usual."""
     error, fields = RUN_DAMAGE[damage]
-    without = sp.measure(store.probs[[0, 1, 3]], labels=store.labels, runs=["0", "1", "3"])
+    expected = sp.measure(store.probs[[0, 1, 3]], labels=store.labels, runs=["0", "1", "3"])
     getattr(store, damage)()
 
     with pytest.raises(error, check=WithFields(**fields)):
@@ -118,33 +133,35 @@ def test_damaged_run_is_refused_or_skipped(store, damage):
     assert (note.code, note.fields["run"]) == ("run-left-out", "2")
     assert str(store.path) not in str(note)
     assert report.measurement.runs == ("0", "1", "3")
-    for name, value in without.metrics.items():
-        assert report[name].value == pytest.approx(value.value)
+    for name, estimate in expected.metrics.items():
+        assert report[name].value == pytest.approx(estimate.value)
 
 
-@pytest.mark.parametrize("damage", ["change_a_group", "swap_groups"])
+@pytest.mark.parametrize("damage", ["change_row_group", "swap_row_groups"])
 def test_damaged_row_group_is_refused_or_skipped(store, damage):
-    """In all runs, since they are compared on the same examples; also by other processes."""
+    """It is skipped in all runs, as runs are compared on the same examples; any engine does so."""
     getattr(store, damage)()
-    lost = {"change_a_group": [1], "swap_groups": [0, 1]}[damage]
-    rest = np.concatenate([np.arange(20) + 20 * i for i in range(3) if i not in lost])
+    damaged = {"change_row_group": [1], "swap_row_groups": [0, 1]}[damage]
+    intact = np.concatenate([np.arange(20) + 20 * i for i in range(3) if i not in damaged])
 
-    with pytest.raises(DamagedStoreError, check=WithFields(row_group=lost[0], run="2")):
+    with pytest.raises(DamagedStoreError, check=WithFields(row_group=damaged[0], run="2")):
         sp.measure(store.path)
     report = sp.measure(store.path, skip_damaged=True)
-    there = sp.measure(store.path, skip_damaged=True, engine="processes", workers=1)
+    of_processes = sp.measure(store.path, skip_damaged=True, engine="processes", workers=1)
 
-    assert report.measurement.n_examples == report.measurement.n_labeled == len(rest)
-    assert report.examples.column("example").to_pylist() == rest.tolist()
-    assert [left_out(note) for note in report.measurement.notes] == [(20, index) for index in lost]
+    assert report.measurement.n_examples == report.measurement.n_labeled == len(intact)
+    assert report.examples.column("example").to_pylist() == intact.tolist()
+    assert [left_out(note) for note in report.measurement.notes] == [
+        (20, index) for index in damaged
+    ]
     assert report["flip_rate"].value == pytest.approx(
-        sp.measure(store.probs[:, rest], labels=store.labels[rest])["flip_rate"].value
+        sp.measure(store.probs[:, intact], labels=store.labels[intact])["flip_rate"].value
     )
-    assert there.to_json() == report.to_json()
+    assert of_processes.to_json() == report.to_json()
 
 
 def test_report_lists_skipped_data(store, seedproof):
-    """In the text and in the summary."""
+    """The note is in the text and in the JSON summary."""
     store.truncate()
     (note,) = sp.measure(store.path, skip_damaged=True).measurement.notes
 
@@ -157,7 +174,7 @@ def test_report_lists_skipped_data(store, seedproof):
 
 
 def test_command_skips_a_damaged_manifest(store, seedproof):
-    """Although it counts the arms first."""
+    """Counting the arms, which comes first, skips it as well."""
     (store.path / "runs" / "id2" / "run.json").write_text("{", encoding="utf-8")
 
     assert seedproof("measure", store.path)[0] == 2
@@ -177,7 +194,7 @@ def test_too_few_runs_left_are_refused(store):
 
 
 def test_damaged_explanations_are_refused_or_skipped(tmp_path):
-    """Predictions are measured all the same."""
+    """Predictions are measured nevertheless."""
     place = Location.of(tmp_path / "store")
     rng = np.random.default_rng(0)
     probs = np.tile(np.float32([0.4, 0.6]), (3, 8, 1))
@@ -197,32 +214,28 @@ def test_damaged_explanations_are_refused_or_skipped(tmp_path):
 
 @pytest.fixture
 def two_arms(tmp_path):
-    """Return arms "none" and "calm" of four explained runs, in two row groups of four."""
+    """Return a store of two arms with four explained runs each, and their probabilities.
+
+    The eight examples are in two row groups.
+    """
     rng = np.random.default_rng(0)
     yes = rng.random((2, 4, 8)).astype(np.float32)
     probs = np.stack([1 - yes, yes], axis=3)
     place = Location.of(tmp_path / "store")
-    for arm, of_arm in zip(("none", "calm"), probs, strict=True):
-        write_explained(place, range(8), list(rng.random((8, 4, 1, 6))), arm=arm, probs=of_arm)
+    for arm, arm_probs in zip(("none", "calm"), probs, strict=True):
+        write_explained(place, range(8), list(rng.random((8, 4, 1, 6))), arm=arm, probs=arm_probs)
     return tmp_path / "store", probs
 
 
-def part_of(store, run, kind="predictions"):
+def file_of(store, run, kind="predictions"):
+    """Return the only file of a run with records of a kind."""
     return next((store / "runs" / run / kind).rglob("*.parquet"))
 
 
-def change_a_group(file, column, group):
-    chunk = pq.read_metadata(file).row_group(group).column(column)
-    stop = chunk.data_page_offset + chunk.total_compressed_size
-    content = bytearray(file.read_bytes())
-    content[stop - 4 : stop] = bytes(byte ^ 255 for byte in content[stop - 4 : stop])
-    file.write_bytes(content)
-
-
 def test_damaged_run_of_an_arm_is_refused_or_skipped(two_arms, seedproof):
-    """The others are compared, and the report says so."""
+    """The other runs are compared, and a note names the skipped run."""
     store, probs = two_arms
-    part_of(store, "calm-2").unlink()
+    file_of(store, "calm-2").unlink()
 
     with pytest.raises(DamagedStoreError, check=WithFields(run="2")):
         sp.compare(store)
@@ -240,17 +253,17 @@ def test_damaged_run_of_an_arm_is_refused_or_skipped(two_arms, seedproof):
 
 
 def test_damaged_row_group_is_skipped_in_all_arms(two_arms):
-    """The message names run, file and row group."""
+    """The error names run and row group, and the note names the file."""
     store, probs = two_arms
-    change_a_group(part_of(store, "calm-2"), 2, 1)
+    change_bytes(file_of(store, "calm-2"), row_group=1)
 
     with pytest.raises(DamagedStoreError, check=WithFields(row_group=1, run="2")):
         sp.compare(store)
     report = sp.compare(store, skip_damaged=True)
 
-    for name, values in zip(("none", "calm"), probs, strict=True):
+    for name, arm_probs in zip(("none", "calm"), probs, strict=True):
         measurement = report.arm(name).measurement
-        expected = sp.measure(values[:, :4])
+        expected = sp.measure(arm_probs[:, :4])
         assert measurement.n_examples == 4
         assert measurement.metrics["flip_rate"].value == pytest.approx(expected["flip_rate"].value)
     (note,) = (note for note in report.comparison.notes if note.code == "examples-left-out")
@@ -259,9 +272,9 @@ def test_damaged_row_group_is_skipped_in_all_arms(two_arms):
 
 
 def test_rates_are_matched_on_the_remaining_row_groups(two_arms):
-    """The note contains no path."""
+    """Results equal those of the intact examples alone; notes do not contain the store's path."""
     store, probs = two_arms
-    change_a_group(part_of(store, "calm-2"), 2, 1)
+    change_bytes(file_of(store, "calm-2"), row_group=1)
 
     with pytest.raises(DamagedStoreError):
         sp.compare(store, match_rates=True)
@@ -271,23 +284,23 @@ def test_rates_are_matched_on_the_remaining_row_groups(two_arms):
         dict(zip(("none", "calm"), probs[:, :, :4], strict=True)), match_rates=True
     )
     for name in ("none", "calm"):
-        arm, alone = report.arm(name), expected.arm(name)
+        arm, expected_arm = report.arm(name), expected.arm(name)
         assert arm.measurement.n_examples == 4
         assert (arm.matched_rate.lowest_before, arm.matched_rate.after) == (
-            alone.matched_rate.lowest_before,
-            alone.matched_rate.after,
+            expected_arm.matched_rate.lowest_before,
+            expected_arm.matched_rate.after,
         )
         for metric, estimate in arm.measurement.metrics.items():
-            assert estimate.value == pytest.approx(alone.measurement.metrics[metric].value)
+            assert estimate.value == pytest.approx(expected_arm.measurement.metrics[metric].value)
     (note,) = (note for note in report.comparison.notes if note.code == "examples-left-out")
     assert left_out(note) == (4, 1)
     assert not any(str(store) in str(note) for note in report.comparison.notes)
 
 
-def test_error_lists_the_reasons_if_all_row_groups_are_damaged(two_arms):
+def test_arm_without_an_intact_row_group_is_refused(two_arms):
     store, _ = two_arms
-    for group in (0, 1):
-        change_a_group(part_of(store, "calm-2"), 2, group)
+    for row_group in (0, 1):
+        change_bytes(file_of(store, "calm-2"), row_group=row_group)
 
     for match_rates in (False, True):
         with pytest.raises(EmptyInputError):
@@ -295,14 +308,14 @@ def test_error_lists_the_reasons_if_all_row_groups_are_damaged(two_arms):
 
 
 @pytest.mark.parametrize("damage", ["missing", "changed"])
-def test_answers_are_compared_although_explanations_are_damaged(two_arms, damage):
-    """The note names run and file."""
+def test_predictions_are_compared_although_explanations_are_damaged(two_arms, damage):
+    """The error names the run, and the note the explanation method."""
     store, _ = two_arms
-    file = part_of(store, "calm-2", "explanations")
+    file = file_of(store, "calm-2", "explanations")
     if damage == "missing":
         file.unlink()
     else:
-        change_a_group(file, 2, 0)
+        change_bytes(file, row_group=0)
 
     with pytest.raises(DamagedStoreError, check=WithFields(run="2")):
         sp.compare(store)
@@ -315,17 +328,18 @@ def test_answers_are_compared_although_explanations_are_damaged(two_arms, damage
     assert str(store) not in str(note)
 
 
-def test_arm_with_too_few_runs_left_is_skipped(two_arms):
-    """Two arms must remain."""
+def test_comparison_is_refused_if_too_few_runs_of_an_arm_are_left(two_arms):
+    """Only one of two arms could still be measured."""
     store, _ = two_arms
     for run in (0, 1, 2):
-        part_of(store, f"calm-{run}").unlink()
+        file_of(store, f"calm-{run}").unlink()
 
     with pytest.raises(TooFewRunsError):
         sp.compare(store, skip_damaged=True)
 
 
-def test_skipping_does_not_apply_to_reports(two_arms, tmp_path):
+def test_skip_damaged_is_refused_for_reports(two_arms, tmp_path):
+    """Reports have no records that could be damaged."""
     store, _ = two_arms
     for arm in ("none", "calm"):
         sp.measure(store, arm=arm).save(tmp_path / arm)

@@ -54,7 +54,7 @@ def training(log: Path):
             torch.nn.functional.cross_entropy(
                 model(examples[batch] + noise), labels[batch]
             ).backward()
-            # By hand: to load the optimizers of torch takes longer than all the training.
+            # A step by hand, since importing torch.optim takes longer than the whole training.
             with torch.no_grad():
                 for weights in model.parameters():
                     weights.sub_(0.3 * weights.grad)
@@ -65,22 +65,22 @@ def training(log: Path):
 
 
 def probs_of(store: Path) -> dict[str, np.ndarray]:
-    """Return the predictions of each run."""
+    """Return the probabilities by run."""
     shards = Store(Location.of(store)).shards()
     parts = [shards.shard(index).probs for index in range(shards.n_shards)]
     return dict(zip(shards.runs, np.concatenate(parts, axis=1), strict=True))
 
 
 def assert_same_bits(first: Path, second: Path) -> None:
-    """Check for the same runs with the same predictions."""
-    first_probs, other = probs_of(first), probs_of(second)
-    assert first_probs.keys() == other.keys()
+    """Assert that two stores have the same runs with the same predictions."""
+    first_probs, second_probs = probs_of(first), probs_of(second)
+    assert first_probs.keys() == second_probs.keys()
     for run, probs in first_probs.items():
-        assert probs.tobytes() == other[run].tobytes()
+        assert probs.tobytes() == second_probs[run].tobytes()
 
 
-def begun(log: Path) -> list[tuple[str, int, int]]:
-    """Return name, process and parent process of every training that began."""
+def started_trainings(log: Path) -> list[tuple[str, int, int]]:
+    """Return run name, process and parent process of every training that was started."""
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     return [(name, int(pid), int(parent)) for name, pid, parent in map(str.split, lines)]
 
@@ -95,8 +95,8 @@ def parent_of(pid: int) -> int:
 
 
 def test_same_seed_gives_the_same_bits_on_every_engine(cluster, tmp_path):
-    """The caller's generators do not change."""
-    import torch  # noqa: F401 - so that its generator is there before, too
+    """The state of the caller's generators does not change."""
+    import torch  # noqa: F401 - `capture` covers its generator only once it is loaded
 
     before = capture()
 
@@ -118,24 +118,27 @@ def test_same_seed_gives_the_same_bits_on_every_engine(cluster, tmp_path):
 def test_study_survives_the_loss_of_a_node_and_of_a_process(cluster, tmp_path):
     """Every run finishes once, with the same predictions as without a cluster."""
     log, n_runs = tmp_path / "log", 6
-    doomed = cluster.add_node(num_cpus=1)
-    raylet = doomed.all_processes["raylet"][0].process.pid
+    lost_node = cluster.add_node(num_cpus=1)
+    raylet_pid = lost_node.all_processes["raylet"][0].process.pid
 
-    def on_doomed() -> set[str]:
-        return {name for name, _, worker in begun(log) if parent_of(worker) == raylet}
+    def runs_on_lost_node() -> set[str]:
+        return {
+            name for name, _, worker in started_trainings(log) if parent_of(worker) == raylet_pid
+        }
 
     def disturb() -> tuple[set[str], str]:
-        assert becomes_true(on_doomed, within=60)
-        lost = on_doomed()
-        cluster.remove_node(doomed, allow_graceful=False)
-        n_before = len(begun(log))
-        assert becomes_true(lambda: len(begun(log)) > n_before, within=60)
-        name, pid, _ = begun(log)[n_before]
+        """Remove a node, then kill the next training; return the runs that were interrupted."""
+        assert becomes_true(runs_on_lost_node, within=60)
+        lost_runs = runs_on_lost_node()
+        cluster.remove_node(lost_node, allow_graceful=False)
+        n_before = len(started_trainings(log))
+        assert becomes_true(lambda: len(started_trainings(log)) > n_before, within=60)
+        name, pid, _ = started_trainings(log)[n_before]
         os.kill(pid, signal.SIGKILL)
-        return lost, name
+        return lost_runs, name
 
     def study_of(log: Path, store: str) -> Study:
-        # One CPU thread is deterministic anyway, and the setting of torch takes a second per run.
+        # One CPU thread is deterministic anyway, and torch's setting would take a second per run.
         return Study(
             "lossy", training(log), seeds=n_runs, store=tmp_path / store, deterministic=False
         )
@@ -144,13 +147,13 @@ def test_study_survives_the_loss_of_a_node_and_of_a_process(cluster, tmp_path):
     with ThreadPoolExecutor(1) as pool:
         disturbance = pool.submit(disturb)
         status = study_of(log, "ray").run(engine, progress=False)
-        lost, killed = disturbance.result()
+        lost_runs, killed_run = disturbance.result()
 
     names = {str(seed) for seed in range(n_runs)}
     assert status.is_done
-    times = Counter(name for name, _, _ in begun(log))
-    assert times.keys() == names
-    assert {name for name, often in times.items() if often > 1} == {*lost, killed}
+    n_starts = Counter(name for name, _, _ in started_trainings(log))
+    assert n_starts.keys() == names
+    assert {name for name, n in n_starts.items() if n > 1} == {*lost_runs, killed_run}
     folders = list((tmp_path / "ray" / "runs").iterdir())
     assert len(folders) == len(list(tmp_path.glob("ray/runs/*/run.json"))) == n_runs
     assert [len(run.parts) for run in Store(Location.of(tmp_path / "ray")).runs] == [1] * n_runs

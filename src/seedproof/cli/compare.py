@@ -1,4 +1,4 @@
-"""`seedproof compare`: is the difference real?"""
+"""Command `seedproof compare`: compare arms, or two versions of a model."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,8 +61,8 @@ def compare(
     from seedproof.api import compare as api
     from seedproof.cli.progress import progress_bar
 
-    others = (targets, baseline, gold, paired, match_rates, metrics)
-    _check_targets(old, new, others)
+    has_arm_options = any((baseline, gold, paired, match_rates, metrics))
+    _check_targets(targets or [], old, new, has_arm_options=has_arm_options)
     with progress_bar() as reading["progress"]:
         result: Any
         if old is not None and new is not None:
@@ -86,20 +86,22 @@ def compare(
         typer.echo(f"Written to {out}: {files}", err=True)
 
 
-def _check_targets(old: str | None, new: str | None, others: tuple[object, ...]) -> None:
-    """Refuse options that do not go together: versions are compared, or arms."""
+def _check_targets(
+    targets: list[str], old: str | None, new: str | None, *, has_arm_options: bool
+) -> None:
+    """Refuse missing targets, and options of arms together with two versions."""
     if (old is None) != (new is None):
         raise OptionError(
             "--old and --new go together. Give both versions.",
             option="--new" if new is None else "--old",
         )
-    if old is not None and any(others):
+    if old is not None and (targets or has_arm_options):
         raise OptionError(
             "--old and --new take no further target, --baseline, --gold, --paired, --match-rates "
             "or --metrics. Remove them.",
             options=("--old", "--new"),
         )
-    if old is None and not others[0]:
+    if old is None and not targets:
         raise OptionError(
             "Nothing to compare. Give a store, two targets, or --old and --new.", n_targets=0
         )

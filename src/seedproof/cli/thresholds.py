@@ -8,8 +8,8 @@ from typing import Any
 
 from seedproof.errors import NotFoundError, OptionError, UnreadableError, first_line
 
-# The first file that has a table for the gate is read.
-PLACES = {"seedproof.toml": ("gate",), "pyproject.toml": ("tool", "seedproof", "gate")}
+# Keys that lead to the gate's table, by file. Only the first file with such a table counts.
+TABLE_KEYS = {"seedproof.toml": ("gate",), "pyproject.toml": ("tool", "seedproof", "gate")}
 KEYS = ("max", "min", "no-worse")
 
 
@@ -20,34 +20,36 @@ def thresholds(
     *,
     config: Path | None = None,
 ) -> dict[str, Any]:
-    """Return all limits as keywords of `sp.gate`; the command line overrides the file."""
-    section = _section(config)
-    for key in section.content:
+    """Return all limits as keyword arguments of `sp.gate`; options override the file."""
+    gate_table = _gate_table(config)
+    for key in gate_table.content:
         if key not in KEYS:
-            raise section.error(
+            raise gate_table.error(
                 "{table} of {path} has the unknown key {key!r}. Allowed: {known}.",
                 key=key,
                 known=KEYS,
             )
     return {
-        "max": section.limits("max") | _typed(at_most, "--max"),
-        "min": section.limits("min") | _typed(at_least, "--min"),
-        "no_worse": section.limits("no-worse") | _typed(no_worse, "--no-worse"),
+        "max": gate_table.limits("max") | _parse(at_most, "--max"),
+        "min": gate_table.limits("min") | _parse(at_least, "--min"),
+        "no_worse": gate_table.limits("no-worse") | _parse(no_worse, "--no-worse"),
     }
 
 
 @dataclass(frozen=True)
-class _Section:
-    """The gate's table of a TOML file, such as [gate] of seedproof.toml."""
+class _GateTable:
+    """The gate's table in a TOML file, such as [gate] in seedproof.toml."""
 
-    table: str = ""
+    name: str = ""
     path: str = ""
     content: dict[str, Any] = field(default_factory=dict)
 
     def error(self, template: str, **fields: object) -> OptionError:
-        return OptionError(template, table=self.table, path=self.path, **fields)
+        """Return an error whose fields include the table and its file."""
+        return OptionError(template, table=self.name, path=self.path, **fields)
 
     def limits(self, key: str) -> dict[str, float | None]:
+        """Return the limit per metric; None for a metric that is only listed in `no-worse`."""
         limits = self.content.get(key, {})
         if key == "no-worse":
             if isinstance(limits, list) and all(isinstance(name, str) for name in limits):
@@ -69,25 +71,25 @@ class _Section:
         return {metric: float(limit) for metric, limit in limits.items()}
 
 
-def _section(config: Path | None) -> _Section:
-    """Return the table of the gate; an empty one if there is none."""
+def _gate_table(config: Path | None) -> _GateTable:
+    """Return the gate's table of `config`, or of the current folder; empty if there is none."""
     if config is not None and not config.is_file():
         raise NotFoundError(
             "{config!r} is not a file. Give a TOML file with a table [gate].", config=str(config)
         )
-    for path in map(Path, PLACES) if config is None else (config,):
+    for path in map(Path, TABLE_KEYS) if config is None else (config,):
         if not path.is_file():
             continue
         content = _read(path)
-        for keys in (PLACES[path.name],) if path.name in PLACES else PLACES.values():
+        for keys in (TABLE_KEYS[path.name],) if path.name in TABLE_KEYS else TABLE_KEYS.values():
             table: Any = content
             for key in keys:
                 table = table.get(key) if isinstance(table, dict) else None
             name = f"[{'.'.join(keys)}]"
             if isinstance(table, dict):
-                return _Section(name, str(path), table)
+                return _GateTable(name, str(path), table)
             if table is not None:
-                raise _Section(name, str(path)).error(
+                raise _GateTable(name, str(path)).error(
                     "{table} of {path} is not a table. Write max = {{flip_rate = 0.05}} below it."
                 )
     if config is not None:
@@ -96,25 +98,25 @@ def _section(config: Path | None) -> _Section:
             "[gate], or below [tool.seedproof.gate] in pyproject.toml.",
             config=str(config),
         )
-    return _Section()
+    return _GateTable()
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # of TOML, or of UTF-8
+    except ValueError as error:  # invalid TOML, or invalid UTF-8
         raise UnreadableError(
             "{path} is not valid TOML ({reason}). Fix it.", path=str(path), reason=first_line(error)
         ) from error
 
 
-def _typed(texts: Iterable[str], option: str) -> dict[str, float | None]:
-    """Return limits of the command line; a margin may be missing."""
+def _parse(texts: Iterable[str], option: str) -> dict[str, float | None]:
+    """Parse texts such as "flip_rate=0.05"; only `--no-worse` takes a metric without a limit."""
     limits: dict[str, float | None] = {}
     for text in texts:
-        name, has_limit, limit = text.partition("=")
+        name, equals_sign, limit = text.partition("=")
         metric = name.strip()
-        if not has_limit and option != "--no-worse":
+        if not equals_sign and option != "--no-worse":
             raise OptionError(
                 "{option} {metric!r} has no limit. Write {option} {metric}=0.05.",
                 option=option,
@@ -125,7 +127,7 @@ def _typed(texts: Iterable[str], option: str) -> dict[str, float | None]:
                 "{option} {metric} is given twice. Give one limit.", option=option, metric=metric
             )
         try:
-            limits[metric] = float(limit) if has_limit else None
+            limits[metric] = float(limit) if equals_sign else None
         except ValueError as error:
             raise OptionError(
                 "{option} {metric}={limit}: {limit!r} is not a number. Write one, such as 0.05.",

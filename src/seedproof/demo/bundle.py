@@ -1,4 +1,4 @@
-"""Runs of the demo in two small files, from which a store is unpacked."""
+"""Runs of the demo in two small files, from which a store can be unpacked."""
 
 import json
 import zipfile
@@ -16,14 +16,15 @@ from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.schema import digest
 from seedproof.typing import FloatArray, IntArray
 
-ARRAYS_FILE, FACTS_FILE = "records.npz", "records.json"
+ARRAYS_FILE, METADATA_FILE = "records.npz", "records.json"
+# Types in the file, by the attribute of a bundle.
 ARRAYS = {
     "ids": np.int32,
     "labels": np.int8,
     "probs": np.float32,
     "explained": np.int32,
     "lengths": np.int16,
-    # Half the bytes, with an error of at most 0.05 %.
+    # Half the bytes of float32, with an error of at most 0.05 %.
     "scores": np.float16,
 }
 
@@ -34,9 +35,9 @@ class Bundle:
 
     Args:
         study: The study of the runs.
-        runs: The runs, without the files of a store.
+        runs: The runs, without the list of their files in a store.
         split: Name of the data split.
-        method: Name of the explanation.
+        method: Name of the explanation method.
         classes: Names of the two classes.
         ids: Id of each example, ascending.
         labels: Gold class index of each example.
@@ -60,9 +61,9 @@ class Bundle:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of everything in it, which identifies its runs."""
+        """Digest of the whole content, which identifies its runs."""
         arrays = b"".join(self._array(name).tobytes() for name in ARRAYS)
-        return digest(self._facts().encode() + arrays)
+        return digest(self._metadata().encode() + arrays)
 
     def save(self, folder: Path) -> None:
         """Write both files to a folder; equal bundles give equal bytes."""
@@ -72,45 +73,47 @@ class Bundle:
                 member.compress_type = zipfile.ZIP_LZMA
                 with archive.open(member, "w") as file:
                     np.lib.format.write_array(file, _as_planes(self._array(name)))
-        (folder / FACTS_FILE).write_text(self._facts(), encoding="utf-8")
+        (folder / METADATA_FILE).write_text(self._metadata(), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path | Traversable | None = None) -> "Bundle":
-        """Load the bundle of a folder. If omitted, that of the package."""
+        """Load the bundle of a folder. If omitted, load the one in this package."""
         folder = files("seedproof.demo") if folder is None else folder
-        facts = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
+        metadata = json.loads((folder / METADATA_FILE).read_text(encoding="utf-8"))
         with (folder / ARRAYS_FILE).open("rb") as file, np.load(file) as arrays:
             values: dict[str, Any] = {
                 name: _from_planes(arrays[name], dtype) for name, dtype in ARRAYS.items()
             }
         return cls(
-            study=StudyManifest(**facts["study"]),
-            runs=tuple(RunManifest(**run) for run in facts["runs"]),
-            split=facts["split"],
-            method=facts["method"],
-            classes=tuple(facts["classes"]),
+            study=StudyManifest(**metadata["study"]),
+            runs=tuple(RunManifest(**run) for run in metadata["runs"]),
+            split=metadata["split"],
+            method=metadata["method"],
+            classes=tuple(metadata["classes"]),
             **values,
         )
 
     def _array(self, name: str) -> FloatArray | IntArray:
+        """Return an array in its type in the file."""
         return np.ascontiguousarray(getattr(self, name), dtype=ARRAYS[name])
 
-    def _facts(self) -> str:
+    def _metadata(self) -> str:
+        """Return everything except the arrays, as JSON."""
         runs = [asdict(run) for run in self.runs]
         for run in runs:
             del run["parts"]
-        facts = {
+        metadata = {
             "study": asdict(self.study),
             "split": self.split,
             "method": self.method,
             "classes": self.classes,
             "runs": runs,
         }
-        return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(metadata, indent=1, ensure_ascii=False) + "\n"
 
 
 def _as_planes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Return the first bytes of all values, then the second ones, and so on: that packs well.
+    """Return the first bytes of all values, then the second ones, and so on: it compresses well.
 
     Axes are (bytes, examples, runs), so the runs of an example are adjacent.
     """
@@ -120,5 +123,6 @@ def _as_planes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def _from_planes(planes: npt.NDArray[np.uint8], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return the array that `_as_planes` was called with."""
     columns = np.ascontiguousarray(np.moveaxis(planes, 0, -1)).view(dtype)[..., 0]
     return np.ascontiguousarray(columns.T if columns.shape[1] > 1 else columns[:, 0])

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from seedproof.messages import Message
 
-# Checks by their codes, in the order in which they are shown: statements that should hold.
+# A statement that should hold for a training ("it"), by the code of its check, in display order.
 CHECKS = {
     "logs-predictions": "It logs predictions",
     "same-seed-same-bits": "The same seed gives bit-identical results",
@@ -23,7 +23,7 @@ Verdict = Literal["pass", "fail", "warn", "skip"]
 
 @dataclass(frozen=True)
 class Phrases:
-    """Messages that are printed as one phrase."""
+    """Messages that are joined and printed as one phrase."""
 
     parts: tuple[Message, ...]
     separator: str = " and "
@@ -39,7 +39,7 @@ class Phrases:
 class Finding:
     """Result of one check: what was observed, its likely cause, and the fix.
 
-    The verdict `warn` means look at it, `skip` that it could not be checked.
+    The verdict `warn` asks the user to take a look; `skip` means that the check was not possible.
     """
 
     code: str
@@ -50,7 +50,7 @@ class Finding:
 
     @property
     def check(self) -> str:
-        """Statement that should hold."""
+        """Statement that the check tests."""
         return CHECKS[self.code]
 
     def as_json(self) -> dict[str, Any]:
@@ -65,8 +65,8 @@ class Finding:
         }
 
 
-def details(value: object) -> Any:  # noqa: ANN401 - whatever JSON knows
-    """Return the data of a message: its code and fields, with messages inside resolved too.
+def details(value: object) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the data of a message: its code and fields, including those of nested messages.
 
     >>> details(Message("late-seed", "{place} seeds too late.", place="train.py:3"))
     {'code': 'late-seed', 'place': 'train.py:3'}

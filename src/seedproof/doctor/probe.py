@@ -1,4 +1,4 @@
-"""One short training under observation."""
+"""One short training that is observed for `seedproof doctor`."""
 
 import os
 import signal
@@ -22,16 +22,17 @@ from seedproof.training.spec import RunSpec
 from seedproof.training.target import Target
 from seedproof.training.torch_import_hook import holding, is_torch_loading, loaded_torch
 
-# Weights are compared at each of the first steps, and then at every n-th.
+# Digests of the weights are taken at each of the first 20 steps, and then at every tenth.
 DENSE_STEPS, SPARSE_STEPS = 20, 10
+# At most this many leading elements of each tensor enter the digest.
 LEADING_ELEMENTS = 4096
 DIGEST_BYTES = 16
-# Repeated, as a training may swallow an exception.
+# The alarm is repeated at this interval, because a training may swallow the exception.
 ALARM_SECONDS = 1.0
 
 
 class BudgetReachedError(BaseException):
-    """Ends a training at its budget; not caught by `except Exception`."""
+    """Raised to end a training at its budget; `except Exception` does not catch it."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Probe:
             with warnings.catch_warnings(), run.active():
                 warnings.simplefilter("ignore")
                 try:
-                    with monitor.on(), self._optimizers_observed(observed), self._limited():
+                    with monitor.on(), self._optimizers_observed(observed), self._time_limited():
                         self.target(run)
                 except BudgetReachedError:
                     observed.is_cut = True
@@ -63,49 +64,50 @@ class Probe:
                 run.check()
         after = files_below((root, here))
         changed = (path for path, stamp in after.items() if before.get(path) != stamp)
-        observed.files = sorted(_below(path, (root, here)) for path in changed)
+        observed.files = sorted(_relative(path, (root, here)) for path in changed)
         return observed
 
     @contextmanager
-    def _limited(self) -> Iterator[None]:
-        """End the training when its time is over."""
+    def _time_limited(self) -> Iterator[None]:
+        """End the training once its seconds have passed."""
         if self.seconds is None or not hasattr(signal, "setitimer"):
             yield
             return
-        is_on, seconds = True, self.seconds
+        is_training, seconds = True, self.seconds
 
-        def end(*_: object) -> None:
-            if is_on and not is_torch_loading():
+        def on_alarm(*_: object) -> None:
+            if is_training and not is_torch_loading():
                 raise BudgetReachedError
 
-        def begin(_: object = None) -> None:
-            """Start the clock; again once torch is loaded, which does not count."""
+        def start_timer(_: object = None) -> None:
+            """Start the timer, or restart it once torch is loaded: that time does not count."""
             signal.setitimer(signal.ITIMER_REAL, seconds, ALARM_SECONDS)
 
-        before = signal.signal(signal.SIGALRM, end)
-        begin()
+        previous_handler = signal.signal(signal.SIGALRM, on_alarm)
+        start_timer()
         try:
             try:
-                with holding(begin):
+                with holding(start_timer):
                     yield
             finally:
-                # A late alarm must not prevent the clock from being stopped.
-                is_on = False
+                # A late alarm must not prevent the timer from being stopped.
+                is_training = False
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+            signal.signal(signal.SIGALRM, previous_handler)
 
     @contextmanager
     def _optimizers_observed(self, observed: Observed) -> Iterator[None]:
-        known: set[int] = set()
+        """Record steps and digests of the weights, and end the training at its budget of steps."""
+        known_ids: set[int] = set()
 
-        def before(optimizer: Any, *_: object) -> None:  # noqa: ANN401 - torch's
-            if observed.n_steps < DENSE_STEPS and id(optimizer) not in known:
-                known.add(id(optimizer))
+        def before_step(optimizer: Any, *_: object) -> None:  # noqa: ANN401 - of torch
+            if observed.n_steps < DENSE_STEPS and id(optimizer) not in known_ids:
+                known_ids.add(id(optimizer))
                 observed.starts.append(_weights_digest(optimizer))
                 observed.weights.setdefault(0, observed.starts[0])
 
-        def after(optimizer: Any, *_: object) -> None:  # noqa: ANN401 - torch's
+        def after_step(optimizer: Any, *_: object) -> None:  # noqa: ANN401 - of torch
             observed.n_steps += 1
             if observed.n_steps <= DENSE_STEPS or observed.n_steps % SPARSE_STEPS == 0:
                 observed.weights[observed.n_steps] = _weights_digest(optimizer)
@@ -114,14 +116,14 @@ class Probe:
 
         handles: list[Any] = []
 
-        def observe(_: ModuleType) -> None:
+        def add_hooks(_: ModuleType) -> None:
             from torch.optim import optimizer as optimizers
 
-            handles.append(optimizers.register_optimizer_step_pre_hook(before))
-            handles.append(optimizers.register_optimizer_step_post_hook(after))
+            handles.append(optimizers.register_optimizer_step_pre_hook(before_step))
+            handles.append(optimizers.register_optimizer_step_post_hook(after_step))
 
         try:
-            with holding(observe):
+            with holding(add_hooks):
                 yield
         finally:
             for handle in handles:
@@ -129,7 +131,7 @@ class Probe:
 
 
 class _ProbedRun(Run):
-    """Run that records the requested sources, and the logged predictions in their order."""
+    """Run that records the requested sources, and the predictions in the order of logging."""
 
     def __init__(
         self, spec: RunSpec, observed: Observed, monitor: TrainingMonitor, scratch: Path
@@ -141,7 +143,7 @@ class _ProbedRun(Run):
 
     @property
     def checkpoint_dir(self) -> Path:
-        """A fresh folder: a probe must not continue another."""
+        """An empty folder, since a probe must not resume another one."""
         self._scratch.mkdir(exist_ok=True)
         return self._scratch
 
@@ -162,7 +164,7 @@ class _ProbedRun(Run):
         self._observed.sources.add(source)
         return super().rng(source)
 
-    def torch_generator(self, source: str, *, device: str = "cpu") -> Any:  # noqa: ANN401 - torch's
+    def torch_generator(self, source: str, *, device: str = "cpu") -> Any:  # noqa: ANN401 - of torch
         """Return the torch generator of one source."""
         self._observed.sources.add(source)
         return super().torch_generator(source, device=device)
@@ -171,23 +173,23 @@ class _ProbedRun(Run):
         """Log predictions for some examples."""
         super().log_predictions(split, **columns)
         ids, labels = columns.get("ids"), columns.get("labels")
-        given = (columns.get(name) for name in ("probs", "predictions", "top_probs"))
-        values = as_array(next(column for column in given if column is not None))
+        candidates = (columns.get(name) for name in ("probs", "predictions", "top_probs"))
+        values = as_array(next(column for column in candidates if column is not None))
         log = self._observed.splits.setdefault(split, SplitSeen(has_ids=ids is not None))
         first = len(log.ids)
-        names = range(first, first + len(values)) if ids is None else as_array(ids).tolist()
-        log.ids += map(str, names)
+        row_ids = range(first, first + len(values)) if ids is None else as_array(ids).tolist()
+        log.ids += map(str, row_ids)
         gold = [""] * len(values) if labels is None else as_array(labels).tolist()
         log.labels += map(str, gold)
         log.values += [_short_bytes(row) for row in values]
 
     def check(self) -> None:
-        """Raise what a real run would raise in `commit`."""
+        """Raise the error that a real run would raise on commit."""
         self._log.write()
 
 
 class _RequestedSeeds(dict[str, int]):
-    """Seeds that record which sources are read; printing all of them reads none."""
+    """Seeds that record which sources are read; printing the mapping does not count as reading."""
 
     def __init__(self, seeds: Mapping[str, int], sources: set[str]) -> None:
         super().__init__(seeds)
@@ -209,7 +211,7 @@ def _short_bytes(row: Any) -> bytes:  # noqa: ANN401 - probabilities, or a class
     )
 
 
-def _weights_digest(optimizer: Any) -> str:  # noqa: ANN401 - torch's
+def _weights_digest(optimizer: Any) -> str:  # noqa: ANN401 - of torch
     """Return a digest of the leading weights of each tensor of an optimizer."""
     state = blake2b(digest_size=DIGEST_BYTES)
     for group in optimizer.param_groups:
@@ -219,7 +221,7 @@ def _weights_digest(optimizer: Any) -> str:  # noqa: ANN401 - torch's
     return state.hexdigest()
 
 
-def _below(path: str, folders: Sequence[Path]) -> str:
+def _relative(path: str, folders: Sequence[Path]) -> str:
     """Return a path relative to the first folder that contains it."""
     folder = next(folder for folder in folders if Path(path).is_relative_to(folder))
     return os.path.relpath(path, folder)

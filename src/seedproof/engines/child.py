@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from seedproof.engines.base import Outcome
-from seedproof.engines.serial import as_failure, attempt, for_travel
+from seedproof.engines.serial import as_failure, as_picklable, attempt
 
 LENGTH = struct.Struct("<Q")
 GUARDIAN_SECONDS = 0.5
@@ -83,7 +83,7 @@ def _pickled(outcome: Outcome[Any]) -> bytes:
     import cloudpickle
 
     try:
-        return bytes(cloudpickle.dumps(for_travel(outcome)))
+        return bytes(cloudpickle.dumps(as_picklable(outcome)))
     except Exception as error:  # noqa: BLE001 - whatever pickling the result raises
         failure = replace(as_failure(error), error=None)
         return pickle.dumps(Outcome(0, failure=failure))

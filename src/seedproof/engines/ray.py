@@ -10,7 +10,7 @@ from seedproof.engines.attempts import Attempt, Attempts
 from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result, Task, check_settings
 from seedproof.engines.child import PackedTask
 from seedproof.engines.processes import ProcessEngine, do_alone
-from seedproof.engines.serial import for_travel
+from seedproof.engines.serial import as_picklable
 from seedproof.errors import OptionError, RunError, first_line
 from seedproof.messages import Message
 
@@ -194,7 +194,7 @@ def _do_here(packed: bytes, name: str, item: bytes, index: int, number: int) -> 
     if name not in _TASK:
         _TASK.clear()
         _TASK[name] = PackedTask(packed)
-    return replace(for_travel(_TASK[name](item, index)), attempts=number)
+    return replace(as_picklable(_TASK[name](item, index)), attempts=number)
 
 
 def _outcome(reference: Any, attempt: Attempt) -> Outcome[Any]:  # noqa: ANN401 - an ObjectRef

@@ -10,7 +10,7 @@ from seedproof.messages import Message
 
 
 class SerialEngine:
-    """Runs the items one after the other, in this process."""
+    """Engine that runs the items one after the other, in this process."""
 
     def map(
         self, task: Task[Item, Result], items: Iterable[Item], *, on_start: OnStart | None = None
@@ -23,19 +23,20 @@ class SerialEngine:
 
 
 def attempt(task: Task[Item, Result], item: Item, index: int = 0) -> Outcome[Result]:
-    """Return the outcome of a task in this process."""
+    """Call the task in this process, and return its result or its failure."""
     try:
         return Outcome(index, task(item))
     except (KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as error:  # noqa: BLE001 - whatever the task raises
+    except BaseException as error:  # noqa: BLE001 - a task may raise anything
         return Outcome(index, failure=as_failure(error))
 
 
-def for_travel(outcome: Outcome[Result]) -> Outcome[Result]:
+def as_picklable(outcome: Outcome[Result]) -> Outcome[Result]:
     """Return an outcome that can be sent to another process.
 
-    Exceptions of the user may fail to unpickle, so only their text is sent; ours are kept.
+    The user's exceptions may fail to unpickle, so only their text is sent; those of this package
+    are kept.
     """
     failure = outcome.failure
     if failure is None or isinstance(failure.error, SeedproofError):
@@ -44,10 +45,10 @@ def for_travel(outcome: Outcome[Result]) -> Outcome[Result]:
 
 
 def as_failure(error: BaseException) -> Failure:
-    """Return an exception as a failure: its first line and its traceback."""
+    """Convert an exception to a failure with its first line and its traceback."""
     try:
         reason = str(error).strip().split("\n", maxsplit=1)[0]
-    except Exception:  # noqa: BLE001 - its own `__str__` may be broken
+    except Exception:  # noqa: BLE001 - the exception's `__str__` may be broken
         reason = ""
     template = "{error_type}: {reason}" if reason else "{error_type}"
     message = Message("raised", template, error_type=type(error).__name__, reason=reason)

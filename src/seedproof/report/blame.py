@@ -20,9 +20,9 @@ from seedproof.report.text import Prose, bare_table
 from seedproof.report.view import KeyFigure
 from seedproof.stats.intervals import Estimate
 
-# If varying any single source leaves nearly all flips, the training hardly uses its sources.
-UNHEEDED = 0.9
-# The page has no room for more next to each other; the table has all.
+# If even the smallest total share is as large as this, the training hardly uses its sources.
+UNUSED_SOURCES_SHARE = 0.9
+# Sources among the key figures, which are side by side on the page; the table has all sources.
 MAX_SOURCES = 3
 HEADER = ("source", "first-order", "total")
 LEGEND = (
@@ -30,7 +30,8 @@ LEGEND = (
     "Total: the share that remains if only this source varies. "
     "Interaction: the share of no single source, 100 % minus the first-order shares."
 )
-NAMES = {"flips": "flips", "logits": "variance of the logit"}
+# What the shares are of, by the kind of shares.
+KIND_NAMES = {"flips": "flips", "logits": "variance of the logit"}
 SENTENCES = {
     "runs-apart": "Two runs that share none of these seeds disagree on {apart} of the predictions.",
     "source-to-blame": "{source} causes most flips: if only {source} varies, {share} of them "
@@ -94,12 +95,12 @@ class BlameReport(Result):
         return tuple(_sentences(self.result.flips))
 
     def notes(self) -> tuple[Message, ...]:
-        """Return what limits the figures."""
+        """Return notes on the limits of the figures."""
         return tuple(_notes(self.result))
 
     @property
-    def _kinds(self) -> dict[str, Shares]:
-        """Known shares: of the flips, and of the variance of the logit."""
+    def _shares_by_kind(self) -> dict[str, Shares]:
+        """Shares of the flips and, if probabilities were logged, of the variance of the logit."""
         kinds = {"flips": self.result.flips, "logits": self.result.logits}
         return {kind: shares for kind, shares in kinds.items() if shares is not None}
 
@@ -108,12 +109,12 @@ class BlameReport(Result):
         parts: list[RenderableType] = [Text(str(_title(self.result)), style="dim"), Text("")]
         for sentence in self.sentences():
             parts += [Prose(str(sentence)), Text("")]
-        for kind, shares in self._kinds.items():
+        for kind, shares in self._shares_by_kind.items():
             table = bare_table(3)
-            table.add_column(f"of the {NAMES[kind]}", style="bold", no_wrap=True)
+            table.add_column(f"of the {KIND_NAMES[kind]}", style="bold", no_wrap=True)
             for name in HEADER[1:]:
                 table.add_column(name, no_wrap=True)
-            for source, *cells in _cells(shares):
+            for source, *cells in _rows(shares):
                 table.add_row(Text(printable(source)), *cells)
             parts += [table, Text("")]
         notes = (LEGEND, *(f"Note: {note}" for note in self.notes()))
@@ -122,13 +123,15 @@ class BlameReport(Result):
     def _records(self) -> list[dict[str, Any]]:
         return [
             {"of": kind, "source": source, "share": order, **share.summary()}
-            for kind, shares in self._kinds.items()
-            for source, order, share in _known(shares)
+            for kind, shares in self._shares_by_kind.items()
+            for source, order, share in _known_shares(shares)
         ]
 
     def _figures(self) -> tuple[Figure, ...]:
         return tuple(
-            _figure(kind, shares) for kind, shares in self._kinds.items() if _known(shares)
+            _figure(kind, shares)
+            for kind, shares in self._shares_by_kind.items()
+            if _known_shares(shares)
         )
 
     def _overview(self, show: Sequence[str]) -> Overview:
@@ -140,11 +143,11 @@ class BlameReport(Result):
             key_figures=tuple(_key_figures(self.result.flips)),
             sections=tuple(
                 Section(
-                    NAMES[kind].capitalize(),
-                    f"Shares of the {NAMES[kind]}",
-                    (TextTable(HEADER, _cells(shares), notes=(LEGEND,)),),
+                    KIND_NAMES[kind].capitalize(),
+                    f"Shares of the {KIND_NAMES[kind]}",
+                    (TextTable(HEADER, _rows(shares), notes=(LEGEND,)),),
                 )
-                for kind, shares in self._kinds.items()
+                for kind, shares in self._shares_by_kind.items()
             ),
             notes=tuple(map(str, self.notes())),
         )
@@ -174,17 +177,21 @@ def _title(blame: Blame) -> Message:
 
 def _sentences(flips: Shares) -> Iterator[Message]:
     yield _say("runs-apart", apart=WithUnit(flips.apart, "percent"))
-    known = (*flips.first.values(), *flips.total.values())
+    shares = (*flips.first.values(), *flips.total.values())
     most = flips.total.get(flips.most or "")
     if most is not None:
         yield _say("source-to-blame", source=flips.most, share=WrittenShare(most))
-    elif all(share is not None and share.is_resolved for share in known):
+    elif all(share is not None and share.is_resolved for share in shares):
         yield _say("no-source-to-blame")
     else:
         yield _say("source-not-resolvable")
-    together = flips.interaction
-    if together is not None and together.is_resolved and round(100 * (together.low or 0.0)) > 0:
-        yield _say("interaction", share=WrittenShare(together))
+    interaction = flips.interaction
+    if (
+        interaction is not None
+        and interaction.is_resolved
+        and round(100 * (interaction.low or 0.0)) > 0
+    ):
+        yield _say("interaction", share=WrittenShare(interaction))
 
 
 def _notes(blame: Blame) -> Iterator[Message]:
@@ -193,28 +200,28 @@ def _notes(blame: Blame) -> Iterator[Message]:
     elif blame.n_blocks < LEAST_BLOCKS:
         yield _say("few-blocks", n_blocks=blame.n_blocks, least=LEAST_BLOCKS, useful=USEFUL_BLOCKS)
     totals = [share.value for share in blame.flips.total.values() if share is not None]
-    if totals and min(totals) >= UNHEEDED:
+    if totals and min(totals) >= UNUSED_SOURCES_SHARE:
         yield _say("sources-unheeded")
     if blame.logits is not None:
         yield _say("interaction-by-rounding")
     shown = [shares for shares in (blame.flips, blame.logits) if shares is not None]
-    values = [share.value for shares in shown for _, _, share in _known(shares)]
+    values = [share.value for shares in shown for _, _, share in _known_shares(shares)]
     if any(not 0.0 <= value <= 1.0 for value in values):
         yield _say("shares-out-of-range")
     yield _say("no-shares-of-accuracy")
 
 
-def _known(shares: Shares) -> list[tuple[str | None, str, Share]]:
-    """Return source, order and value of every known share."""
-    every: list[tuple[str | None, str, Share | None]] = [
+def _known_shares(shares: Shares) -> list[tuple[str | None, str, Share]]:
+    """Return source, order ("first", "total" or "interaction") and value of each known share."""
+    all_shares: list[tuple[str | None, str, Share | None]] = [
         *((source, "first", share) for source, share in shares.first.items()),
         *((source, "total", share) for source, share in shares.total.items()),
         (None, "interaction", shares.interaction),
     ]
-    return [(source, order, share) for source, order, share in every if share is not None]
+    return [(source, order, share) for source, order, share in all_shares if share is not None]
 
 
-def _cells(shares: Shares) -> tuple[tuple[str, str, str], ...]:
+def _rows(shares: Shares) -> tuple[tuple[str, str, str], ...]:
     rows = [(name, _cell(first), _cell(shares.total[name])) for name, first in shares.first.items()]
     return (*rows, ("interaction", _cell(shares.interaction), ""))
 
@@ -226,12 +233,12 @@ def _cell(share: Share | None) -> str:
 
 
 def _key_figures(flips: Shares) -> Iterator[KeyFigure]:
-    apart = Estimate(flips.apart)
-    yield key_figure("apart", "Flip rate", apart, _say("apart"), is_difference=False)
+    flip_rate = Estimate(flips.apart)
+    yield key_figure("apart", "Flip rate", flip_rate, _say("apart"), is_difference=False)
     for source, share in list(flips.total.items())[:MAX_SOURCES]:
         if share is not None:
-            left, title = _say("total-share"), f"{source}, total"
-            yield key_figure(source, title, _estimate(share), left, is_difference=False)
+            caption, title = _say("total-share"), f"{source}, total"
+            yield key_figure(source, title, _estimate(share), caption, is_difference=False)
 
 
 def _figure(kind: str, shares: Shares) -> Figure:
@@ -244,7 +251,7 @@ def _figure(kind: str, shares: Shares) -> Figure:
             lines.append(Line(f"{source} (first)", _estimate(first), "open"))
     if shares.interaction is not None:
         lines.append(Line("interaction", _estimate(shares.interaction)))
-    title = NAMES[kind].capitalize()
+    title = KIND_NAMES[kind].capitalize()
     return intervals(
         f"shares_of_{kind}",
         f"{title}: shares of each source of randomness",
@@ -267,13 +274,13 @@ def _estimate(share: Share) -> Estimate:
 
 @dataclass(frozen=True)
 class WrittenShare:
-    """A share, written such as "34 % [21, 47]"."""
+    """A share that is printed with its interval, such as "34 % [21, 47]"."""
 
     share: Share
 
     def __str__(self) -> str:
-        ends = in_brackets(_estimate(self.share), _percent)
-        return f"{_percent(self.share.value)}{NO_BREAK}%{ends}"
+        interval = in_brackets(_estimate(self.share), _percent)
+        return f"{_percent(self.share.value)}{NO_BREAK}%{interval}"
 
 
 def _percent(share: float) -> str:

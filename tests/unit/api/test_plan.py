@@ -12,35 +12,35 @@ from seedproof.stats.power import FlipTest, MeanTest, seeds_for
 from seedproof.testing.errors import WithFields
 from support.simulation import Simulation
 
-# A result that is not a report.
-OTHER = plan(sd=0.012, detect=0.005)
+# A result that cannot be a pilot, since it is not a report.
+NOT_A_REPORT = plan(sd=0.012, detect=0.005)
 
 
 @pytest.fixture(scope="module")
 def pilot():
-    """Ten runs whose threshold drifts, on 500 examples."""
+    """Return the report of ten runs that differ in their threshold, on 500 examples."""
     batch = Simulation(10, 500, effect="threshold", run_sd=2.0).draw(np.random.default_rng(1))
     return sp.measure(batch.predictions, labels=batch.labels)
 
 
 def test_an_assumed_spread_gives_a_number_of_seeds():
-    """92 seeds per arm for 0.005 at sd 0.012, with what these and fewer would show."""
+    """A difference of 0.005 at sd 0.012 needs 92 seeds per arm; a table shows other numbers."""
     result = plan(sd=0.012, detect=0.005)
 
     assert [answer.n_seeds for answer in result.answers] == [92]
     assert {reach.kind for reach in result.reaches} == {"mean"}
     assert [reach.n_seeds for reach in result.reaches] == [5, 10, 20, 50, 92]
-    # The fewest seeds that show 0.005: one less does not.
+    # 92 is the smallest number of seeds that shows 0.005: 91 do not.
     assert result.reaches[-1].detectable <= 0.005 < plan(sd=0.012, seeds=91).reaches[0].detectable
-    needed, reading = result.sentences()
+    needed, table_guide = result.sentences()
     assert (needed.code, needed.fields["n_seeds"]) == ("seeds-needed", 92)
     assert needed.fields["effect"].fields == {"effect": 0.005}
     assert needed.fields["condition"].fields["sd"] == 0.012
-    assert (reading.code, reading.fields["sizes"]) == ("reaches", (5, 10, 20, 50, 92))
+    assert (table_guide.code, table_guide.fields["sizes"]) == ("reaches", (5, 10, 20, 50, 92))
 
 
-def test_each_kind_has_a_row_of_its_own_planned_number():
-    """In its place among the others, and once where it is one of them."""
+def test_each_kind_has_a_row_for_the_number_of_seeds_it_needs():
+    """The numbers are in ascending order and unique; a given number replaces all of them."""
     result = plan(sd=0.012, detect=0.005, detect_sd_ratio=2)
 
     seeds = {
@@ -53,7 +53,7 @@ def test_each_kind_has_a_row_of_its_own_planned_number():
 
 
 def test_a_single_number_of_seeds_is_named_in_the_sentence(pilot):
-    """If it is the pilot's, the sentence says so."""
+    """A sentence of its own reports the number of runs of the pilot."""
     given = plan(sd=0.012, detect=0.005, seeds=8).sentences()[-1]
     of_pilot = plan(pilot=pilot).sentences()[-1]
 
@@ -62,18 +62,18 @@ def test_a_single_number_of_seeds_is_named_in_the_sentence(pilot):
 
 
 def test_a_number_of_seeds_shows_all_three_kinds():
-    """Means in units of their sd, and flip rates for two usual cvs, if neither is known."""
+    """If sd and cv are unknown, means are in units of sd, and flip rates have two typical cvs."""
     result = plan(seeds=10)
 
     assert result.answers == ()
     kinds = [(reach.kind, reach.given) for reach in result.reaches]
     assert kinds == [("mean", None), ("sd", None), ("flip_rate", 0.1), ("flip_rate", 0.3)]
-    spread = result.reaches[1]
-    assert (round(spread.observed, 2), round(spread.detectable, 1)) == (2.01, 2.7)
+    sd_reach = result.reaches[1]
+    assert (round(sd_reach.observed, 2), round(sd_reach.detectable, 1)) == (2.01, 2.7)
 
 
 def test_a_pilot_gives_the_figures_and_their_uncertainty(pilot):
-    """The answer, and the answers at both ends of the interval of its sd."""
+    """The answer has a range: the answers at both ends of the interval of the sd."""
     result = plan(pilot=pilot, detect=0.01)
 
     (answer,) = result.answers
@@ -91,7 +91,7 @@ def test_a_pilot_gives_the_figures_and_their_uncertainty(pilot):
 
 
 def test_a_pilot_with_too_few_examples_is_reported(pilot):
-    """With the advised number of examples or correlation, seeds suffice."""
+    """With the number of examples or the correlation that the answer advises, seeds suffice."""
     result = plan(pilot=pilot, detect_flip_ratio=0.9)
 
     (answer,) = result.answers
@@ -100,18 +100,20 @@ def test_a_pilot_with_too_few_examples_is_reported(pilot):
     message = result.sentences()[0]
     assert message.code == "too-few-examples"
     assert (message.fields["n_examples"], message.fields["n_needed"]) == (500, answer.n_examples)
-    alike = plan(pilot=pilot, detect_flip_ratio=0.9, example_correlation=answer.example_correlation)
-    assert alike.answers[0].n_seeds is not None
-    less = answer.example_correlation - 0.02
-    unlike = plan(pilot=pilot, detect_flip_ratio=0.9, example_correlation=less)
-    assert unlike.answers[0].n_seeds is None
+    at_correlation = plan(
+        pilot=pilot, detect_flip_ratio=0.9, example_correlation=answer.example_correlation
+    )
+    assert at_correlation.answers[0].n_seeds is not None
+    lower = answer.example_correlation - 0.02
+    below_correlation = plan(pilot=pilot, detect_flip_ratio=0.9, example_correlation=lower)
+    assert below_correlation.answers[0].n_seeds is None
     figures = result.figures.pilot
-    more = 2 * figures.example_variance * 500 / (answer.n_examples + 1)
-    assert seeds_for(FlipTest(figures.cv.value, example_variance=more), 0.9) is not None
+    variance = 2 * figures.example_variance * 500 / (answer.n_examples + 1)
+    assert seeds_for(FlipTest(figures.cv.value, example_variance=variance), 0.9) is not None
 
 
 def test_several_questions_have_several_answers(pilot):
-    """In the order mean, sd, flip rate, each in a sentence."""
+    """The order is mean, sd, flip rate, with one sentence each."""
     result = plan(pilot=pilot, detect=0.05, detect_sd_ratio=2, detect_flip_ratio=0.5)
 
     assert [answer.kind for answer in result.answers] == ["mean", "sd", "flip_rate"]
@@ -119,14 +121,14 @@ def test_several_questions_have_several_answers(pilot):
 
 
 def test_text_fits_eighty_columns(pilot):
-    """Without trailing spaces."""
+    """No line has trailing spaces."""
     for line in str(plan(pilot=pilot, detect=0.0123, detect_flip_ratio=0.5)).splitlines():
         assert len(line) <= 80
         assert line == line.rstrip()
 
 
 def test_json_has_every_figure(pilot):
-    """As the object has it."""
+    """Each figure has the value that it has in the result."""
     result = plan(pilot=pilot, detect=0.05, power=0.9)
 
     summary = json.loads(result.to_json())
@@ -138,7 +140,7 @@ def test_json_has_every_figure(pilot):
 
 
 def test_a_pilot_without_labels_still_plans_flip_rates():
-    """Means are refused, because it has no accuracy."""
+    """A difference of means is refused, because there is no accuracy."""
     batch = Simulation(10, 500).draw(np.random.default_rng(2))
     unlabeled = sp.measure(batch.predictions)
 
@@ -148,7 +150,7 @@ def test_a_pilot_without_labels_still_plans_flip_rates():
 
 
 def test_four_seeds_are_too_few_for_a_spread():
-    """The row is left out, with a note."""
+    """The row of the spread is left out, and a note says so."""
     result = plan(seeds=4)
 
     assert "sd" not in {reach.kind for reach in result.reaches}
@@ -169,7 +171,7 @@ def test_four_seeds_are_too_few_for_a_spread():
         ({"seeds": True}, {"keyword": "seeds", "n_seeds": True}),
         ({"seeds": 10, "example_correlation": 0.5}, {"keyword": "example_correlation"}),
         ({"detect_sd_ratio": 2.0, "paired_correlation": 0.5}, {"keyword": "paired_correlation"}),
-        ({"pilot": OTHER, "detect": 0.01}, {"keyword": "pilot", "type_name": "Plan"}),
+        ({"pilot": NOT_A_REPORT, "detect": 0.01}, {"keyword": "pilot", "type_name": "Plan"}),
     ],
     ids=[
         "nothing", "no-sd", "sd", "detect", "power", "no-cv", "few-seeds", "seeds", "correlation",
@@ -177,7 +179,7 @@ def test_four_seeds_are_too_few_for_a_spread():
     ],
 )  # fmt: skip
 def test_incomplete_or_contradictory_options_are_refused(options, fields):
-    """In one line."""
+    """The error has a single line."""
     with pytest.raises(OptionError, check=WithFields(**fields)) as error:
         plan(**options)
 
@@ -186,7 +188,7 @@ def test_incomplete_or_contradictory_options_are_refused(options, fields):
 
 @pytest.mark.parametrize(("keyword", "given"), [("example_correlation", 1.5), ("sd", 0.01)])
 def test_options_that_contradict_a_pilot_are_refused(pilot, keyword, given):
-    """A correlation is a share, and the pilot has its own sd."""
+    """A correlation is at most 1, and the pilot has its own sd."""
     with pytest.raises(OptionError, check=WithFields(keyword=keyword, given=given)):
         plan(pilot=pilot, detect_flip_ratio=0.5, **{keyword: given})
 
@@ -194,10 +196,13 @@ def test_options_that_contradict_a_pilot_are_refused(pilot, keyword, given):
 def test_pilot_may_be_the_predictions_themselves():
     """They are measured first, with the options that apply to them."""
     rng = np.random.default_rng(0)
-    answers, labels = rng.integers(0, 2, (10, 300)), rng.integers(0, 2, 300)
+    predictions, labels = rng.integers(0, 2, (10, 300)), rng.integers(0, 2, 300)
 
-    result = plan(pilot=answers, labels=labels, detect=0.05)
+    result = plan(pilot=predictions, labels=labels, detect=0.05)
 
-    assert result.summary() == plan(pilot=sp.measure(answers, labels=labels), detect=0.05).summary()
+    assert (
+        result.summary()
+        == plan(pilot=sp.measure(predictions, labels=labels), detect=0.05).summary()
+    )
     with pytest.raises(OptionError, check=WithFields(option="labels")):
         plan(sd=0.01, detect=0.05, labels=labels)

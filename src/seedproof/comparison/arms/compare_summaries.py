@@ -1,4 +1,4 @@
-"""Saved reports against a baseline, by their figures and intervals alone."""
+"""Comparison of saved reports with a baseline, from their figures and intervals alone."""
 
 from collections.abc import Mapping
 
@@ -14,14 +14,14 @@ NOTE = Message(
     "Made from reports, which hold figures but no predictions: seeds and examples are not paired, "
     "so most intervals are wider than in a comparison of the records.",
 )
-# Values that depend on the number of runs, so that only equal numbers can be compared.
+# Metrics that grow with the number of runs, so they are compared only if both have equally many.
 GROWS_WITH_RUNS = frozenset({"label_entropy"})
-# The ratio has no interval: both values may be 0.
+# Metrics whose ratio has no interval, because both values may be 0.
 WITHOUT_RATIO = frozenset({"accuracy_sd_excess"})
 
 
 def compare_saved(reports: Mapping[str, Measurement], *, gold: str | None = None) -> Comparison:
-    """Compare every report with the first."""
+    """Compare every report with the first, which is the baseline."""
     if len(reports) < 2:
         raise OptionError(
             "A comparison needs at least two reports. Give another one, or records.",
@@ -48,31 +48,31 @@ def compare_saved(reports: Mapping[str, Measurement], *, gold: str | None = None
             )
     return Comparison(
         baseline=ComparedArm(base_name, base),
-        arms=tuple(_compared(name, base, report, tail) for name, report in others),
+        arms=tuple(_compare_with_base(name, base, report, tail) for name, report in others),
         confidence=1 - 2 * tail,
         notes=(NOTE,),
     )
 
 
-def _compared(name: str, base: Measurement, arm: Measurement, tail: float) -> ComparedArm:
-    has_runs = min(base.n_runs, arm.n_runs) > 2  # enough to leave one out
+def _compare_with_base(name: str, base: Measurement, arm: Measurement, tail: float) -> ComparedArm:
+    has_runs = min(base.n_runs, arm.n_runs) > 2  # enough to leave one out (jackknife)
     effects = {}
-    for metric, value in base.metrics.items():
-        is_unlike = metric in GROWS_WITH_RUNS and base.n_runs != arm.n_runs
+    for metric, base_estimate in base.metrics.items():
+        is_incomparable = metric in GROWS_WITH_RUNS and base.n_runs != arm.n_runs
         if metric not in arm.metrics:
             continue
-        if is_unlike or metric in WITHOUT_RATIO:
+        if is_incomparable or metric in WITHOUT_RATIO:
             effects[metric] = Effect(metric, scale_of(metric), None, note=NO_COUNTERPART)
         else:
             effects[metric] = from_estimates(
-                metric, value, arm.metrics[metric], tail=tail, has_runs=has_runs
+                metric, base_estimate, arm.metrics[metric], tail=tail, has_runs=has_runs
             )
     explanations = {
         method: {
             metric: from_estimates(
-                metric, value, explained.metrics[metric], tail=tail, has_runs=has_runs
+                metric, base_estimate, explained.metrics[metric], tail=tail, has_runs=has_runs
             )
-            for metric, value in base_explained.metrics.items()
+            for metric, base_estimate in base_explained.metrics.items()
         }
         for method, base_explained in base.explanations.items()
         if (explained := arm.explanations.get(method)) is not None

@@ -1,4 +1,4 @@
-"""Effects of arms on explanations: one pass over each method that they share."""
+"""Effects of arms on explanations, in one pass per explanation method."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,10 @@ from seedproof.stats.effect import Effect
 
 @dataclass(eq=False)
 class ArmExplanations:
-    """The explanations of one arm: its predictions, and results by method."""
+    """An arm with its predictions (`source`) and the results of its explanations by method.
+
+    `compare_explanations` fills in the results, `measured` and `effects`.
+    """
 
     name: str
     source: ShardSource
@@ -34,46 +37,58 @@ class ArmExplanations:
     effects: dict[str, Mapping[str, Effect]] = field(default_factory=dict)
 
 
-# An arm, and its explanations by one method.
-Explained: TypeAlias = tuple[ArmExplanations, ExplanationShards]
+# An arm, and its explanations by a single method.
+ExplainedArm: TypeAlias = tuple[ArmExplanations, ExplanationShards]
 
 
 def compare_explanations(
     arms: Sequence[ArmExplanations], *, tail: float, skip_damaged: bool = False
 ) -> tuple[Message, ...]:
-    """Compare every arm with the first, in every method by which both were explained."""
-    methods: list[dict[str, ExplanationShards]] = []
+    """Compare every arm with the first, for each explanation method that both have.
+
+    A method that the first arm does not have is measured, but not compared. The results are stored
+    in the arms.
+
+    Args:
+        arms: The arms, the baseline first.
+        tail: Probability of each tail of an interval.
+        skip_damaged: Skip damaged explanations instead of raising an error.
+
+    Returns:
+        Notes on what was skipped and on how explanations were read.
+    """
+    shards_by_arm: list[dict[str, ExplanationShards]] = []
     notes: list[Message] = []
     for arm in arms:
-        readable, further_notes = explanations_of(arm.source, skip_damaged=skip_damaged)
-        methods.append(readable)
-        notes += further_notes
-    refused: tuple[type[SeedproofError], ...] = (InputError,)
+        shards_by_method, arm_notes = explanations_of(arm.source, skip_damaged=skip_damaged)
+        shards_by_arm.append(shards_by_method)
+        notes += arm_notes
+    skipped_errors: tuple[type[SeedproofError], ...] = (InputError,)
     if skip_damaged:
-        refused += (DamagedStoreError,)
-    for method in sorted({name for readable in methods for name in readable}):
+        skipped_errors += (DamagedStoreError,)
+    for method in sorted({name for shards_by_method in shards_by_arm for name in shards_by_method}):
         explained = [
-            (arm, readable[method])
-            for arm, readable in zip(arms, methods, strict=True)
-            if method in readable
+            (arm, shards_by_method[method])
+            for arm, shards_by_method in zip(arms, shards_by_arm, strict=True)
+            if method in shards_by_method
         ]
         try:
-            if method in methods[0]:
+            if method in shards_by_arm[0]:
                 _compare(explained, notes, tail=tail)
             else:
                 _measure(explained)
-        except refused as error:
+        except skipped_errors as error:
             notes.append(left_out(method, error, explained[0][0].source))
         notes += _notes(method, [arm for arm in arms if method in arm.measured])
     return tuple(dict.fromkeys(notes))
 
 
 def _notes(method: str, arms: Sequence[ArmExplanations]) -> list[Message]:
-    """Notes on how explanations were read, each with the arms that it applies to."""
-    names_of: dict[Message, list[str]] = {}
+    """Return notes on how explanations were read, each with the arms that it applies to."""
+    arms_by_note: dict[Message, list[str]] = {}
     for arm in arms:
         for note in arm.measured[method].notes:
-            names_of.setdefault(note, []).append(arm.name)
+            arms_by_note.setdefault(note, []).append(arm.name)
     return [
         Message(
             "explanations-of-arms",
@@ -83,17 +98,21 @@ def _notes(method: str, arms: Sequence[ArmExplanations]) -> list[Message]:
             note=note,
             arms=tuple(names),
         )
-        for note, names in names_of.items()
+        for note, names in arms_by_note.items()
     ]
 
 
-def _measure(explained: Sequence[Explained]) -> None:
+def _measure(explained: Sequence[ExplainedArm]) -> None:
+    """Store the measured explanations in each arm, without a comparison."""
     for arm, source in explained:
         arm.measured[source.method] = measure_explanations(source, predictions=arm.source)
 
 
-def _comparable(explained: Sequence[Explained], notes: list[Message]) -> list[Explained]:
-    """Return the arms that explain the baseline's examples, in equal draws; note the others."""
+def _comparable(explained: Sequence[ExplainedArm], notes: list[Message]) -> list[ExplainedArm]:
+    """Return the arms that explain the same examples as the baseline; add a note for each other.
+
+    If the numbers of draws differ, all arms are compared by their first draws.
+    """
     first = explained[0][1]
     if not all(first.is_alike(source) for _, source in explained):
         explained = [(arm, source.of_first_draws()) for arm, source in explained]
@@ -109,35 +128,35 @@ def _comparable(explained: Sequence[Explained], notes: list[Message]) -> list[Ex
     return comparable
 
 
-def _compare(explained: Sequence[Explained], notes: list[Message], *, tail: float) -> None:
-    """Measure one method in all arms that have it like the baseline, and compare them."""
-    draws = {arm.name: source for arm, source in explained}
+def _compare(explained: Sequence[ExplainedArm], notes: list[Message], *, tail: float) -> None:
+    """Measure a method in all arms that can be compared with the baseline, and compare them."""
+    all_draws = {arm.name: source for arm, source in explained}
     (base, first), *others = _comparable(explained, notes)
     method = first.method
     base_sums = ExplanationAccumulator(first, base.source)
     sums = [ExplanationAccumulator(source, arm.source) for arm, source in others]
-    shared: list[dict[str, Cross]] = [{} for _ in others]
+    crosses_by_arm: list[dict[str, Cross]] = [{} for _ in others]
     for index in range(first.n_shards):
         part, base_values = measure_part(first.shard(index), len(first.runs))
         base_sums.add(index, part)
-        for (arm, source), arm_sums, so_far in zip(others, sums, shared, strict=True):
+        for (arm, source), arm_sums, arm_crosses in zip(others, sums, crosses_by_arm, strict=True):
             part, values = measure_part(source.shard(index), len(source.runs))
             arm_sums.add(index, part)
-            add_crosses(so_far, crosses(base_values, values, is_paired=arm.is_paired))
+            add_crosses(arm_crosses, crosses(base_values, values, is_paired=arm.is_paired))
     for (arm, source), arm_sums in zip([(base, first), *others], [base_sums, *sums], strict=True):
-        if source is draws[arm.name]:
+        if source is all_draws[arm.name]:
             arm.measured[method] = arm_sums.result()
-        else:  # first draws alone do not show the explainer's own noise
-            _measure([(arm, draws[arm.name])])
+        else:  # only all draws together show the explainer's own noise
+            _measure([(arm, all_draws[arm.name])])
     base_statistics = base_sums.statistics()
-    for (arm, _), arm_sums, so_far in zip(others, sums, shared, strict=True):
+    for (arm, _), arm_sums, arm_crosses in zip(others, sums, crosses_by_arm, strict=True):
         statistics = arm_sums.statistics()
         arm.effects[method] = {
             name: compared(
                 name,
                 base_statistics[name],
                 statistics[name],
-                cross=so_far[name],
+                cross=arm_crosses[name],
                 is_paired=arm.is_paired,
                 tail=tail,
             )

@@ -1,6 +1,6 @@
-"""Two versions of a model, each retrained a few times: changes that the seed does not explain.
+"""Comparison of two versions of a model: changes that another seed does not explain.
 
-One pass over the examples of both. Memory grows with runs, classes and slices, never with examples.
+The examples of both are read once. Memory grows with runs, classes and slices, never with examples.
 """
 
 from collections import Counter, defaultdict
@@ -44,10 +44,11 @@ from seedproof.stats.vote_tests import (
 )
 from seedproof.typing import BoolArray, IntArray, Progress
 
+# Number of changed examples that are kept with the prediction of each run.
 N_KEPT = 500
-# Rows times runs of a chunk, small enough for the processor's cache.
-CHUNK_VALUES = 2**17
-# The first group holds all examples.
+# Examples times runs of a batch, small enough for the processor's cache.
+BATCH_VALUES = 2**17
+# Index of the group that holds all examples.
 WHOLE = 0
 
 
@@ -61,7 +62,7 @@ def compare_versions(
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> VersionComparison:
-    """Compare a new version with the old one, next to what another seed changes."""
+    """Compare a new version with the old one, and separate the changes that a new seed causes."""
     if len(old.runs) == len(new.runs) == 1:
         raise TooFewRunsError(
             "Both versions have a single run, so the effect of another seed is unknown. "
@@ -70,13 +71,13 @@ def compare_versions(
         )
     alignment = ArmAlignment(("the old version", "the new version"), (old, new))
     task = CompareVersions(alignment, tuple(slices))
-    whole = task.empty()
+    total = task.empty()
     with ExampleWriter(examples_file) as writer:
         parts = map_shards(task, alignment.n_shards, engine=engine, progress=progress)
         for part, rows in parts:
-            whole.merge(part)
+            total.merge(part)
             writer.write(rows)
-    return whole.result(examples_file, notes)
+    return total.result(examples_file, notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +100,15 @@ class CompareVersions:
 
 
 @dataclass(frozen=True, eq=False)
-class _Chunk:
-    """Predictions of both versions for a few examples, as indices into the classes of both."""
+class _Batch:
+    """Predictions of both versions for a few examples, as indices into the common classes.
+
+    Args:
+        old: Predictions of the old version, axes (runs, examples).
+        new: Predictions of the new version, axes (runs, examples).
+        labels: Gold class of each example.
+        codes: Index of the group of each example, axes (kinds of group, examples).
+    """
 
     old: IntArray
     new: IntArray
@@ -109,7 +117,7 @@ class _Chunk:
 
 
 class VersionSums:
-    """Sums over the examples of two versions; `classes` are those of both."""
+    """Sums over the examples of two versions; `classes` are the union of their classes."""
 
     def __init__(
         self,
@@ -117,7 +125,7 @@ class VersionSums:
         classes: tuple[str, ...],
         slices: Sequence[str],
     ) -> None:
-        # Names only: sums are sent between processes, and sources may be large.
+        # Keep names, not sources: sums are sent between processes, and sources may be large.
         self._runs = tuple(source.runs for source in sources)
         self._own_classes = tuple(source.classes for source in sources)
         self._classes = classes
@@ -133,87 +141,92 @@ class VersionSums:
     def update(self, old: Shard, new: Shard) -> pa.Table:
         """Add one shard of both versions; return one row per example."""
         predictions = [
-            self._common(_predictions(shard, len(classes)), classes)
+            self._as_common_classes(_predictions(shard, len(classes)), classes)
             for shard, classes in zip((old, new), self._own_classes, strict=True)
         ]
         labels = self._labels(old, new)
         extras = _extras(old, new)
         codes = self.groups.codes(len(old), labels, extras)
         columns: dict[str, list[np.ndarray]] = {}
-        size = max(64, CHUNK_VALUES // sum(self._n_runs.values()))
+        size = max(64, BATCH_VALUES // sum(self._n_runs.values()))
         for start in range(0, len(old), size):
             rows = slice(start, start + size)
             gold = None if labels is None else labels[rows]
-            chunk = _Chunk(predictions[0][:, rows], predictions[1][:, rows], gold, codes[:, rows])
-            for name, values in self._add(chunk).items():
+            batch = _Batch(predictions[0][:, rows], predictions[1][:, rows], gold, codes[:, rows])
+            for name, values in self._add(batch).items():
                 columns.setdefault(name, []).append(values)
-        whole = {name: np.concatenate(values) for name, values in columns.items()}
-        table = self._table(old.ids, labels, whole, extras)
-        self._keep(table, whole["is_tested"], predictions)
+        arrays = {name: np.concatenate(values) for name, values in columns.items()}
+        table = self._table(old.ids, labels, arrays, extras)
+        self._keep(table, arrays["is_tested"], predictions)
         return table
 
-    def _common(self, indices: IntArray, classes: tuple[str, ...]) -> IntArray:
-        """Return class indices of one version as indices into the classes of both."""
+    def _as_common_classes(self, indices: IntArray, classes: tuple[str, ...]) -> IntArray:
+        """Convert class indices of one version to indices into the common classes."""
         if classes == self._classes:
             return indices
-        place = {name: i for i, name in enumerate(self._classes)}
-        known = [*(place[name] for name in classes), UNLABELED]
-        return np.array(known, dtype=np.int32)[indices]
+        index_of = {name: i for i, name in enumerate(self._classes)}
+        # Last, because the index of an unlabeled example is -1.
+        common = [*(index_of[name] for name in classes), UNLABELED]
+        return np.array(common, dtype=np.int32)[indices]
 
     def _labels(self, old: Shard, new: Shard) -> IntArray | None:
+        """Return the gold labels of the new version; of the old one if the new has none."""
         for shard, classes in zip((new, old), reversed(self._own_classes), strict=True):
             if shard.labels is not None:
-                return self._common(shard.labels, classes)
+                return self._as_common_classes(shard.labels, classes)
         return None
 
-    def _add(self, chunk: _Chunk) -> dict[str, np.ndarray]:
-        """Add a chunk; return columns with a value per example."""
-        pooled = np.concatenate([chunk.old, chunk.new])
+    def _add(self, batch: _Batch) -> dict[str, np.ndarray]:
+        """Add a batch; return columns with a value per example."""
+        pooled = np.concatenate([batch.old, batch.new])
+        # Where all runs of both versions agree nothing changes, so only the others are counted.
         contested = np.flatnonzero((pooled != pooled[0]).any(axis=0))
-        old, new = chunk.old[:, contested], chunk.new[:, contested]
+        old, new = batch.old[:, contested], batch.new[:, contested]
         counts = Disagreement.count(old, new)
         self.disagreements += counts.disagreements
         changes = flips(counts)
-        self.cross.n_examples += chunk.old.shape[1]
+        self.cross.n_examples += batch.old.shape[1]
         if "flip_rate_old" in changes and "flip_rate_new" in changes:
-            both = changes["flip_rate_old"].whole @ changes["flip_rate_new"].whole
-            self.cross.products += float(both)
-        members = self.groups.members(chunk.codes[:, contested])
+            product = changes["flip_rate_old"].whole @ changes["flip_rate_new"].whole
+            self.cross.products += float(product)
+        members = self.groups.members(batch.codes[:, contested])
         for name, change in changes.items():
             self.sums[name].update(change, members)
         tested = examine_votes(old, new, counts.agreement)
         self.p_counts += tested.counts
-        of_examples = {
-            "flip_rate": _filled(chunk, contested, changes["flip_rate"].whole, 0.0),
-            "p_value": _filled(chunk, contested, tested.p_values, 1.0),
-            "is_tested": _filled(chunk, contested, tested.is_tested, fill=False),
+        columns = {
+            "flip_rate": _filled(batch, contested, changes["flip_rate"].whole, 0.0),
+            "p_value": _filled(batch, contested, tested.p_values, 1.0),
+            "is_tested": _filled(batch, contested, tested.is_tested, fill=False),
         }
-        for name, runs, against in (("old", old, counts.old), ("new", new, counts.new)):
-            winner, votes = most_voted(runs, len(runs) - against.T.astype(np.int64))
-            of_examples[name] = _filled(chunk, contested, winner, pooled[0])
-            of_examples[f"{name}_share"] = _filled(chunk, contested, votes / len(runs), 1.0)
-        if chunk.labels is not None:
-            of_examples |= self._add_labeled(chunk, chunk.labels, contested)
-        return of_examples
+        for name, runs, n_other in (("old", old, counts.old), ("new", new, counts.new)):
+            winner, votes = most_voted(runs, len(runs) - n_other.T.astype(np.int64))
+            columns[name] = _filled(batch, contested, winner, pooled[0])
+            columns[f"{name}_share"] = _filled(batch, contested, votes / len(runs), 1.0)
+        if batch.labels is not None:
+            columns |= self._add_labeled(batch, batch.labels, contested)
+        return columns
 
     def _add_labeled(
-        self, chunk: _Chunk, gold: IntArray, contested: IntArray
+        self, batch: _Batch, gold: IntArray, contested: IntArray
     ) -> dict[str, np.ndarray]:
-        """Add what needs gold labels; return the share of correct runs per example."""
+        """Add the sums that need gold labels; return the share of correct runs per example."""
         is_known = gold != UNLABELED
-        places = contested[is_known[contested]]
-        right = [np.equal(runs[:, places], gold[places]).T for runs in (chunk.old, chunk.new)]
-        members = self.groups.members(chunk.codes[:, places])
-        for name, change in directed_flips(*right).items():
+        indices = contested[is_known[contested]]
+        is_correct = [
+            np.equal(runs[:, indices], gold[indices]).T for runs in (batch.old, batch.new)
+        ]
+        members = self.groups.members(batch.codes[:, indices])
+        for name, change in directed_flips(*is_correct).items():
             self.sums[name].update(change, members)
-        all_right = is_known & (chunk.old[0] == gold)
-        all_right[contested] = False
-        counts = self.groups.count(chunk.codes[:, all_right])
+        is_always_correct = is_known & (batch.old[0] == gold)
+        is_always_correct[contested] = False
+        counts = self.groups.count(batch.codes[:, is_always_correct])
         for name in ("accuracy_old", "accuracy_new"):
             self.sums[name].add_ones(counts)
         return {
             f"correct_share_{version}": np.where(is_known, (runs == gold).mean(axis=0), np.nan)
-            for version, runs in (("old", chunk.old), ("new", chunk.new))
+            for version, runs in (("old", batch.old), ("new", batch.new))
         }
 
     def _table(
@@ -237,8 +250,8 @@ class VersionSums:
                 table[name] = to_arrow(values, missing=np.isnan(values))
         if extras is not None:
             for name in extras.column_names:
-                free = f"extra.{name}" if name in OWN_COLUMNS else name
-                table[free] = extras.column(name)
+                column = f"extra.{name}" if name in OWN_COLUMNS else name
+                table[column] = extras.column(name)
         return pa.table(table)
 
     def _keep(self, table: pa.Table, is_tested: BoolArray, predictions: list[IntArray]) -> None:
@@ -247,9 +260,9 @@ class VersionSums:
         chosen = indices[_smallest(table.take(to_arrow(indices)))]
         rows = table.take(to_arrow(chosen))
         for version, runs in zip(("old", "new"), predictions, strict=True):
-            ends = np.arange(len(chosen) + 1) * len(runs)
+            offsets = np.arange(len(chosen) + 1) * len(runs)
             flat = to_arrow(runs[:, chosen].T.ravel(), np.int32)
-            votes = pa.ListArray.from_arrays(to_arrow(ends, np.int32), flat)
+            votes = pa.ListArray.from_arrays(to_arrow(offsets, np.int32), flat)
             rows = rows.append_column(f"{version}_predictions", votes)
         self.kept = [rows.combine_chunks()]
 
@@ -265,20 +278,20 @@ class VersionSums:
         self.kept = [rows.take(to_arrow(_smallest(rows))).combine_chunks()]
 
     def result(self, examples_file: Location, notes: tuple[Message, ...]) -> VersionComparison:
-        """Return the result, once all shards were added."""
+        """Return the result after all shards have been added."""
         n_old, n_new = self._n_runs.values()
         discoveries = discover(self.p_counts, n_old=n_old, n_new=n_new)
-        # Its own generator: the same predictions give the same bytes.
+        # Always the same generator, so that the same predictions give the same bytes.
         p_value = exchange_p_value(self.disagreements, n_old, rng=np.random.default_rng(0))
-        parts = list(self._parts())
+        groups = list(self._group_figures())
         return VersionComparison(
             old_runs=self._runs[0],
             new_runs=self._runs[1],
             classes=self._classes,
-            whole=parts[0][1],
-            by_class=tuple(part for kind, part in parts if kind == "class"),
+            whole=groups[WHOLE][1],
+            by_class=tuple(figures for kind, figures in groups if kind == "class"),
             slices={
-                column: tuple(part for kind, part in parts if kind == f"slice {column}")
+                column: tuple(figures for kind, figures in groups if kind == f"slice {column}")
                 for column in self.groups.slices
             },
             exchange=Exchange(p_value, least_exchange_p_value(n_old, n_new)),
@@ -290,7 +303,7 @@ class VersionSums:
         )
 
     def _steadiness(self) -> Effect | None:
-        """Return the effect on the flip rate, as a comparison of arms has it."""
+        """Return the effect on the flip rate, defined as in a comparison of arms."""
         names, cross = ("flip_rate_old", "flip_rate_new"), self.cross
         if any(name not in self.sums for name in names):
             return None
@@ -300,10 +313,10 @@ class VersionSums:
         )
         return compared("flip_rate", old, new, cross=cross, is_paired=False, tail=TAIL)
 
-    def _parts(self) -> Iterator[tuple[str, GroupFigures]]:
+    def _group_figures(self) -> Iterator[tuple[str, GroupFigures]]:
         """Yield the kind and the figures of every group that has an example."""
         groups = self.groups
-        sizes = Counter(kind for kind, _, index in groups.listed() if groups.n_examples[index])
+        n_groups = Counter(kind for kind, _, index in groups.listed() if groups.n_examples[index])
         for kind, name, index in groups.listed():
             n_examples, n_labeled = int(groups.n_examples[index]), int(groups.n_labeled[index])
             if not n_examples:
@@ -313,21 +326,26 @@ class VersionSums:
                 for figure, sums in self.sums.items()
                 if (n := n_examples if figure.startswith("flip_rate") else n_labeled)
             }
-            mean = self.sums["flip_rate_beyond"].group(index, n_examples, self._n_runs)
-            # The intervals of all groups of a kind hold together. One example on which all runs
-            # happen to agree would have no width at all; only its exact test counts.
-            beyond = mean.difference(TAIL / sizes[kind]) if n_examples > 1 else Estimate(mean.value)
+            flips_beyond = self.sums["flip_rate_beyond"].group(index, n_examples, self._n_runs)
+            # The intervals of all groups of a kind hold simultaneously. A single example has none:
+            # if all runs happened to agree, its width would be 0. Its exact test decides.
+            beyond = (
+                flips_beyond.difference(TAIL / n_groups[kind])
+                if n_examples > 1
+                else Estimate(flips_beyond.value)
+            )
             is_beyond = beyond.over != "examples" and beyond.low is not None and beyond.low > 0.0
             yield kind, GroupFigures(name, n_examples, n_labeled, figures, beyond, is_beyond)
 
     def _unexplained(self, discoveries: Discoveries) -> pa.Table:
+        """Return the examples that changed more than seeds explain, with their q-values."""
         kept, n_runs = pa.concat_tables(self.kept), self._n_runs
         q_values = adjusted(self.p_counts, n_old=n_runs["old"], n_new=n_runs["new"])
-        least = -1.0 if discoveries.threshold is None else discoveries.threshold
-        rows = kept.filter(pc.less_equal(kept.column("p_value"), to_arrow([least])[0]))
-        own = [q_values[p_value] for p_value in rows.column("p_value").to_pylist()]
-        place = rows.column_names.index("p_value") + 1
-        return rows.add_column(place, "q_value", to_arrow(own, np.float64))
+        threshold = -1.0 if discoveries.threshold is None else discoveries.threshold
+        rows = kept.filter(pc.less_equal(kept.column("p_value"), to_arrow([threshold])[0]))
+        row_values = [q_values[p_value] for p_value in rows.column("p_value").to_pylist()]
+        position = rows.column_names.index("p_value") + 1
+        return rows.add_column(position, "q_value", to_arrow(row_values, np.float64))
 
 
 def _predictions(shard: Shard, n_classes: int) -> IntArray:
@@ -335,7 +353,7 @@ def _predictions(shard: Shard, n_classes: int) -> IntArray:
 
 
 def _extras(old: Shard, new: Shard) -> pa.Table | None:
-    """Further columns of both versions; those of the new one where both have the name."""
+    """Return the further columns of both versions; of a name that both have, the new version's."""
     if old.extras is None or new.extras is None:
         return new.extras if old.extras is None else old.extras
     merged = new.extras
@@ -346,16 +364,16 @@ def _extras(old: Shard, new: Shard) -> pa.Table | None:
 
 
 def _filled(
-    chunk: _Chunk, places: IntArray, values: np.ndarray, fill: float | IntArray
+    batch: _Batch, indices: IntArray, values: np.ndarray, fill: float | IntArray
 ) -> np.ndarray:
-    """Return values of some examples, and `fill` for all others of a chunk."""
-    whole = np.empty(chunk.old.shape[1], dtype=values.dtype)
-    whole[:] = fill
-    whole[places] = values
-    return whole
+    """Return values of some examples, and `fill` for all other examples of a batch."""
+    filled = np.empty(batch.old.shape[1], dtype=values.dtype)
+    filled[:] = fill
+    filled[indices] = values
+    return filled
 
 
 def _smallest(table: pa.Table) -> IntArray:
-    """Rows with the smallest p-values, at most `N_KEPT`; ties by most flips, then by id."""
+    """Return the rows with the smallest p-values, at most `N_KEPT`; ties by flip rate, then id."""
     keys = [("p_value", "ascending"), ("flip_rate", "descending"), ("example", "ascending")]
     return to_numpy(pc.sort_indices(table, sort_keys=keys)[:N_KEPT])
