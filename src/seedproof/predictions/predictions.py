@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from seedproof.errors import ColumnError, NotFoundError, TooFewRunsError
 from seedproof.messages import Message
+from seedproof.predictions.checks import Check
 from seedproof.predictions.options import (
     DEFAULT_MEMORY,
     SETTINGS,
@@ -37,33 +38,6 @@ from seedproof.typing import ArrowStream, Progress
 
 # Scalars that a run may log as its costs, in addition to its own seconds.
 COSTS = ("forward_passes", "serving_multiplier")
-
-
-@dataclass(frozen=True)
-class Check:
-    """A finding about the input.
-
-    Args:
-        name: Its name, such as duplicate-runs.
-        severity: note, warning or error.
-        runs: The runs that it is about.
-        message: The finding in words.
-        remedy: How to fix it.
-
-    Examples:
-        >>> import seedproof as sp
-        >>> check = sp.Check(
-        ...     "few-runs", "warning", ("0", "1"), "2 runs.", "Use at least 5."
-        ... )
-        >>> check.severity
-        'warning'
-    """
-
-    name: str
-    severity: str
-    runs: tuple[str, ...]
-    message: str
-    remedy: str
 
 
 @dataclass(frozen=True, eq=False)
