@@ -195,10 +195,10 @@ def test_two_runs_are_never_enough(seedproof, tmp_path):
     code, out, _ = seedproof("gate", "two.csv", "--max", "flip_rate=0.9", "--json")
 
     assert code == 3
-    (check,) = json.loads(out)["checks"]
-    assert (check["outcome"], check["reason"]) == ("investigate", "too few runs")
-    assert check["found"]["over"] == "examples"
-    assert check["more_runs"] == 1
+    (verdict,) = json.loads(out)["rules"]
+    assert (verdict["outcome"], verdict["reason"]) == ("investigate", "too few runs")
+    assert verdict["found"]["over"] == "examples"
+    assert verdict["more_runs"] == 1
 
 
 def test_options_without_effect_are_refused(table, seedproof, refused):
@@ -242,8 +242,8 @@ def test_no_worse_has_all_three_outcomes(kind, case, seedproof, tmp_path):
     result, out, err = seedproof(*words, "--junit", "gate.xml", "--json")
 
     assert (result, err) == (code, "")
-    (check,) = json.loads(out)["checks"]
-    assert check["rule"] == {
+    (verdict,) = json.loads(out)["rules"]
+    assert verdict["rule"] == {
         "kind": "no-worse", "metric": "flip_rate", "limit": 0.02 if margin else 0.1,
     }  # fmt: skip
     validate("gate.xml")
@@ -258,7 +258,7 @@ def test_records_are_paired_and_reports_are_not(seedproof, tmp_path):
     widths = []
     for prefix in ("", "report-"):
         words = ("--baseline", f"{prefix}old", "--no-worse", "flip_rate", "--json")
-        effect = json.loads(seedproof("gate", f"{prefix}new", *words)[1])["checks"][0]["effect"]
+        effect = json.loads(seedproof("gate", f"{prefix}new", *words)[1])["rules"][0]["effect"]
         widths.append(effect["high"] / effect["low"])
 
     assert widths[0] < widths[1]
@@ -288,7 +288,7 @@ def test_arms_of_one_store_can_be_compared(seedproof, tmp_path):
     code, out, _ = seedproof("gate", "runs", *words, "--no-worse", "flip_rate", "--json")
 
     assert code == 0
-    effect = json.loads(out)["checks"][0]["effect"]
+    effect = json.loads(out)["rules"][0]["effect"]
     # The same predictions under the same seeds.
     assert (effect["scale"], effect["value"]) == ("ratio", 1.0)
     assert (effect["low"], effect["high"]) == pytest.approx((1.0, 1.0))
@@ -396,7 +396,7 @@ def test_rules_are_read_from_the_project_file(name, head, table, seedproof):
     code, out, _ = seedproof("gate", table, *words)
 
     assert code == 0
-    rules = {check["rule"]["metric"]: check["rule"]["limit"] for check in json.loads(out)["checks"]}
+    rules = {verdict["rule"]["metric"]: verdict["rule"]["limit"] for verdict in json.loads(out)["rules"]}
     assert rules == {"flip_rate": 0.2, "ambiguity": 0.9, "accuracy": 0.9, "accuracy_sd": 0.5}
 
 
@@ -407,9 +407,9 @@ def test_margins_are_read_from_a_list_or_a_table(table, seedproof, tmp_path):
         Path("rules.toml").write_text(f"[gate]\nno-worse = {text}\n", encoding="utf-8")
 
         words = ("--baseline", "old.csv", "--config", "rules.toml", "--json")
-        (check,) = json.loads(seedproof("gate", table, *words)[1])["checks"]
+        (verdict,) = json.loads(seedproof("gate", table, *words)[1])["rules"]
 
-        assert check["rule"]["limit"] == margin
+        assert verdict["rule"]["limit"] == margin
 
 
 def test_seedproof_toml_overrides_pyproject(table, seedproof):
@@ -507,7 +507,7 @@ def test_a_report_is_judged_in_python():
     result = gate(report, max={"flip_rate": 0.2}, min={"accuracy": 0.9})
 
     assert (result.outcome, result.exit_code) == ("pass", 0)
-    assert [check.outcome for check in result.result.checks] == ["pass", "pass"]
+    assert [verdict.outcome for verdict in result.rules] == ["pass", "pass"]
     before = sp.measure(predictions(noise=1)[0], labels=labels)
     assert gate(report, no_worse=["flip_rate"], baseline=before).outcome == "investigate"
 

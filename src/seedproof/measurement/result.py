@@ -13,6 +13,7 @@ from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement, without_nan
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import Detail
+from seedproof.predictions.checks import Check
 from seedproof.stats.intervals import Estimate
 
 FORMAT = 1
@@ -57,6 +58,7 @@ class Measurement:
         explanations: The same for explanations, by method; empty without records of them.
         dynamics: Label entropy within single runs over their steps; None if no run was traced.
         left_out: Damaged shards that are in no figure; the summary has them in its notes only.
+        checks: Findings about the input.
     """
 
     runs: tuple[str, ...]
@@ -72,6 +74,7 @@ class Measurement:
     explanations: Mapping[str, ExplanationMeasurement] = field(default_factory=dict)
     dynamics: DynamicsMeasurement | None = None
     left_out: tuple[int, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     @property
     def n_runs(self) -> int:
@@ -144,6 +147,7 @@ class Measurement:
             },
             # Absent if there are none, so that digests of older reports stay the same.
             **({} if self.dynamics is None else {"dynamics": self.dynamics.summary()}),
+            "checks": [check.summary() for check in self.checks],
             "notes": [str(note) for note in self.notes],
         }
 

@@ -6,14 +6,15 @@ answers are read again, to compare their probabilities, and only until they diff
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations
-from typing import Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from seedproof.errors import OptionError
 from seedproof.metrics.batch import batches
 from seedproof.metrics.flips import Flips, RunSums
 from seedproof.records.columns import shown
@@ -22,8 +23,8 @@ from seedproof.records.schema import Kind
 from seedproof.records.shards import Shard, ShardSource
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
-Severity: TypeAlias = Literal["note", "warning", "error"]
-
+# The most severe first.
+SEVERITIES = ("error", "warning", "note")
 # Names of all checks; no others can be allowed.
 CHECK_NAMES = (
     "duplicate-runs",
@@ -81,11 +82,39 @@ class Check:
     """
 
     name: str
-    severity: Severity
+    severity: str
     runs: tuple[str, ...]
     message: str
     remedy: str
     arm: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.severity not in SEVERITIES:
+            raise OptionError(
+                "The severity {severity!r} of a check is not one of: {known}. Give one of these.",
+                severity=self.severity,
+                known=SEVERITIES,
+            )
+
+    @classmethod
+    def from_summary(cls, summary: Mapping[str, Any]) -> "Check":
+        """Return the check that a summary was made from."""
+        texts = {key: str(summary[key]) for key in ("name", "severity", "message", "remedy")}
+        return cls(**texts, runs=tuple(map(str, summary["runs"])), arm=summary.get("arm"))
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        return vars(self) | {"runs": list(self.runs)}
+
+
+def of_arms(checks: Mapping[str, Iterable[Check]]) -> tuple[Check, ...]:
+    """Return the checks of several arms, each with the name of its arm."""
+    named_checks = (
+        check if check.arm else replace(check, arm=arm)
+        for arm, own in checks.items()
+        for check in own
+    )
+    return by_severity(named_checks)
 
 
 def run_sums(source: ShardSource) -> RunSums:
@@ -113,8 +142,7 @@ def checks_of(
 
 def by_severity(checks: Iterable[Check]) -> tuple[Check, ...]:
     """Return errors first, then warnings, then notes."""
-    order = ("error", "warning", "note")
-    return tuple(sorted(checks, key=lambda check: order.index(check.severity)))
+    return tuple(sorted(checks, key=lambda check: SEVERITIES.index(check.severity)))
 
 
 def _duplicates(source: ShardSource, sums: RunSums, left_out: Collection[int]) -> Iterator[Check]:

@@ -32,7 +32,7 @@ from seedproof.report.text import PLAIN_WIDTH
 from seedproof.stats.effect import Effect, scale_of
 from seedproof.stats.intervals import SPREAD_FROM, Estimate
 
-FORMAT = 1
+FORMAT = 2
 SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "🔍"}
 # Recommended runs, by the least number of runs.
 BETTER_RUNS: Mapping[int, int] = {MEAN_FROM: 5, SPREAD_FROM: 10}
@@ -73,7 +73,7 @@ ADVICE = {
 
 def headline(result: GateResult) -> Message:
     """Return the verdict in one sentence, with the number of runs."""
-    outcomes = [check.outcome for check in result.checks]
+    outcomes = [verdict.outcome for verdict in result.rules]
     n_rules = len(outcomes)
     n_failed, n_open = outcomes.count("fail"), outcomes.count("investigate")
     is_open = f"{{n_open}} {'is' if n_open == 1 else 'are'} undecided"
@@ -93,47 +93,47 @@ def headline(result: GateResult) -> Message:
     )
 
 
-def sentence(check: RuleVerdict) -> Message:
+def sentence(verdict: RuleVerdict) -> Message:
     """Return the value and its relation to the limit."""
-    value = value_text(check)
+    value = value_text(verdict)
     # A comma ends the clause on the baseline.
     comma = "," if value.code == "change" else ""
-    if check.rule.kind == "no-worse":
-        code, relation = TO_BASELINE[check.outcome]
-    elif check.reason in {"more runs", "too near", "too few examples"}:  # it has an interval
+    if verdict.rule.kind == "no-worse":
+        code, relation = TO_BASELINE[verdict.outcome]
+    elif verdict.reason in {"more runs", "too near", "too few examples"}:  # it has an interval
         code, relation = STRADDLED
     else:
-        code, relation = TO_LIMIT[check.outcome]
-    by_value = check.reason == "value"
+        code, relation = TO_LIMIT[verdict.outcome]
+    by_value = verdict.reason == "value"
     if by_value:
         relation += "; judged by its value alone"
-    caveat = _caveat(check)
+    caveat = _caveat(verdict)
     return Message(
         code,
         f"{{name}} {{value}}{comma} {relation}{caveat}.",
-        name=printable(check.rule.metric),
-        metric=check.rule.metric,
+        name=printable(verdict.rule.metric),
+        metric=verdict.rule.metric,
         value=value,
-        limit=limit_text(check.rule),
-        misses=MISSES.get(check.rule.kind),
+        limit=limit_text(verdict.rule),
+        misses=MISSES.get(verdict.rule.kind),
         by_value=by_value,
         over_examples_only=bool(caveat),
     )
 
 
-def advice(check: RuleVerdict) -> Message | None:
+def advice(verdict: RuleVerdict) -> Message | None:
     """Return what to do; None if the rule holds."""
-    if check.outcome == "pass":
+    if verdict.outcome == "pass":
         return None
-    if check.outcome == "fail":
+    if verdict.outcome == "fail":
         return Message("fail", "Fix the training, or change the limit and document why.")
-    least, each_side = least_runs(check.rule.metric), check.rule.kind == "no-worse"
+    least, each_side = least_runs(verdict.rule.metric), verdict.rule.kind == "no-worse"
     return Message(
-        check.reason.replace(" ", "-"),
-        ADVICE[check.reason],
-        runs="run" if check.more_runs == 1 else "runs",
+        verdict.reason.replace(" ", "-"),
+        ADVICE[verdict.reason],
+        runs="run" if verdict.more_runs == 1 else "runs",
         where=" on each side" if each_side else "",
-        more_runs=check.more_runs,
+        more_runs=verdict.more_runs,
         most_runs=MOST_RUNS,
         least_runs=least,
         better_runs=BETTER_RUNS[least],
@@ -141,12 +141,12 @@ def advice(check: RuleVerdict) -> Message | None:
     )
 
 
-def value_text(check: RuleVerdict) -> Message:
+def value_text(verdict: RuleVerdict) -> Message:
     """Return the value with its interval, or the change against the baseline with its own."""
-    rule, effect, unit = check.rule, check.effect, unit_of(check.rule.metric)
-    if effect is None or check.baseline is None:
-        return Message("value", "{value}", value=NearLimit(check.estimate, unit, rule.limit))
-    own, base = WithUnit(check.estimate.value, unit), WithUnit(check.baseline.value, unit)
+    rule, effect, unit = verdict.rule, verdict.effect, unit_of(verdict.rule.metric)
+    if effect is None or verdict.baseline is None:
+        return Message("value", "{value}", value=NearLimit(verdict.estimate, unit, rule.limit))
+    own, base = WithUnit(verdict.estimate.value, unit), WithUnit(verdict.baseline.value, unit)
     if effect.value is None:
         words = "{own} against the baseline's {baseline}"
         return Message("no-change", words, own=own, baseline=base)
@@ -159,12 +159,12 @@ def value_text(check: RuleVerdict) -> Message:
     return Message("change", words, own=own, change=near, baseline=base)
 
 
-def _caveat(check: RuleVerdict) -> str:
+def _caveat(verdict: RuleVerdict) -> str:
     """Return the limitation of an interval from two runs; empty if there are more."""
-    interval = check.estimate if check.effect is None else check.effect
-    if check.reason != "too few runs" or interval.low is None or interval.over != "examples":
+    interval = verdict.estimate if verdict.effect is None else verdict.effect
+    if verdict.reason != "too few runs" or interval.low is None or interval.over != "examples":
         return ""
-    where = " on a side" if check.rule.kind == "no-worse" else ""
+    where = " on a side" if verdict.rule.kind == "no-worse" else ""
     return f"; with two runs{where} the interval covers examples only, not other runs"
 
 
@@ -214,15 +214,16 @@ class NearLimit:
         return with_minus(scaled, spec)
 
 
-def cells(check: RuleVerdict) -> tuple[str, str, str]:
+def cells(verdict: RuleVerdict) -> tuple[str, str, str]:
     """Return the cells of a rule in a table, after its metric and verdict."""
-    return str(value_text(check)), str(limit_text(check.rule)), str(advice(check) or "–")
+    return str(value_text(verdict)), str(limit_text(verdict.rule)), str(advice(verdict) or "–")
 
 
 def as_text(result: GateResult, *, width: int = PLAIN_WIDTH) -> str:
     """Return the text for a terminal: the verdict, each rule, notes."""
     rules = [
-        _wrapped(_text(check), f"{check.outcome.upper():<13}", width) for check in result.checks
+        _wrapped(_text(verdict), f"{verdict.outcome.upper():<13}", width)
+        for verdict in result.rules
     ]
     notes = [_wrapped(printable(str(note)), "Note: ", width) for note in result.notes]
     blocks = ([str(headline(result))], rules, notes)
@@ -236,8 +237,8 @@ def _wrapped(words: str, start: str, width: int) -> str:
     )
 
 
-def _text(check: RuleVerdict) -> str:
-    return " ".join(str(part) for part in (sentence(check), advice(check)) if part is not None)
+def _text(verdict: RuleVerdict) -> str:
+    return " ".join(str(part) for part in (sentence(verdict), advice(verdict)) if part is not None)
 
 
 def as_markdown(result: GateResult, *, command: str | None = None) -> str:
@@ -248,9 +249,9 @@ def as_markdown(result: GateResult, *, command: str | None = None) -> str:
         f"| verdict | metric | {' | '.join(HEADER)} |",
         "|---|---|---|---|---|",
     ]
-    for check in result.checks:
-        verdict = f"{SIGNS[check.outcome]} {check.outcome}"
-        texts = (verdict, _escaped(check.rule.metric), *cells(check))
+    for verdict in result.rules:
+        outcome = f"{SIGNS[verdict.outcome]} {verdict.outcome}"
+        texts = (outcome, _escaped(verdict.rule.metric), *cells(verdict))
         lines.append(f"| {' | '.join(texts)} |")
     for note in map(str, result.notes):
         lines += ["", f"Note: {_escaped(note)}"]
@@ -275,8 +276,8 @@ def as_junit(result: GateResult) -> str:
     An open rule is a failure of the type `investigate`: the schema of Jenkins has no errors in test
     cases, and most systems show skipped ones in green.
     """
-    n_failures = sum(check.outcome != "pass" for check in result.checks)
-    counts = {"tests": str(len(result.checks)), "failures": str(n_failures), "errors": "0"}
+    n_failures = sum(verdict.outcome != "pass" for verdict in result.rules)
+    counts = {"tests": str(len(result.rules)), "failures": str(n_failures), "errors": "0"}
     root = ET.Element("testsuites", counts)
     suite = ET.SubElement(root, "testsuite", {"name": "seedproof gate", **counts, "skipped": "0"})
     facts = [("outcome", result.outcome), ("n_runs", str(result.n_runs))]
@@ -284,17 +285,17 @@ def as_junit(result: GateResult) -> str:
     properties = ET.SubElement(suite, "properties")
     for name, value in facts:
         ET.SubElement(properties, "property", {"name": name, "value": value})
-    for check in result.checks:
+    for verdict in result.rules:
         # Without the limit, so that CI follows the rule when its limit changes.
-        name = f"{check.rule.kind} {printable(check.rule.metric)}"
+        name = f"{verdict.rule.kind} {printable(verdict.rule.metric)}"
         names = {"classname": "seedproof.gate", "name": name, "time": "0"}
         case = ET.SubElement(suite, "testcase", names)
-        words = _plain_spaces(_text(check))
-        if check.outcome == "pass":
+        words = _plain_spaces(_text(verdict))
+        if verdict.outcome == "pass":
             ET.SubElement(case, "system-out").text = words
         else:
-            message = f"{check.outcome}: {_plain_spaces(str(sentence(check)))}"
-            kind = {"type": check.outcome, "message": message}
+            message = f"{verdict.outcome}: {_plain_spaces(str(sentence(verdict)))}"
+            kind = {"type": verdict.outcome, "message": message}
             ET.SubElement(case, "failure", kind).text = words
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
@@ -311,19 +312,19 @@ def summary(result: GateResult) -> dict[str, Any]:
         "outcome": result.outcome,
         "exit_code": result.exit_code,
         "n_runs": result.n_runs,
-        "checks": [
+        "rules": [
             {
-                "rule": asdict(check.rule),
-                "outcome": check.outcome,
-                "reason": check.reason,
-                "more_runs": check.more_runs,
-                "found": asdict(check.estimate),
-                "baseline": None if check.baseline is None else asdict(check.baseline),
-                "effect": None if check.effect is None else _finite(check.effect),
-                "text": _plain_spaces(str(sentence(check))),
-                "advice": _plain_spaces(str(advice(check) or "")),
+                "rule": asdict(verdict.rule),
+                "outcome": verdict.outcome,
+                "reason": verdict.reason,
+                "more_runs": verdict.more_runs,
+                "found": asdict(verdict.estimate),
+                "baseline": None if verdict.baseline is None else asdict(verdict.baseline),
+                "effect": None if verdict.effect is None else _finite(verdict.effect),
+                "text": _plain_spaces(str(sentence(verdict))),
+                "advice": _plain_spaces(str(advice(verdict) or "")),
             }
-            for check in result.checks
+            for verdict in result.rules
         ],
         "notes": [str(note) for note in result.notes],
     }

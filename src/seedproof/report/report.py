@@ -15,6 +15,7 @@ from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
+from seedproof.predictions.checks import Check
 from seedproof.records.location import Location
 from seedproof.report.figures import Figure, build_figures
 from seedproof.report.figures.answers import votes
@@ -82,6 +83,11 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
             name: WrittenEstimate.of(estimate, card(name).unit)
             for name, estimate in self.measurement.metrics.items()
         }
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Findings about the input."""
+        return self.measurement.checks
 
     @property
     def explanations(self) -> Mapping[str, ExplanationMeasurement]:

@@ -15,6 +15,7 @@ from rich.text import Text
 from seedproof.errors import UnknownNameError
 from seedproof.messages import printable
 from seedproof.metrics.card import card
+from seedproof.predictions.checks import Check, of_arms
 from seedproof.report.explanations.view import ReasonRow
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
@@ -75,6 +76,11 @@ class SideBySide(MetricsResult, ByName[Report]):
         return UnknownNameError(
             "There is no arm {arm!r}. Known: {known}.", arm=name, known=tuple(self._reports)
         )
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Findings about the input, each with the name of its arm."""
+        return of_arms({arm: report.checks for arm, report in self.items()})
 
     def summary(self) -> dict[str, Any]:
         """Return the summary of each arm, as plain data."""

@@ -39,7 +39,7 @@ def check(kind="max", metric="flip_rate", limit=0.05, value=None, n_runs=10, **f
     """Judge a rule."""
     rule = Rule(kind, metric, limit)
     value = value or Estimate(0.044, 0.038, 0.052, BOTH)
-    return judge({metric: value}, [rule], n_runs=n_runs, **further).checks[0]
+    return judge({metric: value}, [rule], n_runs=n_runs, **further).rules[0]
 
 
 def compared(metric, effect, arm, base, **further):
@@ -254,13 +254,13 @@ def test_json_has_figures_and_sentences():
     content = json.loads(json.dumps(summary(RESULT), allow_nan=False))
 
     assert (content["outcome"], content["exit_code"], content["n_runs"]) == ("fail", 1, 10)
-    assert [entry["outcome"] for entry in content["checks"]] == ["pass", "investigate", "fail"]
-    assert content["checks"][0]["rule"] == {"kind": "max", "metric": "flip_rate", "limit": 0.06}
-    assert content["checks"][0]["found"]["high"] == 0.052
-    texts = [_plain(str(sentence(judged))) for judged in RESULT.checks]
-    assert [entry["text"] for entry in content["checks"]] == texts
-    assert content["checks"][0]["advice"] == ""
-    assert content["checks"][2]["advice"] == _plain(str(advice(RESULT.checks[2])))
+    assert [entry["outcome"] for entry in content["rules"]] == ["pass", "investigate", "fail"]
+    assert content["rules"][0]["rule"] == {"kind": "max", "metric": "flip_rate", "limit": 0.06}
+    assert content["rules"][0]["found"]["high"] == 0.052
+    texts = [_plain(str(sentence(judged))) for judged in RESULT.rules]
+    assert [entry["text"] for entry in content["rules"]] == texts
+    assert content["rules"][0]["advice"] == ""
+    assert content["rules"][2]["advice"] == _plain(str(advice(RESULT.rules[2])))
     assert content["notes"] == list(map(str, RESULT.notes))
 
 
@@ -270,8 +270,8 @@ def test_json_has_no_infinity():
 
     content = summary(GateResult((compared("flip_rate", effect, 0.04, 0.0),), 10))
 
-    assert content["checks"][0]["effect"]["low"] == 0.5
-    assert content["checks"][0]["effect"]["high"] is None
+    assert content["rules"][0]["effect"]["low"] == 0.5
+    assert content["rules"][0]["effect"]["high"] is None
 
 
 def test_junit_has_a_case_for_each_rule_under_a_name_without_its_limit():

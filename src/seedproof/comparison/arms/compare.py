@@ -38,6 +38,7 @@ from seedproof.messages import Message
 from seedproof.metrics.batch import Batch, batch_rows, batches
 from seedproof.metrics.entropy import rarefied_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
+from seedproof.predictions.checks import of_arms
 from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
 from seedproof.records.schema import Kind
@@ -287,6 +288,7 @@ def compare_arms(
         confidence=1 - 2 * tail,
         notes=tuple(dict.fromkeys(notes)),
         gold=gold,
+        checks=of_arms({arm.name: arm.measurement.checks for arm in (baseline, *others)}),
     )
 
 

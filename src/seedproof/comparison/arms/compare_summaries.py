@@ -6,6 +6,7 @@ from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import MissingExampleError, OptionError
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
+from seedproof.predictions.checks import of_arms
 from seedproof.stats.contrast import NO_COUNTERPART, from_estimates
 from seedproof.stats.effect import Effect, each_tail, scale_of
 
@@ -51,6 +52,7 @@ def compare_saved(reports: Mapping[str, Measurement], *, gold: str | None = None
         arms=tuple(_compare_with_base(name, base, report, tail) for name, report in others),
         confidence=1 - 2 * tail,
         notes=(NOTE,),
+        checks=of_arms({name: report.checks for name, report in reports.items()}),
     )
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from seedproof.errors import UnknownNameError
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
+from seedproof.predictions.checks import Check
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import IntArray
@@ -129,6 +130,7 @@ class Comparison:
     confidence: float  # of each effect, so that all arms hold together with 95 %
     notes: tuple[Message, ...] = ()
     gold: str | None = None  # name of the gold standard, such as an ensemble
+    checks: tuple[Check, ...] = ()  # of all arms
 
     @property
     def match_rates(self) -> bool:
@@ -157,6 +159,7 @@ class Comparison:
             **({"match_rates": True} if self.match_rates else {}),
             "baseline": self.baseline.summary(),
             "arms": [arm.summary() for arm in self.arms],
+            "checks": [check.summary() for check in self.checks],
             "notes": [str(note) for note in self.notes],
         }
 

@@ -58,14 +58,14 @@ class RuleVerdict:
 class GateResult:
     """The verdicts on all rules, in their order."""
 
-    checks: tuple[RuleVerdict, ...]
+    rules: tuple[RuleVerdict, ...]
     n_runs: int
     notes: tuple[Message, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
         """`fail` if a rule fails, else `investigate` if a rule is open, else `pass`."""
-        outcomes = {check.outcome for check in self.checks}
+        outcomes = {verdict.outcome for verdict in self.rules}
         if "fail" in outcomes:
             return "fail"
         return "investigate" if "investigate" in outcomes else "pass"
@@ -94,11 +94,11 @@ def judge(
     notes: tuple[Message, ...] = (),
 ) -> GateResult:
     """Judge every rule."""
-    checks = []
+    verdicts = []
     for rule in rules:
         value = _required(metrics, rule.metric, "these predictions")
         if rule.kind != "no-worse":
-            checks.append(_within(rule, value, n_runs))
+            verdicts.append(_within(rule, value, n_runs))
         elif baseline is None:
             raise OptionError(
                 "no-worse {metric} compares with a baseline. Give {option}, or baseline= "
@@ -107,8 +107,8 @@ def judge(
                 option="--baseline",
             )
         else:
-            checks.append(_compare(rule, value, n_runs, baseline))
-    return GateResult(tuple(checks), n_runs, notes)
+            verdicts.append(_compare(rule, value, n_runs, baseline))
+    return GateResult(tuple(verdicts), n_runs, notes)
 
 
 def _required(metrics: Mapping[str, Estimate], metric: str, where: str) -> Estimate:

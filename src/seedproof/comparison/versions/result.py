@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from seedproof.measurement.examples import StoredExamples
 from seedproof.messages import Message
+from seedproof.predictions.checks import Check
 from seedproof.records.location import Location
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import TAIL, Estimate
@@ -85,6 +86,7 @@ class VersionComparison:
     notes: tuple[Message, ...] = ()
     # Flip rate of the new version as a ratio to the old one's; None if a version has a single run.
     steadiness: Effect | None = None
+    checks: tuple[Check, ...] = ()  # of both versions, whose names are `old` and `new`
 
     def __getitem__(self, name: str) -> Estimate:
         return self.whole.figures[name]
@@ -141,6 +143,7 @@ class VersionComparison:
             "exchange": asdict(self.exchange),
             "discoveries": asdict(self.discoveries),
             "unexplained": self.unexplained.select(listed).to_pylist(),
+            "checks": [check.summary() for check in self.checks],
             "notes": [str(note) for note in self.notes],
         }
 

@@ -47,7 +47,7 @@ def test_reasons_are_those_of_the_gate():
 
 def check_of(rule, value, n_runs=10, **further):
     """Judge a single rule."""
-    return judge({rule.metric: value}, [rule], n_runs=n_runs, **further).checks[0]
+    return judge({rule.metric: value}, [rule], n_runs=n_runs, **further).rules[0]
 
 
 # -------------------------------------------------------------------------- limits of the metric
@@ -110,7 +110,7 @@ def test_one_broken_rule_fails_the_gate_and_one_open_rule_leaves_it_open(outcome
 
     result = judge(metrics, rules, n_runs=10)
 
-    assert [check.outcome for check in result.checks] == outcomes
+    assert [verdict.outcome for verdict in result.rules] == outcomes
     assert (result.outcome, result.exit_code) == (whole, code)
 
 
@@ -161,7 +161,7 @@ def settled_by(simulation, rule, rng, n_studies):
 
 def judged(metrics, rule, n_runs):
     """Judge a rule on several metrics."""
-    return judge(metrics, [rule], n_runs=n_runs).checks[0]
+    return judge(metrics, [rule], n_runs=n_runs).rules[0]
 
 
 def test_advised_runs_settle_about_half_of_the_open_rules():
