@@ -7,6 +7,7 @@ from typing import Any
 
 from seedproof.errors import InputError, NotFoundError, OptionError, TooFewRunsError
 from seedproof.messages import Message
+from seedproof.predictions.checks import missing_arm
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import (
     Loadable,
@@ -138,7 +139,8 @@ def _of_store(target: Loadable, options: LoadOptions, *, paired: bool) -> dict[s
             )
         )
     first = next(iter(arms))
-    arms[first] = arms[first].with_notes(*notes)
+    missing = [missing_arm(arm) for arm in store.missing_arms()]
+    arms[first] = arms[first].with_notes(*notes).with_checks(*missing)
     return on_common_examples(arms) if options.get("common_examples") else arms
 
 

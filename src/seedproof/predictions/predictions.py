@@ -1,7 +1,7 @@
 """Aligned predictions of several runs: the object that every verb takes."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, Unpack
@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from seedproof.errors import ColumnError, NotFoundError, TooFewRunsError
 from seedproof.messages import Message
-from seedproof.predictions.checks import Check
+from seedproof.metrics.flips import RunSums
+from seedproof.predictions.checks import Check, by_severity, checks_of, run_sums
 from seedproof.predictions.options import (
     DEFAULT_MEMORY,
     SETTINGS,
@@ -54,6 +55,7 @@ class Predictions:
         slices: Columns of the groups to report on.
         pairs: A key per run that pairs it with a run of another arm; None if runs are not paired.
         folder: A temporary folder that is deleted with the predictions.
+        read_checks: Checks that reading alone gave, such as missing runs.
 
     Examples:
         >>> import seedproof as sp
@@ -72,6 +74,7 @@ class Predictions:
     slices: tuple[str, ...] = ()
     pairs: tuple[str, ...] | None = None
     folder: TemporaryFolder | None = field(default=None, repr=False)
+    read_checks: tuple[Check, ...] = ()
 
     def __post_init__(self) -> None:
         for column in (*([self.clusters] if self.clusters else []), *self.slices):
@@ -280,10 +283,14 @@ class Predictions:
         """Unit of repetition: seeds where they are recorded, runs otherwise."""
         return "seeds" if any(run.seeds for run in self.source.manifests) else "runs"
 
-    @property
+    @cached_property
     def checks(self) -> tuple[Check, ...]:
-        """Findings about the input; always empty for now."""
-        return ()
+        """Findings about the input, errors first. The predicted classes are read once for them."""
+        return self.checks_with(run_sums(self.source))
+
+    def checks_with(self, sums: RunSums, left_out: Collection[int] = ()) -> tuple[Check, ...]:
+        """Return the same, given sums over all shards but those left out."""
+        return by_severity([*self.read_checks, *checks_of(self.source, sums, left_out)])
 
     @property
     def ids(self) -> pa.Array:
@@ -327,6 +334,10 @@ class Predictions:
     def with_notes(self, *notes: Message) -> "Predictions":
         """Return the same, with further notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+    def with_checks(self, *checks: Check) -> "Predictions":
+        """Return the same, with further checks."""
+        return replace(self, read_checks=(*self.read_checks, *checks))
 
     def __len__(self) -> int:
         return self.n_examples

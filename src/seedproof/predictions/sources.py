@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from seedproof.errors import OptionError
 from seedproof.messages import Message
+from seedproof.predictions.checks import Check, missing_runs, transposed
 from seedproof.predictions.options import DEFAULT_MEMORY
 from seedproof.predictions.readers import read_with, reader_of
 from seedproof.predictions.shared_examples import common_ids, on_shared_examples
@@ -49,6 +50,7 @@ class Loaded(NamedTuple):
     slices: tuple[str, ...] = ()
     pairs: tuple[str, ...] | None = None
     folder: TemporaryFolder | None = None
+    checks: tuple[Check, ...] = ()
 
 
 def read(target: Input, options: Mapping[str, Any], *, least_runs: int) -> Loaded:
@@ -98,7 +100,11 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         alone=least_runs == 1,
     )
     name = None if clusters is None else CLUSTER
-    return Loaded(source, clusters=name, slices=tuple(slices or ()))
+    is_named = any(options.get(given) is not None for given in ("runs", "ids", "labels"))
+    checks: tuple[Check, ...] = ()
+    if len(source.runs) > source.n_examples and not is_named and not target.names:
+        checks = (transposed(len(source.runs), source.n_examples),)
+    return Loaded(source, clusters=name, slices=tuple(slices or ()), checks=checks)
 
 
 def _from_npz(target: Input, options: Mapping[str, Any], least_runs: int) -> Loaded:
@@ -133,10 +139,12 @@ def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -
     shared = note_on_shared_seeds(seeds)
     pairs = tuple(repr(sorted(of_run.items())) for of_run in seeds)
     are_pairs = all(seeds) and len(set(pairs)) == len(pairs)
+    missing = store.missing(source.manifests[0].arm)
     loaded = Loaded(
         source,
         (*notes, *([] if shared is None else [shared])),
         pairs=pairs if are_pairs else None,
+        checks=() if missing is None else (missing_runs(missing),),
     )
     return _described(loaded, options)
 

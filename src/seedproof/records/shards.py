@@ -110,6 +110,10 @@ class ShardSource(ABC):
         """Return the same runs with predicted classes only, if that saves reading."""
         return self
 
+    def in_full(self) -> "ShardSource":
+        """Return the same runs with everything that is known of them."""
+        return self
+
 
 class TableShards(ShardSource):
     """Aligned runs in memory, in the order in which a store would have them."""

@@ -150,14 +150,16 @@ class GateReport(Result):
     def _overview(self, show: Sequence[str]) -> Overview:
         refuse_columns(show)
         rows = tuple(
-            (verdict.rule.metric, verdict.outcome, *formats.cells(verdict)) for verdict in self.rules
+            (verdict.rule.metric, verdict.outcome, *formats.cells(verdict))
+            for verdict in self.rules
         )
         header = ("metric", "verdict", *formats.HEADER)
         return Overview(
             headline=str(formats.headline(self.result)),
             title=self._size,
             sentences=tuple(
-                (verdict.outcome.capitalize(), str(formats.sentence(verdict))) for verdict in self.rules
+                (verdict.outcome.capitalize(), str(formats.sentence(verdict)))
+                for verdict in self.rules
             ),
             key_figures=tuple(map(_key_figure, self.rules[:MAX_KEYS])),
             sections=(Section(RULES, "Every rule and its verdict", (TextTable(header, rows),)),),

@@ -9,7 +9,7 @@ import pytest
 from seedproof.engines import Outcome, ProcessEngine, SerialEngine, in_order
 from seedproof.engines.ray import RayEngine
 from seedproof.errors import NotFoundError, OptionError, UnknownNameError
-from seedproof.measurement.accumulators import batches
+from seedproof.metrics.batch import batches
 from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.examples import clear_examples
 from seedproof.measurement.measure import measure_on, measure_shard, measure_shards

@@ -20,7 +20,7 @@ from seedproof.comparison.arms.most_changed import MostChanged
 from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison
 from seedproof.engines import Engine
 from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
-from seedproof.measurement.accumulators import MetricAccumulators, batches
+from seedproof.measurement.accumulators import MetricAccumulators
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import (
     ExampleRows,
@@ -35,7 +35,7 @@ from seedproof.measurement.examples import (
 from seedproof.measurement.measure import measured, note_on_left_out
 from seedproof.measurement.selection import asks_for_explanations, known, narrowed
 from seedproof.messages import Message
-from seedproof.metrics.batch import Batch, batch_rows
+from seedproof.metrics.batch import Batch, batch_rows, batches
 from seedproof.metrics.entropy import rarefied_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
 from seedproof.predictions.checks import of_arms

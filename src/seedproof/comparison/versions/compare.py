@@ -22,10 +22,10 @@ from seedproof.comparison.versions.result import (
 )
 from seedproof.engines import Engine
 from seedproof.errors import TooFewRunsError
-from seedproof.measurement.accumulators import batches
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import ExampleWriter
 from seedproof.messages import Message
+from seedproof.metrics.batch import batches
 from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
