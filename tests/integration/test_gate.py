@@ -396,7 +396,9 @@ def test_rules_are_read_from_the_project_file(name, head, table, seedproof):
     code, out, _ = seedproof("gate", table, *words)
 
     assert code == 0
-    rules = {verdict["rule"]["metric"]: verdict["rule"]["limit"] for verdict in json.loads(out)["rules"]}
+    rules = {
+        verdict["rule"]["metric"]: verdict["rule"]["limit"] for verdict in json.loads(out)["rules"]
+    }
     assert rules == {"flip_rate": 0.2, "ambiguity": 0.9, "accuracy": 0.9, "accuracy_sd": 0.5}
 
 

@@ -169,7 +169,10 @@ def compare_versions(
 
 def arm_data(arms: Mapping[str, Predictions]) -> list[ArmData]:
     """Return loaded arms as `compare_arms` takes them."""
-    return [ArmData(name, p.source, p.pairs, p.costs, p.notes) for name, p in arms.items()]
+    return [
+        ArmData(name, p.source, p.pairs, p.costs, p.notes, p.read_checks)
+        for name, p in arms.items()
+    ]
 
 
 def _reports(targets: list[Any], names: list[str] | None) -> dict[str, Measurement] | None:
