@@ -40,6 +40,13 @@ def gate(
         Path | None, typer.Option(help="Write Markdown for a pull-request comment.")
     ] = None,
     as_json: options.Json = False,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CHECK",
+            help="Judge although this check, such as duplicate-runs, finds an error in the input.",
+        ),
+    ] = None,
     allow_different_environments: Annotated[
         bool,
         typer.Option(
@@ -57,7 +64,7 @@ def gate(
     A target may also be a folder written by seedproof measure --out.
 
     Exit code 0: every rule holds. 1: a rule is broken. 3: no rule is broken, but an interval
-    includes its limit.
+    includes its limit; or a check finds an error in the input.
     """
     from seedproof.api import gate as api
     from seedproof.cli.progress import progress_bar
@@ -66,7 +73,8 @@ def gate(
     for option, path in (("--junit", junit), ("--markdown", markdown)):
         if path is not None:
             _check_file(option, path)
-    limits = thresholds(at_most or (), at_least or (), no_worse or (), config=config)
+    allowed = options.split_names(allow) or ()
+    limits = thresholds(at_most or (), at_least or (), no_worse or (), allowed, config=config)
     with progress_bar() as reading["progress"]:
         report = api.gate(
             targets,

@@ -1,10 +1,9 @@
 """Verdicts of a gate as text: for a terminal, a pull request, CI systems and programs."""
 
 import re
-import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from xml.etree import ElementTree as ET
 
 from seedproof.comparison.gate.judge import (
@@ -19,6 +18,8 @@ from seedproof.comparison.gate.rules import Rule, limit_of
 from seedproof.messages import Message, printable
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Unit, card
+from seedproof.predictions.checks import CHECK_NAMES
+from seedproof.report.checks import alerts, finding, notes
 from seedproof.report.numbers import (
     NO_BREAK,
     SAME_DECIMALS,
@@ -28,7 +29,7 @@ from seedproof.report.numbers import (
     sign,
     with_minus,
 )
-from seedproof.report.text import PLAIN_WIDTH
+from seedproof.report.text import PLAIN_WIDTH, check_lines, wrapped
 from seedproof.stats.effect import Effect, scale_of
 from seedproof.stats.intervals import SPREAD_FROM, Estimate
 
@@ -44,6 +45,7 @@ ONE_RULE: Mapping[Outcome, str] = {
     "fail": "Fail: the rule is broken.",
     "investigate": "Investigate: the rule is undecided.",
 }
+UNTRUSTED = "Investigate: the input cannot be trusted."
 # Code and text of the relation to the limit, or to the baseline.
 TO_LIMIT: Mapping[Outcome, tuple[str, str]] = {
     "pass": ("within-limit", "meets the limit ({limit})"),
@@ -68,6 +70,7 @@ ADVICE = {
     "unlike numbers of runs": "Use equally many runs on both sides: the metric grows with them.",
     "no interval": "There is no interval, for example because one run causes all of the spread. "
     "Add runs.",
+    "untrusted input": "Fix the input first: a check reports an error.",
 }
 
 
@@ -83,9 +86,10 @@ def headline(result: GateResult) -> Message:
         "fail": f"Fail: of {{n_rules}} rules, {broken}{f' and {is_open}' if n_open else ''}.",
         "investigate": f"Investigate: of {{n_rules}} rules, {is_open}; none is broken.",
     }
+    verdict = f"{(ONE_RULE if n_rules == 1 else words)[result.outcome]} Based on {{n_runs}} runs."
     return Message(
         result.outcome,
-        f"{(ONE_RULE if n_rules == 1 else words)[result.outcome]} Based on {{n_runs}} runs.",
+        UNTRUSTED if result.blocking else verdict,
         n_rules=n_rules,
         n_failed=n_failed,
         n_open=n_open,
@@ -220,21 +224,24 @@ def cells(verdict: RuleVerdict) -> tuple[str, str, str]:
 
 
 def as_text(result: GateResult, *, width: int = PLAIN_WIDTH) -> str:
-    """Return the text for a terminal: the verdict, each rule, notes."""
+    """Return the text for a terminal: the verdict, checks, each rule, notes.
+
+    If the input cannot be trusted, rules are left out: they are not judged.
+    """
+    checks = check_lines(alerts(result.checks), width, allowed=result.allowed)
     rules = [
-        _wrapped(_text(verdict), f"{verdict.outcome.upper():<13}", width)
-        for verdict in result.rules
+        wrapped(_text(verdict), f"{verdict.outcome.upper():<13}", width)
+        for verdict in (() if result.blocking else result.rules)
     ]
-    notes = [_wrapped(printable(str(note)), "Note: ", width) for note in result.notes]
-    blocks = ([str(headline(result))], rules, notes)
+    notes = [wrapped(printable(note), "Note: ", width) for note in notes_of(result)]
+    blocks = ([str(headline(result))], *([lines] for lines in checks), rules, notes)
     return "\n\n".join("\n".join(lines) for lines in blocks if lines)
 
 
-def _wrapped(words: str, start: str, width: int) -> str:
-    indent = " " * len(start)
-    return textwrap.fill(
-        words, width, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False
-    )
+def notes_of(result: GateResult) -> list[str]:
+    """Return everything that is noted: allowed checks, checks that are notes, and remarks."""
+    allowed = [f"Allowed by request: {', '.join(result.allowed)}."] if result.allowed else []
+    return [*allowed, *notes(result.checks), *map(str, result.notes)]
 
 
 def _text(verdict: RuleVerdict) -> str:
@@ -242,9 +249,13 @@ def _text(verdict: RuleVerdict) -> str:
 
 
 def as_markdown(result: GateResult, *, command: str | None = None) -> str:
-    """Return a comment for a pull request: the verdict, a row for each rule, the command."""
-    lines = [
-        f"**{SIGNS[result.outcome]} {headline(result)}**",
+    """Return a comment for a pull request: the verdict, checks, a row per rule, the command."""
+    lines = [f"**{SIGNS[result.outcome]} {headline(result)}**"]
+    for check in alerts(result.checks):
+        is_allowed = " (allowed)" if check.name in result.allowed else ""
+        text = _escaped(f"{finding(check)} {check.remedy}")
+        lines += ["", f"**{check.severity}** {_escaped(check.name)}{is_allowed}: {text}"]
+    lines += [
         "",
         f"| verdict | metric | {' | '.join(HEADER)} |",
         "|---|---|---|---|---|",
@@ -253,7 +264,7 @@ def as_markdown(result: GateResult, *, command: str | None = None) -> str:
         outcome = f"{SIGNS[verdict.outcome]} {verdict.outcome}"
         texts = (outcome, _escaped(verdict.rule.metric), *cells(verdict))
         lines.append(f"| {' | '.join(texts)} |")
-    for note in map(str, result.notes):
+    for note in notes_of(result):
         lines += ["", f"Note: {_escaped(note)}"]
     if command is not None:
         ticks = max(map(len, re.findall("`+", command)), default=0)
@@ -264,41 +275,73 @@ def as_markdown(result: GateResult, *, command: str | None = None) -> str:
 
 def _escaped(words: str) -> str:
     line = printable(words)
-    if line in METRIC_NAMES:
+    if line in METRIC_NAMES or line in CHECK_NAMES:
         return f"`{line}`"
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _MARKS.sub(r"\\\1", line)
 
 
 def as_junit(result: GateResult) -> str:
-    """Return JUnit XML: one test suite, and a test case with a constant name for each rule.
+    """Return JUnit XML: one test suite, a test case for each rule, and one for each error found.
+
+    Names of cases are constant, such as `max flip_rate` and `check.duplicate-runs`.
 
     An open rule is a failure of the type `investigate`: the schema of Jenkins has no errors in test
     cases, and most systems show skipped ones in green.
     """
-    n_failures = sum(verdict.outcome != "pass" for verdict in result.rules)
-    counts = {"tests": str(len(result.rules)), "failures": str(n_failures), "errors": "0"}
+    cases = [*_check_cases(result), *map(_rule_case, result.rules)]
+    n_failures = sum(case.outcome != "pass" for case in cases)
+    counts = {"tests": str(len(cases)), "failures": str(n_failures), "errors": "0"}
     root = ET.Element("testsuites", counts)
     suite = ET.SubElement(root, "testsuite", {"name": "seedproof gate", **counts, "skipped": "0"})
     facts = [("outcome", result.outcome), ("n_runs", str(result.n_runs))]
-    facts += [("note", printable(str(note))) for note in result.notes]
+    facts += [("allowed", name) for name in result.allowed]
+    facts += [
+        ("warning", printable(f"{check.name}: {finding(check)} {check.remedy}"))
+        for check in result.checks
+        if check.severity == "warning"
+    ]
+    facts += [("note", printable(note)) for note in notes_of(result)]
     properties = ET.SubElement(suite, "properties")
     for name, value in facts:
         ET.SubElement(properties, "property", {"name": name, "value": value})
-    for verdict in result.rules:
-        # Without the limit, so that CI follows the rule when its limit changes.
-        name = f"{verdict.rule.kind} {printable(verdict.rule.metric)}"
-        names = {"classname": "seedproof.gate", "name": name, "time": "0"}
-        case = ET.SubElement(suite, "testcase", names)
-        words = _plain_spaces(_text(verdict))
-        if verdict.outcome == "pass":
-            ET.SubElement(case, "system-out").text = words
+    for case in cases:
+        names = {"classname": "seedproof.gate", "name": case.name, "time": "0"}
+        element = ET.SubElement(suite, "testcase", names)
+        if case.outcome == "pass":
+            ET.SubElement(element, "system-out").text = case.words
         else:
-            message = f"{verdict.outcome}: {_plain_spaces(str(sentence(verdict)))}"
-            kind = {"type": verdict.outcome, "message": message}
-            ET.SubElement(case, "failure", kind).text = words
+            kind = {"type": case.outcome, "message": f"{case.outcome}: {case.message}"}
+            ET.SubElement(element, "failure", kind).text = case.words
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+class _Case(NamedTuple):
+    """A test case of JUnit."""
+
+    name: str
+    outcome: Outcome
+    message: str
+    words: str
+
+
+def _check_cases(result: GateResult) -> Iterator[_Case]:
+    """Yield a case for each name of a check that reports an error; one that is allowed passes."""
+    errors = [check for check in result.checks if check.severity == "error"]
+    for name in dict.fromkeys(check.name for check in errors):
+        same = [check for check in errors if check.name == name]
+        message = printable(" ".join(map(finding, same)))
+        words = printable(" ".join(f"{finding(check)} {check.remedy}" for check in same))
+        outcome: Outcome = "pass" if name in result.allowed else "investigate"
+        yield _Case(f"check.{printable(name)}", outcome, message, words)
+
+
+def _rule_case(verdict: RuleVerdict) -> _Case:
+    # Without the limit, so that CI follows the rule when its limit changes.
+    name = f"{verdict.rule.kind} {printable(verdict.rule.metric)}"
+    message, words = _plain_spaces(str(sentence(verdict))), _plain_spaces(_text(verdict))
+    return _Case(name, verdict.outcome, message, words)
 
 
 def _plain_spaces(words: str) -> str:
@@ -326,6 +369,8 @@ def summary(result: GateResult) -> dict[str, Any]:
             }
             for verdict in result.rules
         ],
+        "checks": [check.summary() for check in result.checks],
+        "allowed": list(result.allowed),
         "notes": [str(note) for note in result.notes],
     }
 

@@ -12,17 +12,24 @@ from rich.text import Text
 from seedproof.comparison.gate.judge import GateResult, RuleVerdict
 from seedproof.comparison.gate.rules import limit_of
 from seedproof.messages import printable
+from seedproof.predictions.checks import Check
 from seedproof.report import gate as formats
+from seedproof.report.checks import alerts
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, Mark, intervals
 from seedproof.report.numbers import WithUnit
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells, refuse_columns
-from seedproof.report.text import MAX_LINE
+from seedproof.report.text import MAX_LINE, SEVERITY_STYLES
 from seedproof.report.view import KeyFigure
 from seedproof.stats.intervals import Estimate
 
-STYLES = {"PASS": "green", "FAIL": "red", "INVESTIGATE": "yellow"}
+STYLES = {
+    "PASS": "bold green",
+    "FAIL": "bold red",
+    "INVESTIGATE": "bold yellow",
+    **SEVERITY_STYLES,
+}
 RULES = "Rules"
 # The page has no room for more next to each other; the table has all rules.
 MAX_KEYS = 4
@@ -30,7 +37,7 @@ MARKS: dict[str, Mark] = {"pass": "good", "fail": "bad", "investigate": "open"}
 MEANINGS: dict[Mark, str] = {
     "good": "the rule holds",
     "bad": "the rule is broken",
-    "open": "open: the limit is inside the interval, or there are too few runs",
+    "open": "open: the limit is inside the interval, or runs are too few or cannot be trusted",
 }
 BRACKETS = (
     "Brackets are 95\N{NO-BREAK SPACE}% intervals. They decide whether a rule holds or is broken."
@@ -87,12 +94,22 @@ class GateReport(Result):
         """The verdict on each rule, in the order of the rules."""
         return self.result.rules
 
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Findings about the input; an error that is not allowed keeps the gate from judging."""
+        return self.result.checks
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """Names of the checks whose errors were allowed."""
+        return self.result.allowed
+
     def summary(self) -> dict[str, Any]:
         """Return the verdicts as plain data."""
         return formats.summary(self.result)
 
     def to_junit(self) -> str:
-        """Return the verdicts as JUnit XML, one test case per rule."""
+        """Return the verdicts as JUnit XML, one test case per rule and per error."""
         return formats.as_junit(self.result)
 
     def to_markdown(self, *, command: str | None = None) -> str:
@@ -146,7 +163,9 @@ class GateReport(Result):
             ),
             key_figures=tuple(map(_key_figure, self.rules[:MAX_KEYS])),
             sections=(Section(RULES, "Every rule and its verdict", (TextTable(header, rows),)),),
-            notes=tuple(map(str, self.result.notes)),
+            notes=tuple(formats.notes_of(self.result)),
+            checks=alerts(self.checks),
+            allowed=self.allowed,
             brackets=BRACKETS,
         )
 
@@ -168,7 +187,7 @@ class _Colored:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = Text(formats.as_text(self.result, width=min(options.max_width, MAX_LINE)))
         for word, style in STYLES.items():
-            text.highlight_regex(f"(?m)^{word}", style=f"bold {style}")
+            text.highlight_regex(f"(?m)^{word}", style=style)
         yield text
 
 

@@ -190,6 +190,7 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
             key_figures=view.key_figures,
             sections=(Section("Figures", "Every metric", tuple(tables)),),
             notes=view.notes,
+            checks=view.checks,
         )
 
     def _example_table(self) -> ExampleTable:

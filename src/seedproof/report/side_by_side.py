@@ -16,6 +16,7 @@ from seedproof.errors import UnknownNameError
 from seedproof.messages import printable
 from seedproof.metrics.card import card
 from seedproof.predictions.checks import Check, of_arms
+from seedproof.report.checks import alerts, notes
 from seedproof.report.explanations.view import ReasonRow
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
@@ -24,7 +25,7 @@ from seedproof.report.mappings import ByName
 from seedproof.report.overview import Overview, PageOptions, Section, TextTable
 from seedproof.report.report import Report
 from seedproof.report.result import MetricsResult
-from seedproof.report.text import MORE, bare_table
+from seedproof.report.text import MORE, CheckLines, Prose, bare_table
 from seedproof.report.view import Row, View, can_show, unknown_column
 
 FIGURES = "Figures"
@@ -133,7 +134,7 @@ class SideBySide(MetricsResult, ByName[Report]):
     def _render(self, show: Sequence[str], *, all_metrics: bool = False) -> RenderableType:
         self._check_columns(show)  # examples are shown by the report of each arm
         views = {arm: report.view() for arm, report in self.items()}
-        return _Arms(views, self.left_out, all_metrics)
+        return _Arms(views, self.left_out, all_metrics, alerts(self.checks), notes(self.checks))
 
     def _records(self) -> list[dict[str, Any]]:
         return [{"arm": arm, **row} for arm, report in self.items() for row in report._records()]  # noqa: SLF001 - a result, too
@@ -168,7 +169,8 @@ class SideBySide(MetricsResult, ByName[Report]):
                 for arm, view in list(views.items())[:MAX_KEYS]
             ),
             sections=(Section(FIGURES, "Every metric of every arm", tables),),
-            notes=(NO_VERDICT, *map(LEFT_OUT.format, self.left_out)),
+            notes=(NO_VERDICT, *map(LEFT_OUT.format, self.left_out), *notes(self.checks)),
+            checks=alerts(self.checks),
         )
 
     @property
@@ -186,24 +188,31 @@ class _Arms:
     views: Mapping[str, View]
     left_out: Sequence[str]
     all_metrics: bool
+    checks: Sequence[Check]
+    notes: Sequence[str]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for arm, view in self.views.items():
             yield Text(f"{printable(arm)}: {view.title}", style="dim")
+        yield Text("")
+        yield CheckLines(self.checks)
         metrics = _by_heading(self.views, all_metrics=self.all_metrics)
         n_more = len(_by_heading(self.views)[""]) - len(metrics[""])
         rest = list(self.views)
         while rest:
-            yield Text("")
             n_arms = len(rest)
             while n_arms > 1 and not _fits(self._table(metrics, rest[:n_arms]), console, options):
                 n_arms -= 1
             yield self._table(metrics, rest[:n_arms])
             rest = rest[n_arms:]
+            if rest:
+                yield Text("")
         if n_more:
             yield Text(MORE.format(n_more), style="dim")
         for arm in self.left_out:
             yield Text(LEFT_OUT.format(printable(arm)), style="dim")
+        for note in self.notes:
+            yield Prose(f"Note: {note}", style="dim")
 
     def _table(self, metrics: Metrics, arms: Sequence[str]) -> Table:
         """Return the metrics of some arms, with the rows that any arm has."""

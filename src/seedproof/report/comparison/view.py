@@ -11,6 +11,8 @@ from seedproof.errors import ColumnError
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
 from seedproof.metrics.entropy import HIGH_ENTROPY
+from seedproof.predictions.checks import Check
+from seedproof.report import checks
 from seedproof.report.comparison import amounts, sentences
 from seedproof.report.comparison.groups import (
     KEY_FIGURES,
@@ -134,7 +136,7 @@ class ComparisonView:
     """A comparison as sentences and rows.
 
     `arms` has each arm and a description of its runs, the baseline first. `dots` groups a hundred
-    examples: all runs agree, some differ, entropy above 0.56.
+    examples: all runs agree, some differ, entropy above 0.56. `checks` has errors, then warnings.
     """
 
     title: str
@@ -150,6 +152,7 @@ class ComparisonView:
     sheet: Sheet | None
     moved: tuple[Moved, ...]
     notes: tuple[str, ...]
+    checks: tuple[Check, ...] = ()
 
     def __repr__(self) -> str:
         return f"<ComparisonView of {self.title}: {self.headline}>"
@@ -194,7 +197,11 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
             for arm in foremost(comparison)
             if arm.settled is not None
         ),
-        notes=tuple(map(str, (*comparison.notes, *sentences.limits(comparison)))),
+        notes=(
+            *checks.notes(comparison.checks),
+            *map(str, (*comparison.notes, *sentences.limits(comparison))),
+        ),
+        checks=checks.alerts(comparison.checks),
     )
 
 
@@ -382,6 +389,7 @@ def build_overview(view: ComparisonView) -> Overview:
         sections=(Section("Effects", "Every effect", (TextTable(HEADER, rows),)),),
         notes=view.notes,
         brackets=view.brackets,
+        checks=view.checks,
     )
 
 

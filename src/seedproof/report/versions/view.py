@@ -10,11 +10,12 @@ from rich.text import Text
 
 from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.messages import Message, printable
+from seedproof.report import checks
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, Mark, intervals
 from seedproof.report.numbers import WithUnit, in_brackets, sign, signless
 from seedproof.report.overview import Overview, Section, TextTable, key_figure
-from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, Prose, bare_table
+from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, CheckLines, Prose, bare_table
 from seedproof.report.versions import sentences
 from seedproof.report.versions.sentences import N_LISTED, fitted
 from seedproof.report.view import KeyFigure, unknown_column
@@ -168,6 +169,7 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
     """Return the text for a terminal."""
     _check_columns(comparison, show)
     parts: list[RenderableType] = [Text(str(sentences.title(comparison)), style="dim"), Text("")]
+    parts.append(CheckLines(checks.alerts(comparison.checks)))
     for sentence in sentences.sentences(comparison):
         parts += [Prose(str(sentence)), Text("")]
     table = bare_table()
@@ -186,7 +188,7 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
         left_out = sentences.left_out_examples(comparison)
         if left_out is not None:
             parts.append(Prose(str(left_out), style="dim"))
-    notes = (*comparison.notes, *sentences.limits(comparison))
+    notes = _notes(comparison)
     if notes:
         parts += [Text(""), *(Prose(f"Note: {note}", style="dim") for note in notes)]
     return Group(*parts)
@@ -253,8 +255,14 @@ def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -
         ),
         key_figures=tuple(_key_figures(comparison)),
         sections=tuple(sections),
-        notes=tuple(map(str, (*comparison.notes, *sentences.limits(comparison)))),
+        notes=_notes(comparison),
+        checks=checks.alerts(comparison.checks),
     )
+
+
+def _notes(comparison: VersionComparison) -> tuple[str, ...]:
+    further = (*comparison.notes, *sentences.limits(comparison))
+    return (*checks.notes(comparison.checks), *map(str, further))
 
 
 def _topic(code: str) -> str:
