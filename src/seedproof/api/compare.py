@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
@@ -16,6 +17,7 @@ from seedproof.measurement.load import is_saved, load_saved
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.selection import check_allowed, known_metrics
 from seedproof.predictions.arms import as_list, baseline_first, load_arms, load_each
+from seedproof.predictions.checks import ENOUGH_RUNS, of_arms
 from seedproof.predictions.options import LoadOptions, check_options, given
 from seedproof.predictions.predictions import Loadable, Predictions
 from seedproof.records.location import Location
@@ -164,12 +166,22 @@ def compare_versions(
             progress=options.get("progress"),
             notes=tuple(dict.fromkeys(note for arm in arms.values() for note in arm.notes)),
         )
-    return VersionReport(result, scratch)
+    checks = {name: arm.checks for name, arm in arms.items()}
+    if max(len(arm.runs) for arm in arms.values()) >= ENOUGH_RUNS:
+        # A single new run is judged by the spread of the old ones.
+        checks = {
+            name: tuple(check for check in own if check.name != "few-runs")
+            for name, own in checks.items()
+        }
+    return VersionReport(replace(result, checks=of_arms(checks)), scratch)
 
 
 def arm_data(arms: Mapping[str, Predictions]) -> list[ArmData]:
     """Return loaded arms as `compare_arms` takes them."""
-    return [ArmData(name, p.source, p.pairs, p.costs, p.notes) for name, p in arms.items()]
+    return [
+        ArmData(name, p.source, p.pairs, p.costs, p.notes, p.read_checks)
+        for name, p in arms.items()
+    ]
 
 
 def _reports(targets: list[Any], names: list[str] | None) -> dict[str, Measurement] | None:

@@ -260,7 +260,8 @@ def _measured(
         return loaded
     measure = partial(measure_shards) if engine is None else partial(measure_on, engine)
     place = Location.of(working / f"{name}.parquet")
-    return measure(loaded.source, place, progress=progress, notes=loaded.notes)
+    measured = measure(loaded.source, place, progress=progress, notes=loaded.notes)
+    return measured.with_checks(loaded.read_checks)
 
 
 def _compared(

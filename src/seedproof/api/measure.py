@@ -98,6 +98,7 @@ def measure(
             progress=progress,
             notes=notes,
         )
+        result = result.with_checks(predictions.read_checks)
         if asks_for_explanations(requested):
             result = with_explanations(
                 result, source, engine=pool, skip_damaged=skip_damaged, progress=progress

@@ -17,6 +17,7 @@ from seedproof.measurement.selection import chosen_families
 from seedproof.metrics import Accumulator, Batch
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.batch import batch_of, batches
+from seedproof.metrics.flips import Flips, RunSums
 from seedproof.metrics.statistic import ExampleValues, Statistic
 from seedproof.records.shards import Shard
 
@@ -105,6 +106,10 @@ class MetricAccumulators:
             for family in self.families
             for name, statistic in family.result().items()
         }
+
+    def run_sums(self) -> RunSums:
+        """Return the sums that checks of the input need."""
+        return next(family for family in self.families if isinstance(family, Flips)).run_sums()
 
     def detail(self) -> Detail:
         """Return every array behind the metrics."""

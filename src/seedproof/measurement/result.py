@@ -1,8 +1,8 @@
 """The result of measuring: figures with intervals, arrays behind them, one row per example."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement, without_nan
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import Detail
-from seedproof.predictions.checks import Check
+from seedproof.predictions.checks import Check, by_severity
 from seedproof.stats.intervals import Estimate
 
 FORMAT = 1
@@ -85,6 +85,10 @@ class Measurement:
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.classes)
+
+    def with_checks(self, checks: Iterable[Check]) -> "Measurement":
+        """Return the same, with further checks of the input."""
+        return replace(self, checks=by_severity([*self.checks, *checks]))
 
     def examples(self) -> pa.Table:
         """Return one row per example, in the order of their ids."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from seedproof.records.probabilities import (
     most_probable,
     most_probable_of_top,
 )
-from seedproof.records.shards import Shard
 from seedproof.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from seedproof.records.shards import Shard  # pyarrow is not needed for kernels
 
 # Batches of about this many values stay in the processor's cache.
 BATCH_VALUES = 2**18
@@ -267,7 +270,7 @@ def disagreements(predictions: IntArray, n_classes: int) -> IntArray:
     return counts
 
 
-def batches(shard: Shard, n_classes: int, n_rows: int | None = None) -> Iterator[Batch]:
+def batches(shard: "Shard", n_classes: int, n_rows: int | None = None) -> Iterator[Batch]:
     """Yield a shard in pieces whose size depends on its shape alone, never on the machine."""
     if n_rows is None:
         known = (shard.probs, None if shard.top is None else shard.top.probs, shard.predictions)
@@ -277,7 +280,7 @@ def batches(shard: Shard, n_classes: int, n_rows: int | None = None) -> Iterator
         yield batch_of(shard, n_classes, slice(start, start + n_rows))
 
 
-def batch_of(shard: Shard, n_classes: int, rows: slice = slice(None)) -> Batch:
+def batch_of(shard: "Shard", n_classes: int, rows: slice = slice(None)) -> Batch:
     """Return some rows of a shard as a batch."""
     labels = None if shard.labels is None else shard.labels[rows]
     if shard.probs is not None:

@@ -5,7 +5,8 @@ answers are read again, to compare their probabilities, and only until they diff
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from seedproof.errors import OptionError
+from seedproof.errors import DamagedStoreError, OptionError
 from seedproof.metrics.batch import batches
 from seedproof.metrics.flips import Flips, RunSums
 from seedproof.records.columns import shown
@@ -126,14 +127,12 @@ def run_sums(source: ShardSource) -> RunSums:
     return flips.run_sums()
 
 
-def checks_of(
-    source: ShardSource, sums: RunSums, left_out: Collection[int] = ()
-) -> Iterator[Check]:
-    """Yield the findings about aligned runs, given sums over all shards but those left out."""
+def checks_of(source: ShardSource, sums: RunSums) -> Iterator[Check]:
+    """Yield the findings about aligned runs, given sums over all examples."""
     yield from _few_runs(len(source.runs))
     if len(source.runs) > 1:
         constant = np.asarray(sums.class_counts.max(axis=1) == sums.n_examples)
-        yield from _duplicates(source, sums, left_out)
+        yield from _duplicates(source, sums)
         yield from _constant_runs(source, sums, constant)
         yield from _outliers(source, sums, constant)
     yield from _unexpected_classes(source, sums)
@@ -145,13 +144,13 @@ def by_severity(checks: Iterable[Check]) -> tuple[Check, ...]:
     return tuple(sorted(checks, key=lambda check: SEVERITIES.index(check.severity)))
 
 
-def _duplicates(source: ShardSource, sums: RunSums, left_out: Collection[int]) -> Iterator[Check]:
+def _duplicates(source: ShardSource, sums: RunSums) -> Iterator[Check]:
     n_runs, alike = len(source.runs), _equal_rows(sums.disagreements == 0)
     suspects = [group for group in alike if len(group) > 1]
     if not suspects:
         return
     if source.kind is not Kind.LABELS:
-        what, copies = "probabilities", _equal_probabilities(source, suspects, left_out)
+        what, copies = "probabilities", _equal_probabilities(source, suspects)
     else:
         what = "answers"
         copies = suspects if len(alike) == 1 else _implausible(sums.disagreements, alike)
@@ -209,17 +208,23 @@ def _implausible(disagreements: IntArray, alike: list[list[int]]) -> list[list[i
     ]
 
 
-def _equal_probabilities(
-    source: ShardSource, groups: list[list[int]], left_out: Collection[int]
-) -> list[list[int]]:
+def _equal_probabilities(source: ShardSource, groups: list[list[int]]) -> list[list[int]]:
     """Return the parts of groups of runs whose probabilities are equal to the last digit."""
+    for shard in _readable(source):
+        values = _values(shard)
+        parts = [part for group in groups for part in _split(values, group)]
+        groups = [part for part in parts if len(part) > 1]
+        if not groups:
+            break
+    return groups
+
+
+def _readable(source: ShardSource) -> Iterator[Shard]:
+    """Yield the shards of a source with probabilities, without damaged ones, which have a note."""
     full = source.in_full()
     for index in range(full.n_shards):
-        if groups and index not in left_out:
-            values = _values(full.shard(index))
-            parts = [part for group in groups for part in _split(values, group)]
-            groups = [part for part in parts if len(part) > 1]
-    return groups
+        with suppress(DamagedStoreError):
+            yield full.shard(index)
 
 
 def _values(shard: Shard) -> tuple[np.ndarray, ...]:
@@ -249,39 +254,33 @@ def identical_arms(
     """Yield a finding for arms that predict exactly the same under every seed.
 
     `pairs` are the seeds of each arm's runs, if they are known; otherwise runs are compared in
-    their order. One shard of one arm is in memory at a time.
+    their order. Arms are read until they differ, one shard of one arm at a time.
     """
-    shapes: dict[object, list[str]] = {}
+    alike: dict[object, list[str]] = {}
     for name, source in sources.items():
-        shape = len(source.runs), source.n_examples, source.rows_per_shard, source.classes
-        shapes.setdefault((*shape, source.kind), []).append(name)
-    groups = [group for group in shapes.values() if len(group) > 1]
+        shape = len(source.runs), source.n_examples, source.rows_per_shard
+        alike.setdefault((shape, source.classes, source.kind), []).append(name)
+    shards = {name: _readable(source) for name, source in sources.items()}
     n_contested: Counter[str] = Counter()
-    for index in range(max((source.n_shards for source in sources.values()), default=0)):
-        parts: dict[tuple[int, bytes], list[str]] = {}
+    for _ in range(max(source.n_shards for source in sources.values())):
+        groups = [group for group in alike.values() if len(group) > 1]
+        alike = {}
         for place, group in enumerate(groups):
             for name in group:
-                if index < sources[name].n_shards:
-                    shard = sources[name].in_full().shard(index)
-                    digest = _digest(shard, _order(pairs[name]))
-                    parts.setdefault((place, digest), []).append(name)
-                    (values, *_) = _values(shard)
-                    n_contested[name] += int((values != values[0]).any(axis=0).sum())
-        groups = [part for part in parts.values() if len(part) > 1]
-        if not groups:
-            return
-    for group in groups:
+                digest, contested = _digest(next(shards[name], None), _order(pairs[name]))
+                alike.setdefault((place, digest), []).append(name)
+                n_contested[name] += contested
+    for group in alike.values():
         # Arms of answers that hardly ever change may be equal by accident.
-        if np.exp(-n_contested[group[0]]) > IMPLAUSIBLE:
-            continue
-        yield Check(
-            "identical-arms",
-            "error",
-            (),
-            f"Arms {named(group)} predict exactly the same under every seed.",
-            "Check that the training uses the name of its arm.",
-            arm=group[-1],
-        )
+        if len(group) > 1 and np.exp(-n_contested[group[0]]) < IMPLAUSIBLE:
+            yield Check(
+                "identical-arms",
+                "error",
+                (),
+                f"Arms {named(group)} predict exactly the same under every seed.",
+                "Check that the training uses the name of its arm.",
+                arm=group[-1],
+            )
 
 
 def _order(pairs: tuple[str, ...] | None) -> IntArray | slice:
@@ -289,13 +288,17 @@ def _order(pairs: tuple[str, ...] | None) -> IntArray | slice:
     return slice(None) if pairs is None else np.argsort(np.array(pairs), kind="stable")
 
 
-def _digest(shard: Shard, order: IntArray | slice) -> bytes:
-    """Return a digest of the ids and values of a shard."""
+def _digest(shard: Shard | None, order: IntArray | slice) -> tuple[bytes, int]:
+    """Return a digest of the ids and values of a shard, and the examples on which runs differ."""
+    if shard is None:
+        return b"", 0
     ids = pa.RecordBatch.from_arrays([shard.ids], ["id"]).serialize()
     content = blake2b(ids, digest_size=16)
-    for values in _values(shard):
-        content.update(np.ascontiguousarray(values[order]).tobytes())
-    return content.digest()
+    (values, *_) = several = _values(shard)
+    for array in several:
+        content.update(np.ascontiguousarray(array[order]).tobytes())
+    differs = (values != values[0]).reshape(len(values), len(shard), -1)
+    return content.digest(), int(differs.any(axis=(0, 2)).sum())
 
 
 def _constant_runs(source: ShardSource, sums: RunSums, constant: BoolArray) -> Iterator[Check]:

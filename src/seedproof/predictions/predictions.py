@@ -1,7 +1,7 @@
 """Aligned predictions of several runs: the object that every verb takes."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, Unpack
@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from seedproof.errors import ColumnError, NotFoundError, TooFewRunsError
 from seedproof.messages import Message
-from seedproof.metrics.flips import RunSums
 from seedproof.predictions.checks import Check, by_severity, checks_of, run_sums
 from seedproof.predictions.options import (
     DEFAULT_MEMORY,
@@ -286,11 +285,8 @@ class Predictions:
     @cached_property
     def checks(self) -> tuple[Check, ...]:
         """Findings about the input, errors first. The predicted classes are read once for them."""
-        return self.checks_with(run_sums(self.source))
-
-    def checks_with(self, sums: RunSums, left_out: Collection[int] = ()) -> tuple[Check, ...]:
-        """Return the same, given sums over all shards but those left out."""
-        return by_severity([*self.read_checks, *checks_of(self.source, sums, left_out)])
+        further = checks_of(self.source, run_sums(self.source))
+        return by_severity([*self.read_checks, *further])
 
     @property
     def ids(self) -> pa.Array:

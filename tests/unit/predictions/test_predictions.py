@@ -417,7 +417,6 @@ def test_description_is_short():
     """It is shown in notebooks."""
     assert len(repr(SHAPES["arrays"]())) < 80
     assert SHAPES["arrays"]().repeats == "runs"
-    assert SHAPES["arrays"]().checks == ()
 
 
 @pytest.mark.parametrize("last", [float("nan"), float("inf"), None, "4"])

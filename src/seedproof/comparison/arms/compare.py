@@ -38,7 +38,7 @@ from seedproof.messages import Message
 from seedproof.metrics.batch import Batch, batch_rows, batches
 from seedproof.metrics.entropy import rarefied_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
-from seedproof.predictions.checks import of_arms
+from seedproof.predictions.checks import Check, identical_arms, of_arms
 from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
 from seedproof.records.schema import Kind
@@ -64,6 +64,7 @@ class ArmData:
     seeds: tuple[str, ...] | None = None  # per run: runs of two arms with equal seeds are paired
     costs: Mapping[str, float] = field(default_factory=dict)  # median over its runs
     notes: tuple[Message, ...] = ()
+    checks: tuple[Check, ...] = ()  # that reading alone gave
 
 
 @dataclass(eq=False)
@@ -282,13 +283,18 @@ def compare_arms(
     n_lost = sum(n_rows for n_rows, _ in counts), sum(n_labeled for _, n_labeled in counts)
     base = whole.arms[0].accumulators.result()
     baseline, *others = [arm.result(base, n_lost, tail=tail) for arm in finished]
+    sources = {arm.name: arm.source for arm in arms}
+    checks = {
+        "": identical_arms(sources, {arm.name: arm.seeds for arm in arms}),
+        **{arm.name: arm.measurement.checks for arm in (baseline, *others)},
+    }
     return Comparison(
         baseline=baseline,
         arms=tuple(_with_shares_of_gold(others, gold)),
         confidence=1 - 2 * tail,
         notes=tuple(dict.fromkeys(notes)),
         gold=gold,
-        checks=of_arms({arm.name: arm.measurement.checks for arm in (baseline, *others)}),
+        checks=of_arms(checks),
     )
 
 
@@ -297,7 +303,9 @@ class _FinishedArm:
 
     def __init__(self, data: ArmData, part: ArmPart, table: ExampleTable) -> None:
         self._data, self._part = data, part
-        self._measurement = measured(data.source, part.accumulators, table, data.notes)
+        self._measurement = measured(data.source, part.accumulators, table, data.notes).with_checks(
+            data.checks
+        )
         is_paired = part.contrast is not None and part.contrast.is_paired
         self.explanations = ArmExplanations(data.name, data.source, is_paired)
 

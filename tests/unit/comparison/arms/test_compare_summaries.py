@@ -15,7 +15,12 @@ BOTH = "runs × examples"
 def report(n_runs=10, n_examples=100, **metrics):
     """Return the attributes of a measurement that a comparison of reports needs."""
     return SimpleNamespace(
-        explanations={}, n_runs=n_runs, n_examples=n_examples, n_labeled=n_examples, metrics=metrics
+        explanations={},
+        n_runs=n_runs,
+        n_examples=n_examples,
+        n_labeled=n_examples,
+        metrics=metrics,
+        checks=(),
     )
 
 
