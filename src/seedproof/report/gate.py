@@ -46,7 +46,7 @@ ONE_RULE: Mapping[Outcome, str] = {
     "investigate": "Investigate: the rule is undecided.",
 }
 UNTRUSTED = "Investigate: the input cannot be trusted."
-ALLOW = "If this is intended, pass --allow {}."
+ALLOW = "If this is intended, pass `--allow {}`."
 # Code and text of the relation to the limit, or to the baseline.
 TO_LIMIT: Mapping[Outcome, tuple[str, str]] = {
     "pass": ("within-limit", "meets the limit ({limit})"),
