@@ -243,7 +243,7 @@ def shown_checks(result: GateResult) -> tuple[Check, ...]:
     """Return errors, then warnings; the remedy of an error that blocks includes how to allow it."""
     return tuple(
         replace(check, remedy=f"{check.remedy} {ALLOW.format(check.name)}".strip())
-        if check in result.blocking
+        if check.severity == "error" and check.name not in result.allowed
         else check
         for check in alerts(result.checks)
     )

@@ -191,12 +191,22 @@ def test_messages_are_aligned_behind_the_longest_severity():
 
 
 @given(st.lists(st.sampled_from(CHECKS)))
-def test_no_check_is_lost(checks):
+def test_no_check_is_lost_and_none_is_repeated(checks):
     """Alerts and notes together are all of them."""
     shown = [finding(check) for check in alerts(checks)]
 
-    assert len(shown) + len(notes(checks)) == len(checks)
+    assert len(shown) + len(notes(checks)) == len(set(checks))
     assert shown == sorted(shown, key=[ERROR.message, WARNING.message].index)
+
+
+def test_check_that_arms_share_is_shown_once_with_their_names():
+    checks = of_arms({"none": [WARNING, ERROR], "calm": [WARNING]})
+
+    error, warning = alerts(checks)
+
+    assert error == replace(ERROR, arm="none")
+    assert replace(warning, arm=None) == WARNING
+    assert all(arm in warning.arm for arm in ("none", "calm"))
 
 
 def test_saved_report_keeps_its_checks(tmp_path):
