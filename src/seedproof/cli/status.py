@@ -71,10 +71,12 @@ def checks_of_finished(store: "Location") -> "tuple[Check, ...]":
 
 def show_checks(checks: "Sequence[Check]", *, err: bool = False) -> None:
     """Print findings about the runs."""
+    from shutil import get_terminal_size
+
     from seedproof.report.text import MAX_LINE, check_lines
 
-    for lines in check_lines(checks, MAX_LINE):
-        typer.echo(lines, err=err)
+    for lines in check_lines(checks, min(get_terminal_size().columns, MAX_LINE)):
+        typer.echo(f"\n{lines}", err=err)
 
 
 def failures(failed: "Sequence[RunState]", at_most: int = 5) -> Iterator[str]:
