@@ -6,6 +6,7 @@ from math import inf
 from typing import Any
 
 from seedproof.doctor.checks import (
+    check_answers,
     check_files,
     check_ids,
     check_logged,
@@ -139,6 +140,7 @@ def _findings(
         check_start(first, varied),
         check_sources(first, seen, rest, is_repeatable=is_repeatable),
         check_ids(first, varied, held),
+        check_answers(first),
         check_when(first, varied),
         check_files(first, varied),
         check_threads(first, threads),

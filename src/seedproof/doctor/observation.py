@@ -26,6 +26,8 @@ class SplitSeen:
     ids: list[str] = field(default_factory=list)  # or positions
     labels: list[str] = field(default_factory=list)  # or empty texts
     values: list[bytes] = field(default_factory=list)  # or their digests
+    answers: list[str] = field(default_factory=list)  # predicted classes
+    has_probs: bool = False
     has_ids: bool = True
 
     def by_id(self, column: Sequence[Any]) -> dict[str, Any]:

@@ -154,29 +154,31 @@ def _duplicates(source: ShardSource, sums: RunSums) -> Iterator[Check]:
     else:
         what = "answers"
         copies = suspects if len(alike) == 1 else _implausible(sums.disagreements, alike)
-    draws_nothing = bool(source.manifests) and all(
-        run.scalars.get(DRAWS_NOTHING) for run in source.manifests
-    )
     for group in copies:
         names = tuple(source.runs[run] for run in group)
-        every = "All runs" if len(group) == n_runs else f"Runs {named(names)}"
-        if draws_nothing:
-            yield Check(
-                "duplicate-runs",
-                "note",
-                names,
-                f"{every} have identical {what}: this estimator draws no random numbers.",
-                "No more runs are needed. Vary the training data to see its influence.",
-            )
-            continue
-        yield Check(
-            "duplicate-runs",
-            "error",
-            names,
-            f"{every} have identical {what}. Copies of a run are not evidence of stability.",
-            "Check that the seed reaches the training (`seedproof doctor` does), and that no file "
-            "is given twice.",
-        )
+        same = "All runs" if len(group) == n_runs else f"Runs {named(names)}"
+        same += f" have identical {what}"
+        runs = [source.manifests[run] for run in group] if source.manifests else []
+        if runs and all(run.scalars.get(DRAWS_NOTHING) for run in runs):
+            severity, message = "note", f"{same}: this estimator draws no random numbers."
+            remedy = "Further runs add nothing. Vary the training data to see its influence."
+        elif _share_a_seed([run.seeds for run in runs]):
+            severity, message = "note", f"{same}: the sources that differ have no effect."
+            remedy = ""
+        else:
+            severity = "error"
+            message = f"{same}. Copies of a run are not evidence of stability."
+            remedy = "Check that no run is given twice and that the seed has an effect; "
+            remedy += "`seedproof doctor` does the latter."
+        yield Check("duplicate-runs", severity, names, message, remedy)
+
+
+def _share_a_seed(seeds: Sequence[Mapping[str, int]]) -> bool:
+    """Return True if any two of several runs share the seed of some source."""
+    return bool(seeds) and all(
+        any(first.get(source) == seed for source, seed in second.items())
+        for first, second in combinations(seeds, 2)
+    )
 
 
 def _equal_rows(is_equal: BoolArray) -> list[list[int]]:
@@ -262,7 +264,7 @@ def identical_arms(
         alike.setdefault((shape, source.classes, source.kind), []).append(name)
     shards = {name: _readable(source) for name, source in sources.items()}
     n_contested: Counter[str] = Counter()
-    for _ in range(max(source.n_shards for source in sources.values())):
+    for _ in range(max((source.n_shards for source in sources.values()), default=0)):
         groups = [group for group in alike.values() if len(group) > 1]
         alike = {}
         for place, group in enumerate(groups):
@@ -279,7 +281,6 @@ def identical_arms(
                 (),
                 f"Arms {named(group)} predict exactly the same under every seed.",
                 "Check that the training uses the name of its arm.",
-                arm=group[-1],
             )
 
 
@@ -419,7 +420,7 @@ def missing_arm(arm: str) -> Check:
         "missing-runs",
         "error",
         (),
-        f"Arm {arm} has no finished run, so it is in no figure.",
+        "No run of this arm is finished, so it is in no figure.",
         "`seedproof status --tracebacks` shows why. Finish the study, or plan it without this arm.",
         arm,
     )

@@ -100,10 +100,8 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         alone=least_runs == 1,
     )
     name = None if clusters is None else CLUSTER
-    is_named = any(options.get(given) is not None for given in ("runs", "ids", "labels"))
-    checks: tuple[Check, ...] = ()
-    if len(source.runs) > source.n_examples and not is_named and not target.names:
-        checks = (transposed(len(source.runs), source.n_examples),)
+    is_named = bool(target.names) or any(options.get(x) is not None for x in ("runs", "ids"))
+    checks = _transposed(source, is_named=is_named)
     return Loaded(source, clusters=name, slices=tuple(slices or ()), checks=checks)
 
 
@@ -120,7 +118,16 @@ def _from_npz(target: Input, options: Mapping[str, Any], least_runs: int) -> Loa
         source, notes = on_shared_examples(open_npz_apart(target.parts, **settings))
     else:
         source = open_npz(target.parts, alone=least_runs == 1, **settings)
-    return _described(Loaded(source, tuple(notes)), options)
+    checks = _transposed(source, is_named=len(target.parts) > 1)
+    return _described(Loaded(source, tuple(notes), checks=checks), options)
+
+
+def _transposed(source: ShardSource, *, is_named: bool) -> tuple[Check, ...]:
+    """Return a check of arrays without names or labels that have more runs than examples."""
+    n_runs = len(source.runs)
+    if is_named or source.n_labeled or n_runs <= source.n_examples:
+        return ()
+    return (transposed(n_runs, source.n_examples),)
 
 
 def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -> Loaded:

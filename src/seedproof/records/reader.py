@@ -142,6 +142,14 @@ class Store:
     ) -> list[RunReader]:
         if not self.arms():
             raise self.no_finished_run()
+        if arm in self.missing_arms():
+            raise TooFewRunsError(
+                "No run of arm {arm!r} is finished; `seedproof status {location} --tracebacks` "
+                "shows why. Finish the study, or choose another arm: {known}.",
+                arm=arm,
+                location=self.location,
+                known=self.arms(),
+            )
         arm = _only(arm, self.arms(), "arm", "--arm")
         split = _only(split, self.splits(), "split", "--split")
         chosen = [run for run in self.runs if run.arm == arm and run.status == "finished"]

@@ -15,7 +15,7 @@ from rich.text import Text
 from seedproof.errors import UnknownNameError
 from seedproof.messages import printable
 from seedproof.metrics.card import card
-from seedproof.predictions.checks import Check, of_arms
+from seedproof.predictions.checks import Check, by_severity, of_arms
 from seedproof.report.checks import alerts, notes
 from seedproof.report.explanations.view import ReasonRow
 from seedproof.report.figures.base import Figure
@@ -50,6 +50,7 @@ class SideBySide(MetricsResult, ByName[Report]):
     Args:
         reports: A report for each arm.
         left_out: Arms with too few finished runs for a report.
+        checks: Findings about the study as a whole.
 
     >>> import seedproof as sp
     >>> runs = [[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 0]]
@@ -65,9 +66,15 @@ class SideBySide(MetricsResult, ByName[Report]):
     _json_file = "arms.json"
     _columns: ClassVar = {"arm": pa.string(), **Report._columns}  # noqa: SLF001 - a result, too
 
-    def __init__(self, reports: Mapping[str, Report], left_out: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        reports: Mapping[str, Report],
+        left_out: Sequence[str] = (),
+        checks: Sequence[Check] = (),
+    ) -> None:
         self._reports = dict(reports)
         self.left_out = tuple(left_out)
+        self._checks = tuple(checks)
 
     @property
     def _entries(self) -> Mapping[str, Report]:
@@ -81,7 +88,8 @@ class SideBySide(MetricsResult, ByName[Report]):
     @property
     def checks(self) -> tuple[Check, ...]:
         """Findings about the input, each with the name of its arm."""
-        return of_arms({arm: report.checks for arm, report in self.items()})
+        own = of_arms({arm: report.checks for arm, report in self.items()})
+        return by_severity([*self._checks, *own])
 
     def summary(self) -> dict[str, Any]:
         """Return the summary of each arm, as plain data."""

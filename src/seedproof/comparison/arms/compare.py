@@ -38,7 +38,7 @@ from seedproof.messages import Message
 from seedproof.metrics.batch import Batch, batch_rows, batches
 from seedproof.metrics.entropy import rarefied_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
-from seedproof.predictions.checks import Check, identical_arms, of_arms
+from seedproof.predictions.checks import Check, by_severity, identical_arms, of_arms
 from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
 from seedproof.records.schema import Kind
@@ -284,17 +284,15 @@ def compare_arms(
     base = whole.arms[0].accumulators.result()
     baseline, *others = [arm.result(base, n_lost, tail=tail) for arm in finished]
     sources = {arm.name: arm.source for arm in arms}
-    checks = {
-        "": identical_arms(sources, {arm.name: arm.seeds for arm in arms}),
-        **{arm.name: arm.measurement.checks for arm in (baseline, *others)},
-    }
+    identical = identical_arms(sources, {arm.name: arm.seeds for arm in arms})
+    checks = of_arms({arm.name: arm.measurement.checks for arm in (baseline, *others)})
     return Comparison(
         baseline=baseline,
         arms=tuple(_with_shares_of_gold(others, gold)),
         confidence=1 - 2 * tail,
         notes=tuple(dict.fromkeys(notes)),
         gold=gold,
-        checks=of_arms(checks),
+        checks=by_severity([*identical, *checks]),
     )
 
 
