@@ -282,13 +282,16 @@ def test_other_examples_or_labels_cannot_be_compared(seedproof, refused, tmp_pat
 
 
 def test_arms_of_one_store_can_be_compared(seedproof, tmp_path):
-    """The target's arm and the baseline's."""
+    """The target's arm and the baseline's; equal arms must be allowed."""
     write_store(tmp_path / "runs", arms=("none", "aswa"))
+    arms = ("--arm", "aswa", "--baseline", "runs", "--baseline-arm", "none")
+    words = ("gate", "runs", *arms, "--no-worse", "flip_rate", "--json")
 
-    words = ("--arm", "aswa", "--baseline", "runs", "--baseline-arm", "none")
-    code, out, _ = seedproof("gate", "runs", *words, "--no-worse", "flip_rate", "--json")
+    code, out, _ = seedproof(*words)
+    allowed_code, _, _ = seedproof(*words, "--allow", "identical-arms")
 
-    assert code == 0
+    assert (code, allowed_code) == (3, 0)
+    assert [check["name"] for check in json.loads(out)["checks"]] == ["identical-arms"]
     effect = json.loads(out)["rules"][0]["effect"]
     # The same predictions under the same seeds.
     assert (effect["scale"], effect["value"]) == ("ratio", 1.0)
