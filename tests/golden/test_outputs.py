@@ -63,6 +63,10 @@ def differences(before, now, where=""):
                 yield f"{where}/{key} is missing"
             else:
                 yield from differences(before[key], now[key], f"{where}/{key}")
+    elif all(isinstance(x, list) and x and "code" in x[0] for x in (before, now)):
+        # Findings of the doctor: further ones are not differences.
+        by_code = [{item["code"]: item for item in items} for items in (before, now)]
+        yield from differences(*by_code, where)
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for place, (item, other) in enumerate(zip(before, now, strict=True)):
             yield from differences(item, other, f"{where}/{place}")
