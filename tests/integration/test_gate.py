@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -16,7 +17,7 @@ import xmlschema
 
 import seedproof as sp
 from seedproof.api.gate import gate
-from seedproof.errors import OptionError
+from seedproof.errors import OptionError, UnknownNameError
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.schema import Kind, Layout
@@ -281,13 +282,16 @@ def test_other_examples_or_labels_cannot_be_compared(seedproof, refused, tmp_pat
 
 
 def test_arms_of_one_store_can_be_compared(seedproof, tmp_path):
-    """The target's arm and the baseline's."""
+    """The target's arm and the baseline's; equal arms must be allowed."""
     write_store(tmp_path / "runs", arms=("none", "aswa"))
+    arms = ("--arm", "aswa", "--baseline", "runs", "--baseline-arm", "none")
+    words = ("gate", "runs", *arms, "--no-worse", "flip_rate", "--json")
 
-    words = ("--arm", "aswa", "--baseline", "runs", "--baseline-arm", "none")
-    code, out, _ = seedproof("gate", "runs", *words, "--no-worse", "flip_rate", "--json")
+    code, out, _ = seedproof(*words)
+    allowed_code, _, _ = seedproof(*words, "--allow", "identical-arms")
 
-    assert code == 0
+    assert (code, allowed_code) == (3, 0)
+    assert [check["name"] for check in json.loads(out)["checks"]] == ["identical-arms"]
     effect = json.loads(out)["rules"][0]["effect"]
     # The same predictions under the same seeds.
     assert (effect["scale"], effect["value"]) == ("ratio", 1.0)
@@ -432,7 +436,7 @@ def test_seedproof_toml_overrides_pyproject(table, seedproof):
         (
             "[gate]\nmaximum = {flip_rate = 0.1}\n",
             "SP115",
-            {"key": "maximum", "known": ("max", "min", "no-worse")},
+            {"key": "maximum", "known": ("max", "min", "no-worse", "allow")},
         ),
         ("[gate]\nmax = 0.1\n", "SP115", {"key": "max", "table": "[gate]"}),
         (
@@ -549,3 +553,90 @@ def test_mistakes_in_python_name_the_keyword(options, fields, table):
         gate(table, **options)
 
     assert "\n" not in str(caught.value)
+
+
+# ------------------------------------------------------------------------------ checks of the input
+
+CHECK = {"severity": "error", "runs": ["0"], "message": "Odd.", "remedy": "Look.", "arm": None}
+COPIES, STUCK = ({**CHECK, "name": name} for name in ("duplicate-runs", "constant-run"))
+
+
+def save_report(seedproof, folder, checks, **options):
+    """Write a report folder whose summary has these checks."""
+    write_table(Path(f"{folder}.csv"), **options)
+    seedproof("measure", f"{folder}.csv", "--out", folder)
+    path = Path(folder) / "summary.json"
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(summary | {"checks": checks}), encoding="utf-8")
+
+
+@pytest.mark.parametrize("limit", [0.2, 0.01])
+def test_error_in_a_saved_report_keeps_the_gate_from_judging(limit, seedproof):
+    """It neither passes nor fails, and every file says why."""
+    save_report(seedproof, "report", [COPIES])
+    files = ["--junit", "gate.xml", "--markdown", "gate.md"]
+
+    code, out, err = seedproof("gate", "report", "--max", f"flip_rate={limit}", *files)
+
+    assert (code, err) == (3, "")
+    assert out.split("\n\n")[1].split()[:2] == ["error", "duplicate-runs"]
+    validate("gate.xml")
+    cases = ET.parse("gate.xml").iter("testcase")  # noqa: S314 - our own
+    assert "check.duplicate-runs" in [case.get("name") for case in cases]
+    assert "`duplicate-runs`" in Path("gate.md").read_text(encoding="utf-8")
+    content = json.loads(seedproof("gate", "report", "--max", f"flip_rate={limit}", "--json")[1])
+    assert (content["outcome"], content["exit_code"]) == ("investigate", 3)
+    assert content["checks"] == [COPIES]
+
+
+def test_allowed_errors_are_recorded_and_the_rules_judged(seedproof):
+    """By options, which may be repeated, and by a file."""
+    save_report(seedproof, "report", [COPIES, STUCK])
+    rule = ("gate", "report", "--max", "flip_rate=0.2", "--junit", "gate.xml")
+    each = ["--allow", "duplicate-runs", "--allow", "constant-run"]
+
+    assert seedproof(*rule, *each[:2])[0] == 3
+    assert seedproof(*rule, *each)[0] == 0
+    validate("gate.xml")
+    Path("seedproof.toml").write_text('[gate]\nallow = ["constant-run"]\n', encoding="utf-8")
+    assert seedproof(*rule)[0] == 3
+    code, out, _ = seedproof(*rule, *each[:2], "--json")
+    assert (code, json.loads(out)["allowed"]) == (0, ["constant-run", "duplicate-runs"])
+    assert seedproof(*rule[:3], "flip_rate=0.01", *each[:2])[0] == 1
+
+
+def test_error_in_the_baseline_counts(table, seedproof):
+    save_report(seedproof, "old", [COPIES], noise=1)
+    words = ("gate", table, "--baseline", "old", "--no-worse", "flip_rate=3")
+
+    code, out, _ = seedproof(*words, "--json")
+
+    assert code == 3
+    assert {check["arm"] for check in json.loads(out)["checks"]} == {"baseline"}
+    assert seedproof(*words, "--allow", "duplicate-runs")[0] == 0
+
+
+def test_only_known_checks_can_be_allowed(table, refused):
+    """In options, in a file and in Python."""
+    rule = ("gate", table, "--max", "flip_rate=0.2")
+
+    error = refused(*rule, "--allow", "duplicate-run")
+    assert (error.code, error.fields["known"][0]) == ("SP301", "duplicate-runs")
+    for text, code in (('["copies"]', "SP301"), ('"few-runs"', "SP115"), ("[1]", "SP115")):
+        Path("seedproof.toml").write_text(f"[gate]\nallow = {text}\n", encoding="utf-8")
+        assert refused(*rule).code == code
+    with pytest.raises(UnknownNameError, check=WithFields(check="copies")):
+        gate(predictions()[0], max={"flip_rate": 0.2}, allow=["copies"])
+
+
+def test_checks_of_a_report_in_memory_count():
+    report = sp.measure(predictions()[0])
+    checks = (sp.Check("duplicate-runs", "error", ("0",), "Odd.", "Look."),)
+    doubtful = sp.Report(replace(report.measurement, checks=checks))
+
+    verdict = gate(doubtful, max={"flip_rate": 0.2})
+
+    assert (verdict.outcome, bool(verdict), verdict.checks) == ("investigate", False, checks)
+    assert gate(doubtful, max={"flip_rate": 0.2}, allow=("duplicate-runs",)).allowed == (
+        "duplicate-runs",
+    )

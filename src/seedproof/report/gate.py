@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 from xml.etree import ElementTree as ET
 
@@ -18,7 +18,7 @@ from seedproof.comparison.gate.rules import Rule, limit_of
 from seedproof.messages import Message, printable
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Unit, card
-from seedproof.predictions.checks import CHECK_NAMES
+from seedproof.predictions.checks import CHECK_NAMES, Check
 from seedproof.report.checks import alerts, finding, notes
 from seedproof.report.numbers import (
     NO_BREAK,
@@ -46,6 +46,7 @@ ONE_RULE: Mapping[Outcome, str] = {
     "investigate": "Investigate: the rule is undecided.",
 }
 UNTRUSTED = "Investigate: the input cannot be trusted."
+ALLOW = "If this is intended, pass `--allow {}`."
 # Code and text of the relation to the limit, or to the baseline.
 TO_LIMIT: Mapping[Outcome, tuple[str, str]] = {
     "pass": ("within-limit", "meets the limit ({limit})"),
@@ -228,7 +229,7 @@ def as_text(result: GateResult, *, width: int = PLAIN_WIDTH) -> str:
 
     If the input cannot be trusted, rules are left out: they are not judged.
     """
-    checks = check_lines(alerts(result.checks), width, allowed=result.allowed)
+    checks = check_lines(shown_checks(result), width, allowed=result.allowed)
     rules = [
         wrapped(_text(verdict), f"{verdict.outcome.upper():<13}", width)
         for verdict in (() if result.blocking else result.rules)
@@ -236,6 +237,16 @@ def as_text(result: GateResult, *, width: int = PLAIN_WIDTH) -> str:
     notes = [wrapped(printable(note), "Note: ", width) for note in notes_of(result)]
     blocks = ([str(headline(result))], *([lines] for lines in checks), rules, notes)
     return "\n\n".join("\n".join(lines) for lines in blocks if lines)
+
+
+def shown_checks(result: GateResult) -> tuple[Check, ...]:
+    """Return errors, then warnings; the remedy of an error that blocks includes how to allow it."""
+    return tuple(
+        replace(check, remedy=f"{check.remedy} {ALLOW.format(check.name)}".strip())
+        if check.severity == "error" and check.name not in result.allowed
+        else check
+        for check in alerts(result.checks)
+    )
 
 
 def notes_of(result: GateResult) -> list[str]:
@@ -251,7 +262,7 @@ def _text(verdict: RuleVerdict) -> str:
 def as_markdown(result: GateResult, *, command: str | None = None) -> str:
     """Return a comment for a pull request: the verdict, checks, a row per rule, the command."""
     lines = [f"**{SIGNS[result.outcome]} {headline(result)}**"]
-    for check in alerts(result.checks):
+    for check in shown_checks(result):
         is_allowed = " (allowed)" if check.name in result.allowed else ""
         text = _escaped(f"{finding(check)} {check.remedy}")
         lines += ["", f"**{check.severity}** {_escaped(check.name)}{is_allowed}: {text}"]
@@ -328,7 +339,7 @@ class _Case(NamedTuple):
 
 def _check_cases(result: GateResult) -> Iterator[_Case]:
     """Yield a case for each name of a check that reports an error; one that is allowed passes."""
-    errors = [check for check in result.checks if check.severity == "error"]
+    errors = [check for check in shown_checks(result) if check.severity == "error"]
     for name in dict.fromkeys(check.name for check in errors):
         same = [check for check in errors if check.name == name]
         message = printable(" ".join(map(finding, same)))

@@ -14,7 +14,6 @@ from seedproof.comparison.gate.rules import limit_of
 from seedproof.messages import printable
 from seedproof.predictions.checks import Check
 from seedproof.report import gate as formats
-from seedproof.report.checks import alerts
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, Mark, intervals
 from seedproof.report.numbers import WithUnit
@@ -164,7 +163,7 @@ class GateReport(Result):
             key_figures=tuple(map(_key_figure, self.rules[:MAX_KEYS])),
             sections=(Section(RULES, "Every rule and its verdict", (TextTable(header, rows),)),),
             notes=tuple(formats.notes_of(self.result)),
-            checks=alerts(self.checks),
+            checks=formats.shown_checks(self.result),
             allowed=self.allowed,
             brackets=BRACKETS,
         )
