@@ -210,6 +210,7 @@ def measured(
         example_table=examples,
         notes=notes,
         left_out=tuple(left_out),
+        repeats=source.repeats,
     )
 
 

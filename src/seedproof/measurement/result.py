@@ -57,6 +57,7 @@ class Measurement:
         explanations: The same for explanations, by method; empty without records of them.
         dynamics: Label entropy within single runs over their steps; None if no run was traced.
         left_out: Damaged shards that are in no figure; the summary has them in its notes only.
+        repeats: Unit of repetition: `seeds` if they are recorded, `runs` otherwise.
     """
 
     runs: tuple[str, ...]
@@ -72,6 +73,7 @@ class Measurement:
     explanations: Mapping[str, ExplanationMeasurement] = field(default_factory=dict)
     dynamics: DynamicsMeasurement | None = None
     left_out: tuple[int, ...] = ()
+    repeats: str = "runs"
 
     @property
     def n_runs(self) -> int:
@@ -134,6 +136,7 @@ class Measurement:
             "n_classes": self.n_classes,
             "kind": self.kind,
             "runs": list(self.runs),
+            "repeats": self.repeats,
             "classes": list(self.classes),
             "metrics": {name: asdict(value) for name, value in self.metrics.items()},
             "detail": {

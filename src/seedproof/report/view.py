@@ -13,7 +13,7 @@ from seedproof.metrics.card import Unit, card
 from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.report import sentences
 from seedproof.report.explanations.sentences import TOP_WORDS, which_words
-from seedproof.report.explanations.view import TOKENS, Reasons, build_reasons
+from seedproof.report.explanations.view import TOKENS, ExplanationTable, build_explanations
 from seedproof.report.numbers import WithUnit, in_brackets, number
 from seedproof.report.sentences import Sentence
 from seedproof.stats.intervals import Estimate
@@ -102,7 +102,7 @@ class View:
     dots: tuple[int, int, int]
     key_figures: tuple[KeyFigure, ...]
     rows: tuple[Row, ...]
-    reasons: tuple[Reasons, ...]
+    explanations: tuple[ExplanationTable, ...]
     dynamics: DynamicsView | None
     unstable: tuple[Unstable, ...]
     notes: tuple[str, ...]
@@ -129,7 +129,7 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
             _row(name, value, is_key=name in key_metrics)
             for name, value in measurement.metrics.items()
         ),
-        reasons=build_reasons(measurement, with_texts=TOKENS in show),
+        explanations=build_explanations(measurement, with_texts=TOKENS in show),
         dynamics=_dynamics(measurement.dynamics),
         unstable=_unstable(measurement, columns),
         notes=tuple(map(str, (*measurement.notes, *sentences.limits(measurement)))),

@@ -239,7 +239,7 @@ def compare_arms(
     arms: Sequence[ArmData],
     folder: Location,
     *,
-    gold: str | None = None,
+    reference: str | None = None,
     metrics: Collection[str] | None = None,
     match_rates: bool = False,
     skip_damaged: bool = False,
@@ -252,9 +252,9 @@ def compare_arms(
             "A comparison needs at least two arms. Give another arm or target.", n_arms=len(arms)
         )
     names = tuple(arm.name for arm in arms)
-    if gold is not None and gold not in names[1:]:
+    if reference is not None and reference not in names[1:]:
         raise OptionError(
-            "No arm {gold!r} is compared. Known: {known}.", gold=gold, known=names[1:]
+            "No arm {gold!r} is compared. Known: {known}.", gold=reference, known=names[1:]
         )
     alignment = ArmAlignment(names, tuple(narrowed(arm.source, metrics) for arm in arms))
     _check_labels(arms)
@@ -283,10 +283,10 @@ def compare_arms(
     baseline, *others = [arm.result(base, n_lost, tail=tail) for arm in finished]
     return Comparison(
         baseline=baseline,
-        arms=tuple(_with_shares_of_gold(others, gold)),
+        arms=tuple(_with_shares(others, reference)),
         confidence=1 - 2 * tail,
         notes=tuple(dict.fromkeys(notes)),
-        gold=gold,
+        reference=reference,
     )
 
 
@@ -386,9 +386,9 @@ def _whole(
     return whole, [sink.table for sink in sinks] or [StoredExamples(place) for place in places]
 
 
-def _with_shares_of_gold(arms: Sequence[ComparedArm], gold: str | None) -> Sequence[ComparedArm]:
-    """Return arms with their gain in label entropy as a share of the gold standard's, if shown."""
-    best = next((arm.effects["label_entropy"] for arm in arms if arm.name == gold), None)
+def _with_shares(arms: Sequence[ComparedArm], reference: str | None) -> Sequence[ComparedArm]:
+    """Return arms with their gain in label entropy as a share of the reference arm's, if shown."""
+    best = next((arm.effects["label_entropy"] for arm in arms if arm.name == reference), None)
     if best is None or best.value is None or best.verdict != "steadier":
         return arms
     gain = 1 - best.value
