@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, Unpack
 
 from seedproof.api.scratch import scratch_folder
 from seedproof.comparison.arms.compare import ArmData, compare_arms
-from seedproof.comparison.arms.compare_summaries import compare_saved
+from seedproof.comparison.arms.compare_summaries import compare_summaries
 from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
 from seedproof.engines import Engine
 from seedproof.errors import OptionError
@@ -102,7 +102,9 @@ def compare(
                 "`{option}` applies to records, and only reports are given. Remove it.",
                 option=next(name for name, is_given in extra.items() if is_given),
             )
-        return ComparisonReport(compare_saved(baseline_first(reports, baseline), gold=gold))
+        return ComparisonReport(
+            compare_summaries(baseline_first(reports, baseline), reference=gold)
+        )
     arms = load_arms(targets, options, baseline=baseline, paired=paired)  # type: ignore[arg-type] # no report is among them
     for arm in arms.values():
         check_allowed(requested, arm.source)
@@ -110,7 +112,7 @@ def compare(
         result = compare_arms(
             arm_data(arms),
             Location.of(scratch),
-            gold=gold,
+            reference=gold,
             metrics=requested,
             match_rates=match_rates,
             skip_damaged=options.get("skip_damaged", False),
@@ -129,7 +131,7 @@ def compare_versions(
     address: str | None = None,
     **options: Unpack[LoadOptions],
 ) -> VersionReport:
-    """Compare a new version of a model with the old one, next to what another seed would change.
+    """Compare a new version of a model with the old one, next to the differences between runs.
 
     Args:
         old: Runs of the version that is deployed; one of the two versions may have a single run.
@@ -141,8 +143,8 @@ def compare_versions(
             Figures are given for each value of `slices` as well.
 
     Returns:
-        Flips between the versions and within them, and the examples that the seed does not
-        explain.
+        Flips between the versions and within them, and the examples whose change is
+        more than run-to-run noise.
 
     Raises:
         InputError: The versions cannot be compared; the message says why and what to do.

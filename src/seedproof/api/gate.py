@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 from seedproof.api.compare import arm_data
 from seedproof.comparison.arms.compare import compare_arms
-from seedproof.comparison.arms.compare_summaries import compare_saved
+from seedproof.comparison.arms.compare_summaries import compare_summaries
 from seedproof.comparison.arms.result import Comparison
 from seedproof.comparison.gate.environment import Environment, examples_digest
 from seedproof.comparison.gate.judge import Baseline, judge
@@ -283,7 +283,7 @@ def _compared(
             "examples with both.",
             sides=("target", "baseline"),
         )
-    return compare_saved(reports)
+    return compare_summaries(reports)
 
 
 def _environment(loaded: Measurement | Predictions) -> Environment:

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from seedproof.cli import options
-from seedproof.errors import OptionError, first_line
+from seedproof.errors import OptionError
+from seedproof.messages import Message, problem_of
 
 
 @options.add_options(*options.READING, *options.ENGINE)
@@ -97,7 +98,7 @@ def _check_file(option: str, path: Path) -> None:
     try:
         is_folder, is_below_file = path.is_dir(), any(parent.is_file() for parent in path.parents)
     except OSError as error:
-        raise _unwritable(option, path, first_line(error)) from error
+        raise _unwritable(option, path, problem_of(error)) from error
     if is_folder:
         raise _unwritable(option, path, "it is a folder")
     if is_below_file:
@@ -109,10 +110,10 @@ def _write(option: str, path: Path, content: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
     except OSError as error:
-        raise _unwritable(option, path, first_line(error)) from error
+        raise _unwritable(option, path, problem_of(error)) from error
 
 
-def _unwritable(option: str, path: Path, reason: str) -> OptionError:
+def _unwritable(option: str, path: Path, reason: Message | str) -> OptionError:
     return OptionError(
         "{option} {path!r} cannot be written: {reason}. Give a file, such as {usual_name}.",
         option=option,

@@ -1,4 +1,4 @@
-"""Checks of the doctor: each compares a few trainings, and names the likely cause of a fault."""
+"""Checks of the doctor: each compares a few runs, and names the likely cause."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -150,7 +150,7 @@ def check_same(first: Observed, second: Observed, more: Sequence[Observed] = ())
 def _suspects(
     first: Observed, second: Observed, more: Sequence[Observed]
 ) -> Iterator[tuple[Message, Message | str]]:
-    """Yield why two trainings of one seed may differ and the fix, the likeliest first."""
+    """Yield why two training runs of one seed may differ and the fix, the likeliest first."""
     moving = [
         *_moving(first.seed_calls, second.seed_calls),
         *_moving(first.generators, second.generators),
@@ -402,7 +402,7 @@ def check_ids(run: Observed, other: Observed, held: Sequence[Observed] = ()) -> 
 
 
 def _id_fault(code: str, run: Observed, other: Observed) -> Finding | None:
-    """Return why two trainings cannot be compared by example; None if they can."""
+    """Return why two training runs cannot be compared by example; None if they can."""
     is_cut = run.is_cut or other.is_cut
     if run.splits.keys() != other.splits.keys() and not is_cut:
         splits, other_splits = tuple(sorted(run.splits)), tuple(sorted(other.splits))

@@ -60,7 +60,7 @@ class Observed:
 
 
 def differences(first: Observed, second: Observed) -> Phrases:
-    """Return what differs between two trainings; empty if nothing does."""
+    """Return what differs between two training runs; empty if nothing does."""
     return Phrases(
         (*_differences_of_weights(first, second), *_differences_of_predictions(first, second))
     )
@@ -95,7 +95,7 @@ def _differences_of_predictions(first: Observed, second: Observed) -> Iterator[M
 
 
 def compared(first: Observed, second: Observed) -> Phrases:
-    """Return what could be compared between two trainings; empty if nothing."""
+    """Return what could be compared between two training runs; empty if nothing."""
     parts = []
     if first.weights and second.weights:
         n_steps = min(first.n_steps, second.n_steps)

@@ -57,6 +57,7 @@ def load_saved(folder: Location) -> Measurement:
                 for method, explained in summary.get("explanations", {}).items()
             },
             dynamics=None if dynamics is None else DynamicsMeasurement.from_summary(dynamics),
+            repeats=summary.get("repeats", "runs"),
         )
     except (ValueError, KeyError, TypeError, OSError, pa.ArrowException) as error:
         if isinstance(error, SchemaVersionError):

@@ -212,6 +212,7 @@ def measured(
         notes=notes,
         left_out=tuple(left_out),
         checks=by_severity(checks_of(source, accumulators.run_sums())),
+        repeats=source.repeats,
     )
 
 

@@ -59,6 +59,7 @@ class Measurement:
         dynamics: Label entropy within single runs over their steps; None if no run was traced.
         left_out: Damaged shards that are in no figure; the summary has them in its notes only.
         checks: Findings about the input.
+        repeats: Unit of repetition: `seeds` if they are recorded, `runs` otherwise.
     """
 
     runs: tuple[str, ...]
@@ -75,6 +76,7 @@ class Measurement:
     dynamics: DynamicsMeasurement | None = None
     left_out: tuple[int, ...] = ()
     checks: tuple[Check, ...] = ()
+    repeats: str = "runs"
 
     @property
     def n_runs(self) -> int:
@@ -141,6 +143,7 @@ class Measurement:
             "n_classes": self.n_classes,
             "kind": self.kind,
             "runs": list(self.runs),
+            "repeats": self.repeats,
             "classes": list(self.classes),
             "metrics": {name: asdict(value) for name, value in self.metrics.items()},
             "detail": {

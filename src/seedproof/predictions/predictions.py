@@ -280,7 +280,7 @@ class Predictions:
     @property
     def repeats(self) -> str:
         """Unit of repetition: seeds where they are recorded, runs otherwise."""
-        return "seeds" if any(run.seeds for run in self.source.manifests) else "runs"
+        return self.source.repeats
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:

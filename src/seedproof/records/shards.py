@@ -101,6 +101,11 @@ class ShardSource(ABC):
         """Number of shards."""
         return -(-self.n_examples // self.rows_per_shard)
 
+    @property
+    def repeats(self) -> str:
+        """Unit of repetition: seeds where they are recorded, runs otherwise."""
+        return "seeds" if any(run.seeds for run in self.manifests) else "runs"
+
     def counts(self, index: int) -> tuple[int, int]:
         """Return the number of examples in one shard, and of those with a gold label."""
         shard = self.shard(index)
@@ -161,6 +166,11 @@ class WrappedShards(ShardSource):
         self.source = source
         self.runs, self.classes, self.kind = source.runs, source.classes, source.kind
         self.rows_per_shard, self.n_examples = source.rows_per_shard, source.n_examples
+
+    @property
+    def repeats(self) -> str:
+        """Unit of repetition of the other source."""
+        return self.source.repeats
 
     @cached_property
     def extras(self) -> tuple[str, ...]:  # type: ignore[override] # mypy takes it as read-only

@@ -136,7 +136,7 @@ def card_html(text: str) -> Markup:
 
 def _with_code(text: str) -> Markup:
     """Return text as HTML, with words between backticks as code."""
-    return Markup(re.sub(r"`(.+?)`", r"<code>\1</code>", html.escape(text)))  # noqa: S704
+    return Markup(re.sub(r"`(.+?)`", r"<code>\1</code>", html.escape(text)))  # noqa: S704 - escaped first
 
 
 def today() -> str:

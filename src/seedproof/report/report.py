@@ -23,7 +23,7 @@ from seedproof.report.mappings import ByName, WrittenEstimate
 from seedproof.report.overview import Overview, PageOptions, Section, TextTable
 from seedproof.report.result import ESTIMATE_COLUMNS, MetricsResult, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
-from seedproof.report.text import DYNAMICS, HEADER, metric_cells, reasons_table, render
+from seedproof.report.text import DYNAMICS, HEADER, explanation_cells, metric_cells, render
 from seedproof.report.view import View, build_view
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import FloatArray
@@ -176,8 +176,8 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         view = self.view(show=show)
         tables = [TextTable(HEADER, tuple(map(metric_cells, view.rows)))]
         tables += [
-            TextTable(*reasons_table(reasons), title=f"reasons by {reasons.title}")
-            for reasons in view.reasons
+            TextTable(*explanation_cells(explained), title=f"explanations by {explained.title}")
+            for explained in view.explanations
         ]
         if view.dynamics is not None:
             tables.append(

@@ -24,10 +24,10 @@ SENTENCES = {
     "measured": "{n_runs} runs · {n_examples:,} examples{labeled} · {n_classes:,} classes",
     "some-labels": " ({n_labeled:,} labeled)",
     "labels-missing": " (no labels)",
-    "no-answer-changed": "No answer changed with the seed.",
-    "answers-changed": "A different seed changes about {n_changed} in {per:,} answers.",
-    "answers-changed-roughly": "A different seed changes between {low} and {high} in {per:,} "
-    "answers.",
+    "no-answer-changed": "No answer changed between runs.",
+    "answers-changed": "A different {repeat} changes about {n_changed} in {per:,} answers.",
+    "answers-changed-roughly": "A different {repeat} changes between {low} and {high} in "
+    "{per:,} answers.",
     "no-prediction-flipped": "No prediction flipped between the {n_runs} runs. The true flip rate "
     "could still be up to {at_most}.",
     "predictions-flipped": "Retraining flips {flip_rate} of the predictions. On {ambiguity} of the "
@@ -106,13 +106,13 @@ def headline(measurement: Measurement) -> Message:
     flips = measurement.metrics["flip_rate"]
     if flips.low is None or flips.high is None or flips.value == 0.0:
         return _say("no-answer-changed")
-    per = 100
+    per, repeat = 100, measurement.repeats.removesuffix("s")
     while per * flips.value < 1:
         per *= 10
     if flips.high - flips.low <= 2 * flips.value:
-        return _say("answers-changed", n_changed=round(per * flips.value), per=per)
+        return _say("answers-changed", n_changed=round(per * flips.value), per=per, repeat=repeat)
     low, high = round(per * flips.low), round(per * flips.high)
-    return _say("answers-changed-roughly", low=low, high=high, per=per)
+    return _say("answers-changed-roughly", low=low, high=high, per=per, repeat=repeat)
 
 
 def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
@@ -122,7 +122,7 @@ def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
         "Accuracy": _accuracy(measurement),
         "Confidence": _confidence(measurement),
         "Calibration": _calibration(measurement),
-        "Reasons": explanations.sentences(measurement.explanations, measurement.n_examples),
+        "Explanations": explanations.sentences(measurement.explanations, measurement.n_examples),
         "Dynamics": _dynamics(measurement.dynamics),
     }
     return tuple(Sentence(topic, messages) for topic, messages in by_topic.items() if messages)

@@ -17,7 +17,7 @@ from seedproof.messages import printable
 from seedproof.metrics.card import card
 from seedproof.predictions.checks import Check, by_severity, of_arms
 from seedproof.report.checks import alerts, notes
-from seedproof.report.explanations.view import ReasonRow
+from seedproof.report.explanations.view import ExplanationRow
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
 from seedproof.report.files import save_files
@@ -39,7 +39,7 @@ LEFT_OUT = "Left out: {}, which has one finished run."
 # Wider than any terminal.
 UNBOUNDED = 100_000
 # Rows by heading, name of the metric, and arm.
-Metrics: TypeAlias = dict[str, dict[str, dict[str, Row | ReasonRow]]]
+Metrics: TypeAlias = dict[str, dict[str, dict[str, Row | ExplanationRow]]]
 
 
 class SideBySide(MetricsResult, ByName[Report]):
@@ -164,7 +164,7 @@ class SideBySide(MetricsResult, ByName[Report]):
                     (name, *(_cell(cells.get(arm)) for arm in views))
                     for name, cells in metrics.items()
                 ),
-                title=f"reasons by {heading}" if heading else "",
+                title=f"explanations by {heading}" if heading else "",
             )
             for heading, metrics in _by_heading(views).items()
         )
@@ -228,11 +228,11 @@ class _Arms:
         table.add_column("metric", style="bold", no_wrap=True)
         for arm in arms:
             table.add_column(Text(printable(arm)), justify="right", no_wrap=True)
-        every = [reasons for view in self.views.values() for reasons in view.reasons]
-        with_floor = {reasons.title for reasons in every if reasons.has_floor}
+        every = [explained for view in self.views.values() for explained in view.explanations]
+        with_floor = {explained.title for explained in every if explained.has_floor}
         for heading, by_name in metrics.items():
             if heading:
-                table.add_row(Text(f"reasons by {printable(heading)}", style="dim"))
+                table.add_row(Text(f"explanations by {printable(heading)}", style="dim"))
             for name, by_arm in by_name.items():
                 cells = [by_arm.get(arm) for arm in arms]
                 table.add_row(name, *("" if cell is None else cell.value for cell in cells))
@@ -259,13 +259,13 @@ def _by_heading(views: Mapping[str, View], *, all_metrics: bool = True) -> Metri
         for row in view.rows:
             if row.is_key or all_metrics:
                 metrics[""].setdefault(row.name, {})[arm] = row
-        for reasons in view.reasons:
-            for reason in reasons.rows:
-                metrics.setdefault(reasons.title, {}).setdefault(reason.name, {})[arm] = reason
+        for explained in view.explanations:
+            for metric in explained.rows:
+                metrics.setdefault(explained.title, {}).setdefault(metric.name, {})[arm] = metric
     return metrics
 
 
-def _cell(cell: Row | ReasonRow | None) -> str:
+def _cell(cell: Row | ExplanationRow | None) -> str:
     return "–" if cell is None else f"{cell.value} {cell.interval}".strip()
 
 

@@ -13,7 +13,7 @@ from seedproof.messages import printable
 from seedproof.predictions.checks import Check
 from seedproof.report.checks import finding
 from seedproof.report.explanations.heat import HeatMap
-from seedproof.report.explanations.view import Reasons
+from seedproof.report.explanations.view import ExplanationTable
 from seedproof.report.numbers import NO_BREAK
 from seedproof.report.view import Row, Unstable, View
 
@@ -94,8 +94,8 @@ def render(view: View, *, all_metrics: bool = False) -> RenderableType:
     parts.append(_metrics(HEADER, map(metric_cells, rows)))
     if len(rows) < len(view.rows):
         parts.append(Text(MORE.format(len(view.rows) - len(rows)), style="dim"))
-    for reasons in view.reasons:
-        parts += [Text(""), *_reasons(reasons)]
+    for explained in view.explanations:
+        parts += [Text(""), *_explanations(explained)]
     if view.dynamics is not None:
         cells = map(metric_cells, view.dynamics.rows)
         parts += [Text(""), _metrics([DYNAMICS, *HEADER[1:]], cells)]
@@ -112,12 +112,14 @@ def metric_cells(row: Row) -> tuple[str, ...]:
     return row.name, row.value, row.interval, row.over
 
 
-def reasons_table(reasons: Reasons) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def explanation_cells(
+    explained: ExplanationTable,
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return header and cells of one method; the last column is the explainer's own noise."""
-    last = "drawn twice" if reasons.has_floor else "over"
+    last = "drawn twice" if explained.has_floor else "over"
     rows = tuple(
-        (row.name, row.value, row.interval, row.floor if reasons.has_floor else row.over)
-        for row in reasons.rows
+        (row.name, row.value, row.interval, row.floor if explained.has_floor else row.over)
+        for row in explained.rows
     )
     return (*HEADER[:3], last), rows
 
@@ -138,13 +140,13 @@ def _notes(notes: Iterable[str]) -> list[RenderableType]:
     return [Prose(f"Note: {note}", style="dim") for note in notes]
 
 
-def _reasons(reasons: Reasons) -> list[RenderableType]:
+def _explanations(explained: ExplanationTable) -> list[RenderableType]:
     """Return the metrics of one method, its noise, and the texts if they are shown."""
-    (_, *header), rows = reasons_table(reasons)
-    table = _metrics([f"reasons by {printable(reasons.title)}", *header], rows)
-    parts: list[RenderableType] = [table, Prose(reasons.floor, style="dim")]
-    parts += _notes(reasons.notes)
-    for heat_map in reasons.heat_maps:
+    (_, *header), rows = explanation_cells(explained)
+    table = _metrics([f"explanations by {printable(explained.title)}", *header], rows)
+    parts: list[RenderableType] = [table, Prose(explained.floor, style="dim")]
+    parts += _notes(explained.notes)
+    for heat_map in explained.heat_maps:
         parts += [Text(""), *_heat_map(heat_map)]
     return parts
 

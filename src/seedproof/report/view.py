@@ -14,7 +14,7 @@ from seedproof.predictions.checks import Check
 from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.report import checks, sentences
 from seedproof.report.explanations.sentences import TOP_WORDS, which_words
-from seedproof.report.explanations.view import TOKENS, Reasons, build_reasons
+from seedproof.report.explanations.view import TOKENS, ExplanationTable, build_explanations
 from seedproof.report.numbers import WithUnit, in_brackets, number
 from seedproof.report.sentences import Sentence
 from seedproof.stats.intervals import Estimate
@@ -103,7 +103,7 @@ class View:
     dots: tuple[int, int, int]
     key_figures: tuple[KeyFigure, ...]
     rows: tuple[Row, ...]
-    reasons: tuple[Reasons, ...]
+    explanations: tuple[ExplanationTable, ...]
     dynamics: DynamicsView | None
     unstable: tuple[Unstable, ...]
     notes: tuple[str, ...]
@@ -132,7 +132,7 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
             _row(name, value, is_key=name in key_metrics)
             for name, value in measurement.metrics.items()
         ),
-        reasons=build_reasons(measurement, with_texts=TOKENS in show),
+        explanations=build_explanations(measurement, with_texts=TOKENS in show),
         dynamics=_dynamics(measurement.dynamics),
         unstable=_unstable(measurement, columns),
         notes=(

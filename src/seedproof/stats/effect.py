@@ -105,7 +105,7 @@ def scale_of(metric: str) -> Scale:
 
 
 def each_tail(n_arms: int) -> float:
-    """Return the tail of each of several comparisons, so that all hold together."""
+    """Return the tail of each of several comparisons, so that all hold simultaneously."""
     return TAIL / n_arms
 
 

@@ -241,7 +241,7 @@ def compare_arms(
     arms: Sequence[ArmData],
     folder: Location,
     *,
-    gold: str | None = None,
+    reference: str | None = None,
     metrics: Collection[str] | None = None,
     match_rates: bool = False,
     skip_damaged: bool = False,
@@ -254,9 +254,9 @@ def compare_arms(
             "A comparison needs at least two arms. Give another arm or target.", n_arms=len(arms)
         )
     names = tuple(arm.name for arm in arms)
-    if gold is not None and gold not in names[1:]:
+    if reference is not None and reference not in names[1:]:
         raise OptionError(
-            "No arm {gold!r} is compared. Known: {known}.", gold=gold, known=names[1:]
+            "No arm {gold!r} is compared. Known: {known}.", gold=reference, known=names[1:]
         )
     alignment = ArmAlignment(names, tuple(narrowed(arm.source, metrics) for arm in arms))
     _check_labels(arms)
@@ -288,11 +288,11 @@ def compare_arms(
     checks = of_arms({arm.name: arm.measurement.checks for arm in (baseline, *others)})
     return Comparison(
         baseline=baseline,
-        arms=tuple(_with_shares_of_gold(others, gold)),
+        arms=tuple(_with_shares(others, reference)),
         confidence=1 - 2 * tail,
         notes=tuple(dict.fromkeys(notes)),
-        gold=gold,
         checks=by_severity([*identical, *checks]),
+        reference=reference,
     )
 
 
@@ -394,9 +394,9 @@ def _whole(
     return whole, [sink.table for sink in sinks] or [StoredExamples(place) for place in places]
 
 
-def _with_shares_of_gold(arms: Sequence[ComparedArm], gold: str | None) -> Sequence[ComparedArm]:
-    """Return arms with their gain in label entropy as a share of the gold standard's, if shown."""
-    best = next((arm.effects["label_entropy"] for arm in arms if arm.name == gold), None)
+def _with_shares(arms: Sequence[ComparedArm], reference: str | None) -> Sequence[ComparedArm]:
+    """Return arms with their gain in label entropy as a share of the reference arm's, if shown."""
+    best = next((arm.effects["label_entropy"] for arm in arms if arm.name == reference), None)
     if best is None or best.value is None or best.verdict != "steadier":
         return arms
     gain = 1 - best.value

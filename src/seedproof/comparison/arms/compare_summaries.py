@@ -21,16 +21,18 @@ GROWS_WITH_RUNS = frozenset({"label_entropy"})
 WITHOUT_RATIO = frozenset({"accuracy_sd_excess"})
 
 
-def compare_saved(reports: Mapping[str, Measurement], *, gold: str | None = None) -> Comparison:
+def compare_summaries(
+    reports: Mapping[str, Measurement], *, reference: str | None = None
+) -> Comparison:
     """Compare every report with the first, which is the baseline."""
     if len(reports) < 2:
         raise OptionError(
             "A comparison needs at least two reports. Give another one, or records.",
             n_reports=len(reports),
         )
-    if gold is not None:
+    if reference is not None:
         raise OptionError(
-            "A gold standard needs records, not reports. Leave {option} out.", option="--gold"
+            "A reference arm needs records, not reports. Leave {option} out.", option="--gold"
         )
     tail = each_tail(len(reports) - 1)
     (base_name, base), *others = reports.items()

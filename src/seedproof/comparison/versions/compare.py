@@ -1,4 +1,4 @@
-"""Comparison of two versions of a model: changes that another seed does not explain.
+"""Comparison of two versions of a model: changes that differences between runs do not explain.
 
 The examples of both are read once. Memory grows with runs, classes and slices, never with examples.
 """
@@ -16,8 +16,8 @@ from seedproof.comparison.versions.disagreement import Disagreement, directed_fl
 from seedproof.comparison.versions.groups import Groups, GroupSums
 from seedproof.comparison.versions.result import (
     OWN_COLUMNS,
-    Exchange,
     GroupFigures,
+    PermutationTest,
     VersionComparison,
 )
 from seedproof.engines import Engine
@@ -34,7 +34,7 @@ from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import Cross
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import TAIL, Estimate
-from seedproof.stats.permutation_test import exchange_p_value, least_exchange_p_value
+from seedproof.stats.permutation_test import least_permutation_p_value, permutation_p_value
 from seedproof.stats.vote_tests import (
     Discoveries,
     adjusted,
@@ -62,10 +62,10 @@ def compare_versions(
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> VersionComparison:
-    """Compare a new version with the old one, and separate the changes that a new seed causes."""
+    """Compare a new version with the old one, and separate the changes that another run causes."""
     if len(old.runs) == len(new.runs) == 1:
         raise TooFewRunsError(
-            "Both versions have a single run, so the effect of another seed is unknown. "
+            "Both versions have a single run, so the differences between runs are unknown. "
             "Train at least one of them again: 2 runs, better 5.",
             n_runs=1,
         )
@@ -131,6 +131,8 @@ class VersionSums:
         self._classes = classes
         self._n_runs = {"old": len(sources[0].runs), "new": len(sources[1].runs)}
         self._is_labeled = any(source.n_labeled for source in sources)
+        has_seeds = all(source.repeats == "seeds" for source in sources)
+        self._repeats = "seeds" if has_seeds else "runs"
         self.groups = Groups(classes if self._is_labeled else (), slices)
         self.sums: dict[str, GroupSums] = defaultdict(GroupSums)
         self.cross = Cross(is_paired=False)
@@ -282,7 +284,7 @@ class VersionSums:
         n_old, n_new = self._n_runs.values()
         discoveries = discover(self.p_counts, n_old=n_old, n_new=n_new)
         # Always the same generator, so that the same predictions give the same bytes.
-        p_value = exchange_p_value(self.disagreements, n_old, rng=np.random.default_rng(0))
+        p_value = permutation_p_value(self.disagreements, n_old, rng=np.random.default_rng(0))
         groups = list(self._group_figures())
         return VersionComparison(
             old_runs=self._runs[0],
@@ -294,12 +296,13 @@ class VersionSums:
                 column: tuple(figures for kind, figures in groups if kind == f"slice {column}")
                 for column in self.groups.slices
             },
-            exchange=Exchange(p_value, least_exchange_p_value(n_old, n_new)),
+            permutation_test=PermutationTest(p_value, least_permutation_p_value(n_old, n_new)),
             discoveries=discoveries,
             unexplained=self._unexplained(discoveries),
             examples_file=examples_file,
             notes=(*notes, *self.groups.notes),
             steadiness=self._steadiness(),
+            repeats=self._repeats,
         )
 
     def _steadiness(self) -> Effect | None:
@@ -338,7 +341,7 @@ class VersionSums:
             yield kind, GroupFigures(name, n_examples, n_labeled, figures, beyond, is_beyond)
 
     def _unexplained(self, discoveries: Discoveries) -> pa.Table:
-        """Return the examples that changed more than seeds explain, with their q-values."""
+        """Return the examples that changed by more than noise, with their q-values."""
         kept, n_runs = pa.concat_tables(self.kept), self._n_runs
         q_values = adjusted(self.p_counts, n_old=n_runs["old"], n_new=n_runs["new"])
         threshold = -1.0 if discoveries.threshold is None else discoveries.threshold

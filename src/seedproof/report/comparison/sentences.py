@@ -411,7 +411,7 @@ def limits(comparison: Comparison) -> tuple[Message, ...]:
         messages.append(NO_PROBABILITIES)
     elif "top" in kinds:
         messages.append(ONLY_TOP)
-    others = [arm for arm in comparison.arms if arm.name != comparison.gold]
-    if comparison.gold is not None and all(arm.share_of_gold is None for arm in others):
-        messages.append(_say("gold-without-gain", gold=comparison.gold))
+    others = [arm for arm in comparison.arms if arm.name != comparison.reference]
+    if comparison.reference is not None and all(arm.share_of_gold is None for arm in others):
+        messages.append(_say("gold-without-gain", gold=comparison.reference))
     return tuple(messages)

@@ -229,8 +229,8 @@ def _runs(comparison: Comparison, arm: ComparedArm) -> str:
     role = "paired" if arm.is_paired else "not paired"
     if arm is comparison.baseline:
         role = "baseline"
-    elif arm.name == comparison.gold:
-        role += ", gold standard"
+    elif arm.name == comparison.reference:
+        role += ", reference"
     return f"{arm.measurement.n_runs} runs, {role}"
 
 
@@ -313,12 +313,12 @@ SHARES: Mapping[str, tuple[str, Callable[[ComparedArm], float | None]]] = {
 
 
 def _sheet(comparison: Comparison) -> Sheet | None:
-    """Return reductions of entropy, shares of the gold standard, and costs; None without any."""
+    """Return reductions of entropy, shares of the reference's gain, and costs; None without any."""
     columns: list[tuple[str, str, dict[str, str]]] = []
     for name, (title, value_of) in SHARES.items():
         values = {arm.name: value_of(arm) for arm in comparison.arms}
         cells = {arm: str(WithUnit(x, "percent")) for arm, x in values.items() if x is not None}
-        columns.append((name, title.format(comparison.gold), cells))
+        columns.append((name, title.format(comparison.reference), cells))
     every = all_arms(comparison)
     for name in dict.fromkeys(key for arm in every for key in arm.costs):
         costs = {arm.name: quantity(arm.costs[name]) for arm in every if name in arm.costs}

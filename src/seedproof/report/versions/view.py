@@ -32,11 +32,11 @@ TITLES = {
     "flip_rate_old": "two runs of the old version",
     "flip_rate_new": "two runs of the new version",
     "flip_rate_no_change": "no-change baseline",
-    "flip_rate_beyond": "  beyond the seed",
+    "flip_rate_beyond": "  beyond noise",
     "negative_flip_rate": "right before, wrong now",
-    "negative_flip_rate_beyond": "  beyond the seed",
+    "negative_flip_rate_beyond": "  beyond noise",
     "positive_flip_rate": "wrong before, right now",
-    "positive_flip_rate_beyond": "  beyond the seed",
+    "positive_flip_rate_beyond": "  beyond noise",
     "directed_flip_rate_no_change": "no-change baseline of each",
     "accuracy_old": "accuracy of the old version",
     "accuracy_new": "accuracy of the new version",
@@ -48,13 +48,13 @@ DIFFERENCES = frozenset(
 KEYS = {
     "flip_rate": ("Changed answers", "of the answers differ between an old and a new run."),
     "flip_rate_no_change": ("No change", "of them differ between two runs of one version."),
-    "flip_rate_beyond": ("Beyond the seed", "more than another seed would change."),
+    "flip_rate_beyond": ("Beyond noise", "more than two runs of one version differ."),
     "accuracy_change": ("Change of accuracy", "from the old version to the new one."),
 }
 FIGURES_HEAD = ("figure", "value", "95 % interval", "over")
-GROUP_HEAD = ("examples", "changed", "no change", "beyond the seed", "r→w", "w→r")
+GROUP_HEAD = ("examples", "changed", "no change", "beyond noise", "r→w", "w→r")
 PAGE_GROUP_HEAD = (
-    *("examples", "changed", "no change", "beyond the seed, points"),
+    *("examples", "changed", "no change", "beyond noise, points"),
     *("right → wrong", "wrong → right"),
 )
 # The column with text, and the number of columns without right and wrong.
@@ -68,7 +68,7 @@ TOPICS = {
     "change": CHANGES,
 }
 BEYOND_MARKS: dict[Mark, str] = {
-    "bad": "more than another seed would change",
+    "bad": "more than run-to-run noise",
     "open": "not shown to be more",
 }
 PAIRED = Message(
@@ -77,7 +77,7 @@ PAIRED = Message(
     "not the overlap of these two.",
 )
 TOGETHER = Message(
-    "intervals-together", "Intervals hold for all rows together; 0 is the seed alone."
+    "intervals-together", "Intervals hold simultaneously for all rows; 0 is run-to-run noise alone."
 )
 
 
@@ -131,7 +131,7 @@ def _group_rows(
 def _example_columns(
     comparison: VersionComparison, n_listed: int, show: Sequence[str], *, is_short: bool
 ) -> list[tuple[str, list[str]]]:
-    """Return the examples that the seed does not explain, smallest p-values first."""
+    """Return the examples whose change is more than noise, smallest p-values first."""
     rows, classes = comparison.unexplained.slice(0, n_listed).to_pylist(), comparison.classes
 
     def fit(text: str, width: int) -> str:
@@ -245,7 +245,7 @@ def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -
     for column, parts in comparison.slices.items():
         sections.append(_group_section(f"By {column}", column, f"values of {column}", parts))
     if len(comparison.unexplained):
-        finding = "Examples whose change the seed does not explain"
+        finding = "Examples that change by more than run-to-run noise"
         sections.append(Section(EXAMPLES, finding, (_example_table(comparison, show),)))
     return Overview(
         headline=str(sentences.headline(comparison)),
@@ -288,9 +288,9 @@ def _figure_table(comparison: VersionComparison, *, is_flip: bool) -> TextTable:
 
 def _group_section(topic: str, title: str, what: str, parts: Sequence[GroupFigures]) -> Section:
     n_beyond = sum(part.is_beyond for part in parts)
-    finding = f"No change beyond the seed is shown for individual {what}"
+    finding = f"No change beyond run-to-run noise is shown for individual {what}"
     if n_beyond:
-        finding = f"{n_beyond:,} of {len(parts):,} {what} change beyond the seed"
+        finding = f"{n_beyond:,} of {len(parts):,} {what} change beyond run-to-run noise"
     shown = sentences.ordered(parts)[:N_ON_PAGE]
     head, *rows = _group_rows(shown, PAGE_GROUP_HEAD, missing="–")
     cells = tuple((part.name, *row) for part, row in zip(shown, rows, strict=True))
@@ -334,7 +334,7 @@ def build_figures(comparison: VersionComparison) -> tuple[Figure, ...]:
 
 
 def _right_and_wrong(comparison: VersionComparison) -> Iterator[Figure]:
-    lines = [Line("another seed", comparison["directed_flip_rate_no_change"])]
+    lines = [Line("no-change baseline", comparison["directed_flip_rate_no_change"])]
     for direction, name in (("negative", "right → wrong"), ("positive", "wrong → right")):
         beyond = comparison[f"{direction}_flip_rate_beyond"]
         is_shown = beyond.over != "examples" and beyond.low is not None and beyond.low > 0.0
@@ -347,7 +347,7 @@ def _right_and_wrong(comparison: VersionComparison) -> Iterator[Figure]:
         section=DIRECTIONS,
         axis="answers, %",
         unit="percent",
-        marks={"base": "either direction, another seed alone", **BEYOND_MARKS},
+        marks={"base": "either direction, run-to-run noise alone", **BEYOND_MARKS},
     )
     yield intervals(
         "accuracy",
@@ -367,10 +367,10 @@ def _beyond(name: str, what: str, parts: Sequence[GroupFigures], section: str) -
     shown = sentences.ordered(parts)[:N_DRAWN]
     yield intervals(
         name,
-        f"Answers that change beyond the seed, by {what}",
+        f"Answers that change beyond run-to-run noise, by {what}",
         [Line(part.name, part.beyond, "bad" if part.is_beyond else "open") for part in shown],
         section=section,
-        axis="beyond the seed, points",
+        axis="beyond noise, points",
         unit="points",
         marks=BEYOND_MARKS,
         reference=0.0,
