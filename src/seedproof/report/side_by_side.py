@@ -92,8 +92,13 @@ class SideBySide(MetricsResult, ByName[Report]):
         return by_severity([*self._checks, *own])
 
     def summary(self) -> dict[str, Any]:
-        """Return the summary of each arm, as plain data."""
-        return {arm: report.summary() for arm, report in self.items()}
+        """Return the summary of each arm, as plain data; checks of the study are in all of them."""
+        of_study = [check.summary() for check in self._checks]
+        summaries = {arm: report.summary() for arm, report in self.items()}
+        return {
+            arm: summary | {"checks": of_study + summary["checks"]}
+            for arm, summary in summaries.items()
+        }
 
     def save(
         self,

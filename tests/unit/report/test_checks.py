@@ -209,6 +209,20 @@ def test_check_that_arms_share_is_shown_once_with_their_names():
     assert all(arm in warning.arm for arm in ("none", "calm"))
 
 
+def test_checks_of_a_study_are_in_the_summary_of_each_arm():
+    """Such as an arm without a run, which has no summary of its own."""
+    missing = Check("missing-runs", "error", (), "No run.", "Finish it.", "lost")
+    arms = sp.SideBySide({"calm": _measured((WARNING,)), "none": _measured(())}, checks=[missing])
+
+    listed = {arm: summary["checks"] for arm, summary in arms.summary().items()}
+
+    assert listed == {
+        "calm": [missing.summary(), WARNING.summary()],
+        "none": [missing.summary()],
+    }
+    assert arms.checks == (missing, replace(WARNING, arm="calm"))
+
+
 def test_saved_report_keeps_its_checks(tmp_path):
     """They are compared with those of other reports under the name of their arm."""
     _measured(CHECKS).save(tmp_path / "report")
