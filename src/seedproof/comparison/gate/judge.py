@@ -128,8 +128,11 @@ def judge(
     result = GateResult(tuple(verdicts), n_runs, notes, checks, allowed)
     if not result.blocking:
         return result
-    no_verdict = {"outcome": "investigate", "reason": "untrusted input", "more_runs": None}
-    return replace(result, rules=tuple(replace(verdict, **no_verdict) for verdict in verdicts))
+    undecided = [
+        replace(verdict, outcome="investigate", reason="untrusted input", more_runs=None)
+        for verdict in verdicts
+    ]
+    return replace(result, rules=tuple(undecided))
 
 
 def _required(metrics: Mapping[str, Estimate], metric: str, where: str) -> Estimate:
