@@ -53,16 +53,8 @@ def printed(command, version, inputs, **more):
     return result.stdout
 
 
-def by_code(value):
-    """Return the findings of the doctor by their code, and anything else as it is."""
-    if isinstance(value, list) and value and isinstance(value[0], dict) and "code" in value[0]:
-        return {finding["code"]: finding for finding in value}
-    return value
-
-
 def differences(before, now, where=""):
     """Yield the places where a result differs; further keys are not differences."""
-    before, now = by_code(before), by_code(now)
     if isinstance(before, dict) and isinstance(now, dict):
         for key in before.keys() - NOT_COMPARED:
             if key in PROSE_OF_DOCTOR and isinstance(before[key], str):
@@ -100,6 +92,8 @@ def test_verb_gives_the_same_figures_as_before(version, name, inputs):
         before |= {"format": 2, "rules": before.pop("checks")}
 
     now = json.loads(printed(MAKER["PRINTED"][name], version, inputs))
+    if "findings" in before:  # of the doctor, whose further checks come last
+        now["findings"] = now["findings"][: len(before["findings"])]
 
     assert set(differences(before, now)) - GONE == set()
 

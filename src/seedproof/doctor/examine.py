@@ -140,10 +140,10 @@ def _findings(
         check_start(first, varied),
         check_sources(first, seen, rest, is_repeatable=is_repeatable),
         check_ids(first, varied, held),
-        check_answers(first),
         check_when(first, varied),
         check_files(first, varied),
         check_threads(first, threads),
+        check_answers(first),
     )
 
 

@@ -13,10 +13,10 @@ CHECKS = {
     "other-seed-other-start": "A different seed starts from different weights",
     "sources-change-something": "Each source has an effect",
     "stable-ids": "Examples keep their ids",
-    "usable-answers": "Its answers can be measured as classes",
     "seeds-before-draws": "Seeds are set before anything is drawn",
     "separate-files": "Runs do not write the same files",
     "number-of-threads": "It uses the allowed number of threads",
+    "usable-answers": "Its answers can be measured as classes",
 }
 
 Verdict = Literal["pass", "fail", "warn", "skip"]

@@ -148,7 +148,7 @@ def test_predictions_of_a_store_are_those_of_its_arm():
 
 
 def test_results_say_what_repeats(tmp_path):
-    """Seeds if all runs recorded them; a saved report keeps it, and an older one has runs."""
+    """Seeds if they are recorded; a saved report keeps it, and an older one has runs."""
     seeded = sp.Predictions.from_store(GOLDEN, arm="probs", split="test")
     table = sp.Predictions.from_arrays(ANSWERS)
     sp.measure(seeded).save(tmp_path / "new")
