@@ -7,14 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from xml.etree import ElementTree as ET
 
-from seedproof.comparison.gate.judge import (
-    MEAN_FROM,
-    MOST_RUNS,
-    GateResult,
-    Outcome,
-    RuleVerdict,
-    least_runs,
-)
+from seedproof.comparison.gate.judge import MOST_RUNS, GateResult, Outcome, RuleVerdict
 from seedproof.comparison.gate.rules import Rule, limit_of
 from seedproof.messages import Message, printable
 from seedproof.metrics import METRIC_NAMES
@@ -29,13 +22,13 @@ from seedproof.report.numbers import (
     with_minus,
 )
 from seedproof.report.text import PLAIN_WIDTH
-from seedproof.stats.effect import Effect, scale_of
-from seedproof.stats.intervals import SPREAD_FROM, Estimate
+from seedproof.stats.effect import VERDICT_FROM, Effect, scale_of
+from seedproof.stats.intervals import Estimate
 
 FORMAT = 1
 SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "🔍"}
-# Recommended runs, by the least number of runs.
-BETTER_RUNS: Mapping[int, int] = {MEAN_FROM: 5, SPREAD_FROM: 10}
+# Recommended runs, where there are too few for a verdict.
+BETTER_RUNS = 10
 HEADER = ("value, with its 95 % interval", "limit", "what to do")
 # Characters with a meaning in Markdown.
 _MARKS = re.compile(r"([\\`*_\[\]|~#!@])")
@@ -64,7 +57,8 @@ ADVICE = {
     "too near": "The value is too close to the limit: it would take more than {most_runs} runs. "
     "Decide manually, or change the limit.",
     "too few examples": "There are too few examples: no number of runs would decide it.",
-    "too few runs": "Use at least {least_runs} runs{where}, or better {better_runs}.",
+    "too few runs": "A verdict needs {least_runs} runs{where}, better {better_runs}: add "
+    "{more_runs}.",
     "unlike numbers of runs": "Use equally many runs on both sides: the metric grows with them.",
     "no interval": "There is no interval, for example because one run causes all of the spread. "
     "Add runs.",
@@ -127,7 +121,7 @@ def advice(check: RuleVerdict) -> Message | None:
         return None
     if check.outcome == "fail":
         return Message("fail", "Fix the training, or change the limit and document why.")
-    least, each_side = least_runs(check.rule.metric), check.rule.kind == "no-worse"
+    each_side = check.rule.kind == "no-worse"
     return Message(
         check.reason.replace(" ", "-"),
         ADVICE[check.reason],
@@ -135,8 +129,8 @@ def advice(check: RuleVerdict) -> Message | None:
         where=" on each side" if each_side else "",
         more_runs=check.more_runs,
         most_runs=MOST_RUNS,
-        least_runs=least,
-        better_runs=BETTER_RUNS[least],
+        least_runs=VERDICT_FROM,
+        better_runs=BETTER_RUNS,
         each_side=each_side,
     )
 
@@ -162,7 +156,8 @@ def value_text(check: RuleVerdict) -> Message:
 def _caveat(check: RuleVerdict) -> str:
     """Return the limitation of an interval from two runs; empty if there are more."""
     interval = check.estimate if check.effect is None else check.effect
-    if check.reason != "too few runs" or interval.low is None or interval.over != "examples":
+    is_pair = check.reason == "too few runs" and check.more_runs == VERDICT_FROM - 2
+    if not is_pair or interval.low is None or interval.over != "examples":
         return ""
     where = " on a side" if check.rule.kind == "no-worse" else ""
     return f"; with two runs{where} the interval covers examples only, not other runs"
@@ -200,7 +195,7 @@ class NearLimit:
 
     def __str__(self) -> str:
         unit = "" if self.unit == "ratio" else sign(self.unit)
-        ends = in_brackets(self.estimate, self._written)
+        ends = in_brackets(self.estimate, self._written, limit=self.limit)
         return f"{self._written(self.estimate.value)}{unit}{ends}"
 
     def _written(self, value: float) -> str:
