@@ -45,6 +45,7 @@ TO_LIMIT: Mapping[Outcome, tuple[str, str]] = {
 }
 MISSES = {"max": "exceeds", "min": "is below"}
 STRADDLED = ("limit-straddled", "has an interval that includes the limit ({limit})")
+NOT_JUDGED = ("not-judged", "is not judged ({limit}): too few runs")
 TO_BASELINE: Mapping[Outcome, tuple[str, str]] = {
     "pass": ("no-worse", "is no worse ({limit})"),
     "fail": ("worse", "is worse ({limit})"),
@@ -92,7 +93,9 @@ def sentence(check: RuleVerdict) -> Message:
     value = value_text(check)
     # A comma ends the clause on the baseline.
     comma = "," if value.code == "change" else ""
-    if check.rule.kind == "no-worse":
+    if check.reason == "too few runs":
+        code, relation = NOT_JUDGED
+    elif check.rule.kind == "no-worse":
         code, relation = TO_BASELINE[check.outcome]
     elif check.reason in {"more runs", "too near", "too few examples"}:  # it has an interval
         code, relation = STRADDLED
