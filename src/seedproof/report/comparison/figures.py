@@ -29,8 +29,7 @@ from seedproof.report.explanations.sentences import named
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
 from seedproof.report.numbers import NO_BREAK, quantity
-from seedproof.report.sentences import VERDICT_RUNS
-from seedproof.stats.effect import Effect, scale_of
+from seedproof.stats.effect import VERDICT_FROM, Effect, scale_of
 
 ACCURACY, COST, VOTES = "Stability and accuracy", "Stability and cost", "Example by example"
 MAX_NAME = 15
@@ -336,7 +335,7 @@ def _spread_parts(comparison: Comparison) -> Figure:
     numbers, left_out = [], []
     for arm in all_arms(comparison):
         name, metrics = called[arm.name], arm.measurement.metrics
-        if arm.measurement.n_runs < VERDICT_RUNS or "accuracy_sd" not in metrics:
+        if arm.measurement.n_runs < VERDICT_FROM or "accuracy_sd" not in metrics:
             left_out.append(arm)
             continue
         total = (100 * metrics["accuracy_sd"].value) ** 2
