@@ -18,6 +18,7 @@ import pyarrow as pa
 from seedproof.errors import DamagedStoreError, OptionError
 from seedproof.metrics.batch import batches
 from seedproof.metrics.flips import Flips, RunSums
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.records.columns import shown
 from seedproof.records.reader import MissingRuns
 from seedproof.records.schema import Kind
@@ -38,8 +39,6 @@ CHECK_NAMES = (
     "transposed",
     "not-categorical",
 )
-# With fewer runs there are figures and no verdicts.
-ENOUGH_RUNS = 5
 # Equal answers of two runs are no accident if they have a lower probability than this.
 IMPLAUSIBLE = 1e-6
 # Representatives of equal runs that are compared in threes: their number grows with the cube.
@@ -396,13 +395,13 @@ def _unexpected_classes(source: ShardSource, sums: RunSums) -> Iterator[Check]:
 
 
 def _few_runs(n_runs: int) -> Iterator[Check]:
-    if n_runs < ENOUGH_RUNS:
+    if n_runs < VERDICT_FROM:
         yield Check(
             "few-runs",
             "warning",
             (),
-            f"{n_runs} run{'s' * (n_runs != 1)}: there are figures, but no verdicts.",
-            f"Use at least {ENOUGH_RUNS} runs.",
+            f"Fewer than {VERDICT_FROM} runs ({n_runs}) give figures, but no verdicts.",
+            f"Use at least {VERDICT_FROM} runs.",
         )
 
 

@@ -11,6 +11,7 @@ from seedproof.comparison.gate.rules import Rule, limit_of
 from seedproof.messages import Message, printable
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Unit, card
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import CHECK_NAMES, Check
 from seedproof.report.checks import alerts, finding, notes
 from seedproof.report.numbers import (
@@ -23,7 +24,7 @@ from seedproof.report.numbers import (
     with_minus,
 )
 from seedproof.report.text import PLAIN_WIDTH, check_lines, wrapped
-from seedproof.stats.effect import VERDICT_FROM, Effect, scale_of
+from seedproof.stats.effect import Effect, scale_of
 from seedproof.stats.intervals import Estimate
 
 FORMAT = 2

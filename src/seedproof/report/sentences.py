@@ -10,9 +10,9 @@ import numpy as np
 from seedproof.measurement.dynamics import ENTROPY, DynamicsMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.explanations import sentences as explanations
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, is_too_wide
-from seedproof.stats.effect import VERDICT_FROM
 from seedproof.typing import FloatArray
 
 _ACCURACY = "Accuracy {accuracy:bare} ± {spread:bare} over runs"

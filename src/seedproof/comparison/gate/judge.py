@@ -12,9 +12,10 @@ from seedproof.measurement.selection import needs_in_words, needs_of, unknown
 from seedproof.messages import Message
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import Check
 from seedproof.stats.distributions import logit
-from seedproof.stats.effect import VERDICT_FROM, Effect
+from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate, student
 
 # More runs than this are not advised.

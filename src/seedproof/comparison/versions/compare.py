@@ -26,13 +26,14 @@ from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import ExampleWriter
 from seedproof.messages import Message
 from seedproof.metrics.batch import batches
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import Shard, ShardSource, canonical_order
 from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import Cross
-from seedproof.stats.effect import VERDICT_FROM, Effect, with_enough_runs
+from seedproof.stats.effect import Effect, with_enough_runs
 from seedproof.stats.intervals import TAIL, Estimate
 from seedproof.stats.permutation_test import least_permutation_p_value, permutation_p_value
 from seedproof.stats.vote_tests import (

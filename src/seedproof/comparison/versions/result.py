@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from seedproof.measurement.examples import StoredExamples
 from seedproof.messages import Message
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import Check
 from seedproof.records.location import Location
-from seedproof.stats.effect import VERDICT_FROM, Effect
+from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import TAIL, Estimate
 from seedproof.stats.vote_tests import Discoveries
 

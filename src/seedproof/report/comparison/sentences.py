@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.amounts import Amounts
 from seedproof.report.comparison.groups import (
@@ -30,7 +31,7 @@ from seedproof.report.sentences import (
     ONLY_TOP,
     spread_cause,
 )
-from seedproof.stats.effect import VERDICT_FROM, Verdict
+from seedproof.stats.effect import Verdict
 
 MAX_NAMED = 3
 MAX_NAME_LENGTH = 44

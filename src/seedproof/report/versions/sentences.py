@@ -7,11 +7,11 @@ from rich.cells import cell_len
 
 from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.messages import Message, Sentences, printable
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.comparison.amounts import change_with_ends
 from seedproof.report.comparison.text import shortened
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, in_brackets, signless
 from seedproof.report.text import MAX_CELL
-from seedproof.stats.effect import VERDICT_FROM
 from seedproof.stats.intervals import TAIL, Estimate
 
 N_LISTED = 10
