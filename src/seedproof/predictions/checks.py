@@ -315,7 +315,7 @@ def _constant_runs(source: ShardSource, sums: RunSums, constant: BoolArray) -> I
             "error",
             (source.runs[run],),
             f"Run {source.runs[run]} gives the answer {source.classes[answer]!r} to all "
-            f"{sums.n_examples:,} examples; the other runs do not.",
+            f"{sums.n_examples:,} examples; the other runs do not.{_without(sums, run)}",
             "Look at its training log. Make the run again, or leave it out of all arms.",
         )
 
@@ -350,9 +350,22 @@ def _outliers(source: ShardSource, sums: RunSums, constant: BoolArray) -> Iterat
             "outlier-run",
             "error",
             (run,),
-            f"Run {run} agrees with the other runs no more than chance would.{shuffled}",
+            f"Run {run} agrees with the other runs no more than chance would.{shuffled}"
+            f"{_without(sums, kept[row])}",
             remedy,
         )
+
+
+def _without(sums: RunSums, run: int) -> str:
+    """Return the effect of one run on the flip rate, in words."""
+    total, n_runs = sums.disagreements.sum() / sums.n_examples, len(sums.disagreements)
+    if n_runs < 3:
+        return ""
+    rest = total - 2 * sums.disagreements[run].sum() / sums.n_examples
+    rates = rest / ((n_runs - 1) * (n_runs - 2)), total / (n_runs * (n_runs - 1))
+    return " Without it the flip rate is {:.1f} % instead of {:.1f} %.".format(
+        *(100 * rate for rate in rates)
+    )
 
 
 def _has_usual_shares(shares: FloatArray, row: int) -> bool:
