@@ -68,14 +68,14 @@ def _blamed():
 MANY = tuple(f"a class of a rather long name, number {i}" for i in range(40))
 MAKERS = {
     "versions": lambda: _versions(6, 6),
-    "versions-of-one-run": lambda: _versions(1, 4),
+    "versions-of-one-run": lambda: _versions(1, 5),
     "versions-of-many-classes": lambda: _versions(3, 3, MANY, groups=MANY),
     "versions-alike": lambda: sp.compare_versions(np.zeros((3, 20), int), np.zeros((3, 20), int)),
     "gate": lambda: sp.gate(
-        _runs(4, noise=1.0, seed=1),
+        _runs(5, noise=1.0, seed=1),
         max={"flip_rate": 0.01, "ambiguity": 0.9},
         no_worse=["flip_rate"],
-        baseline=_runs(4, noise=1.0, seed=2),
+        baseline=_runs(5, noise=1.0, seed=2),
     ),
     "plan": lambda: sp.plan(sd=0.012, detect=0.005, cv=0.2, detect_flip_ratio=0.5),
     "side-by-side": lambda: sp.SideBySide(

@@ -21,6 +21,7 @@ CHECKS = (
     "seeds-before-draws",
     "separate-files",
     "number-of-threads",
+    "usable-answers",
 )
 VERDICTS = {"p": "pass", "f": "fail", "w": "warn", "s": "skip"}
 

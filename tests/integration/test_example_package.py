@@ -55,7 +55,7 @@ def test_reader_gives_predictions_to_every_verb(seedproof):
         result = json.loads(done.stdout)
         assert result["runs"] == ["a", "b", "c"]
         assert result["metrics"]["flip_rate"]["value"] == pytest.approx(1 / 3)
-    assert seedproof("gate", "study.answers", "--max", "flip_rate=1").returncode == 0
+    assert seedproof("gate", "study.answers", "--max", "ambiguity=1").returncode == 0
 
 
 def test_verb_of_another_package_is_listed_and_uses_the_reader(seedproof):

@@ -177,16 +177,16 @@ def test_store_is_judged_by_arm_and_split(seedproof, refused, tmp_path):
 
 def test_several_tables_are_one_target(seedproof, tmp_path):
     """One file per run, as with measure."""
-    classes, labels = predictions(n_runs=3)
+    classes, labels = predictions(n_runs=5)
     for index, of_run in enumerate(classes):
         columns = {"example": np.arange(len(labels)), "label": labels, "prediction": of_run}
         pa.csv.write_csv(pa.table(columns), tmp_path / f"seed-{index}.csv")
 
-    names = [f"seed-{index}.csv" for index in range(3)]
+    names = [f"seed-{index}.csv" for index in range(5)]
     code, out, _ = seedproof("gate", *names, "--max", "flip_rate=0.5", "--json")
 
     assert code == 0
-    assert json.loads(out)["n_runs"] == 3
+    assert json.loads(out)["n_runs"] == 5
 
 
 def test_two_runs_are_never_enough(seedproof, tmp_path):
@@ -199,7 +199,7 @@ def test_two_runs_are_never_enough(seedproof, tmp_path):
     (verdict,) = json.loads(out)["rules"]
     assert (verdict["outcome"], verdict["reason"]) == ("investigate", "too few runs")
     assert verdict["found"]["over"] == "examples"
-    assert verdict["more_runs"] == 1
+    assert verdict["more_runs"] == 3
 
 
 def test_options_without_effect_are_refused(table, seedproof, refused):

@@ -16,8 +16,9 @@ from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.load import is_saved, load_saved
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.selection import check_allowed, known_metrics
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.arms import as_list, baseline_first, load_arms, load_each
-from seedproof.predictions.checks import ENOUGH_RUNS, of_arms
+from seedproof.predictions.checks import of_arms
 from seedproof.predictions.options import LoadOptions, check_options, given
 from seedproof.predictions.predictions import Loadable, Predictions
 from seedproof.records.location import Location
@@ -169,7 +170,7 @@ def compare_versions(
             notes=tuple(dict.fromkeys(note for arm in arms.values() for note in arm.notes)),
         )
     checks = {name: arm.checks for name, arm in arms.items()}
-    if max(len(arm.runs) for arm in arms.values()) >= ENOUGH_RUNS:
+    if max(len(arm.runs) for arm in arms.values()) >= VERDICT_FROM:
         # A single new run is judged by the spread of the old ones.
         checks = {
             name: tuple(check for check in own if check.name != "few-runs")

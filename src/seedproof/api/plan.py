@@ -8,6 +8,7 @@ from seedproof.api.measure import measure
 from seedproof.comparison.planning.answers import Ask, Kind, Reach
 from seedproof.comparison.planning.pilot import pilot_of
 from seedproof.errors import OptionError
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import Loadable
 from seedproof.report.planning import Figures, Plan
@@ -16,7 +17,6 @@ from seedproof.report.result import Result
 from seedproof.stats.effect import POWER
 from seedproof.stats.intervals import CONFIDENCE
 from seedproof.stats.power import (
-    LEAST_RUNS,
     MOST_SEEDS,
     FlipTest,
     MeanTest,
@@ -57,7 +57,7 @@ def plan(
         cv: Coefficient of variation over runs of a run's mean disagreement with the others.
         pilot: The first runs of one arm, which show both: a report of them, or whatever
             `sp.Predictions.load` takes.
-        seeds: Number of seeds per arm; if omitted, the pilot's, or several numbers.
+        seeds: Number of seeds per arm, at least 5; if omitted, the pilot's, or several numbers.
         power: Probability of showing a true effect.
         confidence: Confidence of the interval that must exclude no change.
         paired_correlation: Correlation of runs of the two arms that share a seed; if omitted, arms
@@ -95,13 +95,13 @@ def plan(
         example_correlation=example_correlation,
     )
     check_shares(power=power, confidence=confidence)
-    if seeds is not None and not (is_count(seeds, LEAST_RUNS) and seeds <= MOST_SEEDS):
+    if seeds is not None and not (is_count(seeds, VERDICT_FROM) and seeds <= MOST_SEEDS):
         raise OptionError(
             "{n_seeds} seeds per arm are not allowed. Give at least {at_least} and at most "
             "{at_most:,}.",
             keyword="seeds",
             n_seeds=seeds,
-            at_least=LEAST_RUNS,
+            at_least=VERDICT_FROM,
             at_most=MOST_SEEDS,
         )
     _check_pilot(pilot, sd=sd, cv=cv, example_correlation=example_correlation)
@@ -139,7 +139,9 @@ def plan(
         drawn = 2 * figures.example_variance * (1 - ask.example_correlation) if figures else 0.0
         tests["flip_rate"] = FlipTest(cv, correlation=paired_correlation, example_variance=drawn)
     answers = tuple(ask.answer(tests[kind], x, figures) for kind, x in requested.items())
-    n_seeds = figures.n_runs if figures and seeds is None else seeds
+    n_seeds = seeds
+    if seeds is None and figures and figures.n_runs >= VERDICT_FROM:
+        n_seeds = figures.n_runs
     if n_seeds is None:  # several numbers for the kinds that were named; else this one for all
         chosen = [test for kind, test in tests.items() if kind in named]
     else:
@@ -175,8 +177,7 @@ def _reaches(
             given = test.cv
         several = sorted({*SEVERAL, planned.get(test.kind, SEVERAL[0])})
         for seeds in several if n_seeds is None else [n_seeds]:
-            if seeds >= test.least_runs:
-                yield ask.reach(test, seeds, given)
+            yield ask.reach(test, seeds, given)
 
 
 def _check_numbers(**values: object) -> None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from seedproof.errors import DamagedStoreError, OptionError
 from seedproof.metrics.batch import batches
 from seedproof.metrics.flips import Flips, RunSums
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.records.columns import shown
 from seedproof.records.reader import MissingRuns
 from seedproof.records.schema import Kind
@@ -38,8 +39,6 @@ CHECK_NAMES = (
     "transposed",
     "not-categorical",
 )
-# With fewer runs there are figures and no verdicts.
-ENOUGH_RUNS = 5
 # Equal answers of two runs are no accident if they have a lower probability than this.
 IMPLAUSIBLE = 1e-6
 # Representatives of equal runs that are compared in threes: their number grows with the cube.
@@ -316,7 +315,7 @@ def _constant_runs(source: ShardSource, sums: RunSums, constant: BoolArray) -> I
             "error",
             (source.runs[run],),
             f"Run {source.runs[run]} gives the answer {source.classes[answer]!r} to all "
-            f"{sums.n_examples:,} examples; the other runs do not.",
+            f"{sums.n_examples:,} examples; the other runs do not.{_without(sums, run)}",
             "Look at its training log. Make the run again, or leave it out of all arms.",
         )
 
@@ -351,9 +350,22 @@ def _outliers(source: ShardSource, sums: RunSums, constant: BoolArray) -> Iterat
             "outlier-run",
             "error",
             (run,),
-            f"Run {run} agrees with the other runs no more than chance would.{shuffled}",
+            f"Run {run} agrees with the other runs no more than chance would.{shuffled}"
+            f"{_without(sums, kept[row])}",
             remedy,
         )
+
+
+def _without(sums: RunSums, run: int) -> str:
+    """Return the effect of one run on the flip rate, in words."""
+    total, n_runs = sums.disagreements.sum() / sums.n_examples, len(sums.disagreements)
+    if n_runs < 3:
+        return ""
+    rest = total - 2 * sums.disagreements[run].sum() / sums.n_examples
+    rates = rest / ((n_runs - 1) * (n_runs - 2)), total / (n_runs * (n_runs - 1))
+    return " Without it the flip rate is {:.1f} % instead of {:.1f} %.".format(
+        *(100 * rate for rate in rates)
+    )
 
 
 def _has_usual_shares(shares: FloatArray, row: int) -> bool:
@@ -396,13 +408,13 @@ def _unexpected_classes(source: ShardSource, sums: RunSums) -> Iterator[Check]:
 
 
 def _few_runs(n_runs: int) -> Iterator[Check]:
-    if n_runs < ENOUGH_RUNS:
+    if n_runs < VERDICT_FROM:
         yield Check(
             "few-runs",
             "warning",
             (),
-            f"{n_runs} run{'s' * (n_runs != 1)}: there are figures, but no verdicts.",
-            f"Use at least {ENOUGH_RUNS} runs.",
+            f"Fewer than {VERDICT_FROM} runs ({n_runs}) give figures, but no verdicts.",
+            f"Use at least {VERDICT_FROM} runs.",
         )
 
 

@@ -6,18 +6,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 from xml.etree import ElementTree as ET
 
-from seedproof.comparison.gate.judge import (
-    MEAN_FROM,
-    MOST_RUNS,
-    GateResult,
-    Outcome,
-    RuleVerdict,
-    least_runs,
-)
+from seedproof.comparison.gate.judge import MOST_RUNS, GateResult, Outcome, RuleVerdict
 from seedproof.comparison.gate.rules import Rule, limit_of
 from seedproof.messages import Message, printable
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Unit, card
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import CHECK_NAMES, Check
 from seedproof.report.checks import alerts, finding, notes
 from seedproof.report.numbers import (
@@ -31,12 +25,12 @@ from seedproof.report.numbers import (
 )
 from seedproof.report.text import PLAIN_WIDTH, check_lines, wrapped
 from seedproof.stats.effect import Effect, scale_of
-from seedproof.stats.intervals import SPREAD_FROM, Estimate
+from seedproof.stats.intervals import Estimate
 
 FORMAT = 2
 SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "🔍"}
-# Recommended runs, by the least number of runs.
-BETTER_RUNS: Mapping[int, int] = {MEAN_FROM: 5, SPREAD_FROM: 10}
+# Recommended runs, where there are too few for a verdict.
+BETTER_RUNS = 10
 HEADER = ("value, with its 95 % interval", "limit", "what to do")
 # Characters with a meaning in Markdown.
 _MARKS = re.compile(r"([\\`*_\[\]|~#!@])")
@@ -55,6 +49,7 @@ TO_LIMIT: Mapping[Outcome, tuple[str, str]] = {
 }
 MISSES = {"max": "exceeds", "min": "is below"}
 STRADDLED = ("limit-straddled", "has an interval that includes the limit ({limit})")
+NOT_JUDGED = ("not-judged", "is not judged ({limit}): too few runs")
 TO_BASELINE: Mapping[Outcome, tuple[str, str]] = {
     "pass": ("no-worse", "is no worse ({limit})"),
     "fail": ("worse", "is worse ({limit})"),
@@ -67,7 +62,8 @@ ADVICE = {
     "too near": "The value is too close to the limit: it would take more than {most_runs} runs. "
     "Decide manually, or change the limit.",
     "too few examples": "There are too few examples: no number of runs would decide it.",
-    "too few runs": "Use at least {least_runs} runs{where}, or better {better_runs}.",
+    "too few runs": "A verdict needs {least_runs} runs{where}, better {better_runs}: add "
+    "{more_runs}.",
     "unlike numbers of runs": "Use equally many runs on both sides: the metric grows with them.",
     "no interval": "There is no interval, for example because one run causes all of the spread. "
     "Add runs.",
@@ -103,7 +99,9 @@ def sentence(verdict: RuleVerdict) -> Message:
     value = value_text(verdict)
     # A comma ends the clause on the baseline.
     comma = "," if value.code == "change" else ""
-    if verdict.rule.kind == "no-worse":
+    if verdict.reason == "too few runs":
+        code, relation = NOT_JUDGED
+    elif verdict.rule.kind == "no-worse":
         code, relation = TO_BASELINE[verdict.outcome]
     elif verdict.reason in {"more runs", "too near", "too few examples"}:  # it has an interval
         code, relation = STRADDLED
@@ -132,7 +130,7 @@ def advice(verdict: RuleVerdict) -> Message | None:
         return None
     if verdict.outcome == "fail":
         return Message("fail", "Fix the training, or change the limit and document why.")
-    least, each_side = least_runs(verdict.rule.metric), verdict.rule.kind == "no-worse"
+    each_side = verdict.rule.kind == "no-worse"
     return Message(
         verdict.reason.replace(" ", "-"),
         ADVICE[verdict.reason],
@@ -140,8 +138,8 @@ def advice(verdict: RuleVerdict) -> Message | None:
         where=" on each side" if each_side else "",
         more_runs=verdict.more_runs,
         most_runs=MOST_RUNS,
-        least_runs=least,
-        better_runs=BETTER_RUNS[least],
+        least_runs=VERDICT_FROM,
+        better_runs=BETTER_RUNS,
         each_side=each_side,
     )
 
@@ -167,7 +165,8 @@ def value_text(verdict: RuleVerdict) -> Message:
 def _caveat(verdict: RuleVerdict) -> str:
     """Return the limitation of an interval from two runs; empty if there are more."""
     interval = verdict.estimate if verdict.effect is None else verdict.effect
-    if verdict.reason != "too few runs" or interval.low is None or interval.over != "examples":
+    is_pair = verdict.reason == "too few runs" and verdict.more_runs == VERDICT_FROM - 2
+    if not is_pair or interval.low is None or interval.over != "examples":
         return ""
     where = " on a side" if verdict.rule.kind == "no-worse" else ""
     return f"; with two runs{where} the interval covers examples only, not other runs"
@@ -205,7 +204,7 @@ class NearLimit:
 
     def __str__(self) -> str:
         unit = "" if self.unit == "ratio" else sign(self.unit)
-        ends = in_brackets(self.estimate, self._written)
+        ends = in_brackets(self.estimate, self._written, limit=self.limit)
         return f"{self._written(self.estimate.value)}{unit}{ends}"
 
     def _written(self, value: float) -> str:

@@ -5,15 +5,16 @@ from math import ceil, floor, log10
 from seedproof.comparison.arms.result import Comparison
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.numbers import WithUnit
-from seedproof.report.sentences import ENOUGH_RUNS, drift, spread_cause
+from seedproof.report.sentences import drift, spread_cause
 
 MAX_STEPS = 3
 # From this flip rate on, a mitigation is worth its cost in most uses.
 MANY_FLIPS = 0.01
 
 SENTENCES = {
-    "add-runs": "Add runs: {n_runs} are too few for firm conclusions. Train at least {at_least}; "
+    "add-runs": "Add runs: {n_runs} are too few for verdicts. Train at least {at_least}; "
     "`seedproof run` trains the missing ones only.",
     "add-labels": "Add labels, so that accuracy and calibration can be measured.",
     "fix-threshold": "Fix the share of {class_name!r} predictions: runs differ mostly in their "
@@ -36,9 +37,10 @@ _say = Sentences(SENTENCES)
 def after_measuring(measurement: Measurement) -> tuple[Message, ...]:
     """Return the steps that follow from a measurement, the most urgent first."""
     flips, n_runs = measurement.metrics["flip_rate"], measurement.n_runs
+    is_short = n_runs < VERDICT_FROM
     steps = []
-    if n_runs < ENOUGH_RUNS:
-        steps.append(_say("add-runs", n_runs=n_runs, at_least=ENOUGH_RUNS))
+    if is_short:
+        steps.append(_say("add-runs", n_runs=n_runs, at_least=VERDICT_FROM))
     if not measurement.n_labeled:
         steps.append(_say("add-labels"))
     elif spread_cause(measurement) == "drift":
@@ -48,7 +50,7 @@ def after_measuring(measurement: Measurement) -> tuple[Message, ...]:
     n_split = round(measurement.metrics["high_entropy_share"].value * measurement.n_examples)
     if measurement.n_labeled and n_split:
         steps.append(_say("check-labels", n_split=n_split))
-    if flips.high:
+    if flips.high and not is_short:
         rate = WithUnit(flips.value, "percent")
         steps.append(_say("set-limit", limit=_rounded_up(flips.high), flip_rate=rate))
     return tuple(steps[:MAX_STEPS])
@@ -59,8 +61,8 @@ def after_comparing(comparison: Comparison, *, has_cautions: bool) -> tuple[Mess
     n_runs = min(arm.measurement.n_runs for arm in (comparison.baseline, *comparison.arms))
     steadier = [arm for arm in comparison.arms if arm.effects["flip_rate"].verdict == "steadier"]
     steps = []
-    if n_runs < ENOUGH_RUNS:
-        steps.append(_say("add-runs", n_runs=n_runs, at_least=ENOUGH_RUNS))
+    if n_runs < VERDICT_FROM:
+        steps.append(_say("add-runs", n_runs=n_runs, at_least=VERDICT_FROM))
     if has_cautions:
         steps.append(_say("read-cautions"))
     if steadier:

@@ -4,10 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from seedproof.metrics.card import Unit
+from seedproof.stats.effect import WIDEST
 from seedproof.stats.intervals import Estimate
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
+# In place of an interval that shows nothing.
+TOO_WIDE = "[too wide to use]"
 DIGITS = {"percent": 1, "points": 2, "probability": 3, "nats": 3, "score": 3}
 # From here on four significant digits leave none after the decimal point.
 MANY = 1000
@@ -21,11 +24,26 @@ def bracketed(value: Estimate, unit: Unit) -> str:
     return number(value.value, unit) + sign(unit) + in_brackets(value, lambda x: number(x, unit))
 
 
-def in_brackets(value: Estimate, write: Callable[[float], str]) -> str:
-    """Return an interval after a space, such as " [5.7, 14.0]"; "" if there is none."""
+def in_brackets(
+    value: Estimate, write: Callable[[float], str], *, limit: float | None = None
+) -> str:
+    """Return an interval after a space, such as " [5.7, 14.0]"; "" if there is none.
+
+    If it is too wide, that is written instead, unless it shows on which side of a limit it is.
+    """
     if value.low is None or value.high is None:
         return ""
+    is_open = limit is None or value.low <= limit <= value.high
+    if is_open and is_too_wide(value):
+        return f" {TOO_WIDE}"
     return f" [{write(value.low)}, {write(value.high)}]"
+
+
+def is_too_wide(value: Estimate) -> bool:
+    """Return whether the upper end of an interval above 0 is too far from the value."""
+    if value.low is None or value.high is None:
+        return False
+    return value.low > 0.0 and value.high > WIDEST * value.value
 
 
 def number(value: float, unit: Unit) -> str:

@@ -48,7 +48,6 @@ SENTENCES = {
     "normal-runs": "Runs are assumed to be normally distributed. {skew}",
     "equal-unpaired-arms": "Both arms are assumed to vary equally and to be unpaired.",
     "equal-arms": "Both arms are assumed to vary equally.",
-    "too-few-runs-for-spread": "Standard deviations need at least {at_least} runs.",
     "enough-examples": "For flip rates, the number of examples is assumed to be sufficient; a "
     "pilot checks that.",
     "unrelated-examples": "For flip rates, both arms are assumed to flip unrelated examples, which "
@@ -335,8 +334,6 @@ def _notes(
             yield _say("unrelated-examples")
         else:
             yield _say("correlated-examples", correlation=correlation)
-    if any(reach.n_seeds < SPREAD_FROM for reach in reaches):
-        yield _say("too-few-runs-for-spread", at_least=SPREAD_FROM)
 
 
 def _cells(reach: Reach) -> tuple[str, ...]:

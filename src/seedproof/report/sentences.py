@@ -10,13 +10,10 @@ import numpy as np
 from seedproof.measurement.dynamics import ENTROPY, DynamicsMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.explanations import sentences as explanations
-from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit
+from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, is_too_wide
 from seedproof.typing import FloatArray
-
-# Fewer runs than this support no verdict on a spread.
-VERDICT_RUNS = 5
-ENOUGH_RUNS = 8
 
 _ACCURACY = "Accuracy {accuracy:bare} ± {spread:bare} over runs"
 _CHANCE = f"{_ACCURACY}. Independent flips alone would give ± {{chance:bare}}"
@@ -25,6 +22,9 @@ SENTENCES = {
     "some-labels": " ({n_labeled:,} labeled)",
     "labels-missing": " (no labels)",
     "no-answer-changed": "No answer changed between runs.",
+    "no-answer-of-few-runs-differs": "No answer differs between these {n_runs} runs.",
+    "answers-of-few-runs-differ": "Two of these {n_runs} runs differ on about {n_changed} in "
+    "{per:,} answers.",
     "answers-changed": "A different {repeat} changes about {n_changed} in {per:,} answers.",
     "answers-changed-roughly": "A different {repeat} changes between {low} and {high} in "
     "{per:,} answers.",
@@ -60,7 +60,7 @@ SENTENCES = {
     "consensus": "the majority answer",
     "two-runs": "With two runs, intervals are over examples only; another pair of runs may differ "
     "more.",
-    "few-runs": "{n_runs} runs are too few for firm conclusions; use at least {at_least}.",
+    "few-runs": "{n_runs} runs give figures and no verdicts; use at least {at_least}.",
     "no-labels": "There are no labels, so accuracy and calibration are left out.",
     "no-probabilities": "There are no probabilities, so confidence and calibration are left out.",
     "only-top-classes": "Only the most probable classes were kept: flips, entropy, accuracy and "
@@ -102,13 +102,21 @@ def title(measurement: Measurement) -> Message:
 
 
 def headline(measurement: Measurement) -> Message:
-    """Return the finding on the answers, as precise as its interval allows."""
-    flips = measurement.metrics["flip_rate"]
+    """Return the finding on the answers, as precise as its interval allows.
+
+    Few runs are described, and nothing is said about other seeds.
+    """
+    flips, n_runs = measurement.metrics["flip_rate"], measurement.n_runs
+    is_short = n_runs < VERDICT_FROM
     if flips.low is None or flips.high is None or flips.value == 0.0:
-        return _say("no-answer-changed")
+        few, many = "no-answer-of-few-runs-differs", "no-answer-changed"
+        return _say(few if is_short else many, n_runs=n_runs)
     per, repeat = 100, measurement.repeats.removesuffix("s")
     while per * flips.value < 1:
         per *= 10
+    if is_short:
+        n_changed = round(per * flips.value)
+        return _say("answers-of-few-runs-differ", n_runs=n_runs, n_changed=n_changed, per=per)
     if flips.high - flips.low <= 2 * flips.value:
         return _say("answers-changed", n_changed=round(per * flips.value), per=per, repeat=repeat)
     low, high = round(per * flips.low), round(per * flips.high)
@@ -153,7 +161,7 @@ def _accuracy(measurement: Measurement) -> tuple[Message, ...]:
     }
     if spread.value == 0.0:
         code = "accuracies-equal"
-    elif spread.low is None or measurement.n_runs < VERDICT_RUNS:
+    elif spread.low is None or measurement.n_runs < VERDICT_FROM:
         code = "accuracy-spread-of-few-runs"
     else:
         cause = spread_cause(measurement)
@@ -180,7 +188,7 @@ def on_accuracy(measurement: Measurement) -> tuple[Message, ...]:
         paragraphs.append(_say("accuracies-moved-by-drift", drift=_drift_range(measurement)))
     best, worst = (WithUnit(float(end), "percent") for end in (by_run.max(), by_run.min()))
     paragraphs.append(_say("best-and-worst-run", n_runs=n_runs, best=best, worst=worst))
-    if spread.low is not None and spread.high is not None:
+    if spread.low is not None and spread.high is not None and not is_too_wide(spread):
         low, high = spread.low / spread.value, spread.high / spread.value
         paragraphs.append(_say("true-spread", n_runs=n_runs, low=low, high=high))
     return tuple(paragraphs)
@@ -199,7 +207,7 @@ def spread_cause(measurement: Measurement) -> str | None:
     """Return why accuracies differ beyond chance, as a key of `SPREAD_CODES`."""
     metrics = measurement.metrics
     spread = metrics["accuracy_sd"]
-    if spread.low is None or measurement.n_runs < VERDICT_RUNS:
+    if spread.low is None or measurement.n_runs < VERDICT_FROM:
         return None
     chance = metrics["accuracy_sd_independent"]
     if spread.low <= (chance.value if chance.high is None else chance.high):
@@ -287,10 +295,10 @@ def followed(measurement: Measurement) -> Message:
 def limits(measurement: Measurement) -> tuple[Message, ...]:
     """Return the limitations of these runs and their records."""
     messages = []
+    if measurement.n_runs < VERDICT_FROM:
+        messages.append(_say("few-runs", n_runs=measurement.n_runs, at_least=VERDICT_FROM))
     if measurement.n_runs == 2:
         messages.append(_say("two-runs"))
-    elif measurement.n_runs < ENOUGH_RUNS:
-        messages.append(_say("few-runs", n_runs=measurement.n_runs, at_least=ENOUGH_RUNS))
     if not measurement.n_labeled:
         messages.append(NO_LABELS)
     match measurement.kind:

@@ -15,7 +15,7 @@ from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.report import checks, sentences
 from seedproof.report.explanations.sentences import TOP_WORDS, which_words
 from seedproof.report.explanations.view import TOKENS, ExplanationTable, build_explanations
-from seedproof.report.numbers import WithUnit, in_brackets, number
+from seedproof.report.numbers import WithUnit, in_brackets, is_too_wide, number
 from seedproof.report.sentences import Sentence
 from seedproof.stats.intervals import Estimate
 
@@ -282,7 +282,7 @@ def interval_bar(
     estimate: Estimate, reference: float | None = None
 ) -> tuple[tuple[float, float, float] | None, float | None]:
     """Return the interval with its value, and a reference, on a scale from 0 to 1."""
-    if estimate.low is None or estimate.high is None:
+    if estimate.low is None or estimate.high is None or is_too_wide(estimate):
         return None, None
     scale = 1.25 * max(estimate.high, reference or 0.0) or 1.0
     bar = (estimate.low / scale, estimate.value / scale, estimate.high / scale)

@@ -82,8 +82,7 @@ def compared(
     if isinstance(base, ValueOnly | ExcessSpread):
         return effect_of(metric, value, None, tail=tail, note=NO_COUNTERPART)
     if scale_of(metric) == "ratio" and min(values) <= 0.0:
-        has_runs = all(_has_runs(x) for x in (base, arm))
-        return from_estimates(metric, estimate(base), estimate(arm), tail=tail, has_runs=has_runs)
+        return from_estimates(metric, estimate(base), estimate(arm), tail=tail)
     means = [x for x in (base, arm) if isinstance(x, MeanOverExamples) and x.error]
     if any(mean.error >= mean.value for mean in means):
         return effect_of(metric, value, None, tail=tail, note=TOO_LITTLE_KEPT)
@@ -97,18 +96,6 @@ def _value(statistic: Statistic) -> float:
     if isinstance(statistic, MeanOverExamples):
         return statistic.value
     return estimate(statistic).value
-
-
-def _has_runs(statistic: Statistic) -> bool:
-    """Return True if there are enough runs to leave one out."""
-    match statistic:
-        case MeanOverExamples():
-            return statistic.without is not None
-        case RootOfMean():
-            return statistic.mean.without is not None
-        case MeanOverPairs():
-            return len(statistic.matrix) > 2
-    return True
 
 
 def _plain(metric: str, base: float, arm: float) -> float | None:
@@ -292,14 +279,11 @@ def _spread_error(
     return float(np.sqrt(sum(parts))) / 2
 
 
-def from_estimates(
-    metric: str, base: Estimate, arm: Estimate, *, tail: float = TAIL, has_runs: bool = True
-) -> Effect:
+def from_estimates(metric: str, base: Estimate, arm: Estimate, *, tail: float = TAIL) -> Effect:
     """Return an effect from two figures with intervals alone, as saved reports have them.
 
     The squares of the two half widths are added on the scale of the effect (MOVER, Zou 2008). What
-    the arms share, seeds and examples, is unknown, so the interval is wider than necessary. Without
-    more than two runs per arm (`has_runs`) there is no verdict.
+    the arms share, seeds and examples, is unknown, so the interval is wider than necessary.
     """
     scale, value = scale_of(metric), _plain(metric, base.value, arm.value)
     ends = [_ends(x, scale) for x in (base, arm)]
@@ -313,7 +297,7 @@ def from_estimates(
     if scale == "ratio":
         low, high = float(np.exp(low)), float(np.exp(high))
     over: Over | None = "examples" if "examples" in {base.over, arm.over} else base.over
-    verdict = judged(metric, low, high) if has_runs else "too few runs"
+    verdict = judged(metric, low, high)
     # Against a baseline of 0 the ratio has no upper end.
     upper = high if np.isfinite(high) else None
     return Effect(metric, scale, value, low, upper, over, verdict=verdict)

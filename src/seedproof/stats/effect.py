@@ -1,16 +1,19 @@
 """The effect of an arm on one metric: a ratio or a difference, with interval and power."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from seedproof.messages import Message
 from seedproof.metrics.card import card
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.stats.distributions import normal_quantile, student_quantile
 from seedproof.stats.intervals import TAIL, Over
 
 POWER = 0.8
+# An undecided interval whose upper end is more than this multiple of its value is not printed.
+WIDEST = 100.0
 # Means that measure how good the runs are; everything else measures how steady they are.
 QUALITY = frozenset({"accuracy", "nll", "brier", "ece", "mce"})
 # Ratios of agreements near 1 mean little; like means they are compared by their difference.
@@ -70,6 +73,16 @@ class Effect:
         """True if the interval excludes no change."""
         return self.verdict in {"steadier", "less steady", "better", "worse"}
 
+    @property
+    def is_too_wide(self) -> bool:
+        """True if the interval includes no change and is too wide to be of use."""
+        if self.value is None or self.low is None:
+            return False
+        high = np.inf if self.high is None else self.high
+        if self.scale == "difference":
+            return self.metric in SHARES and self.low <= -1.0 and high >= 1.0
+        return self.low <= 1.0 <= high and high > WIDEST * self.value > 0.0
+
     def summary(self) -> dict[str, Any]:
         """Return plain data, with the text of the note."""
         return asdict(self) | {"note": "" if self.note is None else str(self.note)}
@@ -97,6 +110,13 @@ class Contrast:
         """Return the smallest true difference that is shown with a probability of `POWER`."""
         error = np.sqrt(self.run_variance + self.example_variance)
         return self.half_width(tail) + student_quantile(self.df, POWER) * float(error)
+
+
+def with_enough_runs(effect: Effect, n_runs: int) -> Effect:
+    """Return an effect; without a verdict if an arm has fewer than `VERDICT_FROM` runs."""
+    if n_runs >= VERDICT_FROM:
+        return effect
+    return replace(effect, verdict="too few runs", detectable=None)
 
 
 def scale_of(metric: str) -> Scale:
@@ -136,7 +156,8 @@ def effect_of(
     half_width, detectable = contrast.half_width(tail), contrast.detectable(tail)
     low, high = contrast.center - half_width, contrast.center + half_width
     if scale == "ratio":
-        low, high, detectable = float(np.exp(low)), float(np.exp(high)), float(np.exp(detectable))
+        with np.errstate(over="ignore"):
+            low, high, detectable = (float(np.exp(x)) for x in (low, high, detectable))
     if metric in SHARES:
         low, high = max(low, -1.0), min(high, 1.0)
     if value is not None:  # a value is expected inside its own interval
@@ -146,5 +167,5 @@ def effect_of(
             metric, scale, value, low, high, "examples", verdict="too few runs", note=note
         )
     verdict = judged(metric, low, high)
-    shows = detectable if np.isfinite(detectable) else None
-    return Effect(metric, scale, value, low, high, contrast.over, shows, verdict, note)
+    upper, shows = (x if np.isfinite(x) else None for x in (high, detectable))
+    return Effect(metric, scale, value, low, upper, contrast.over, shows, verdict, note)

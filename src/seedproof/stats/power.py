@@ -13,14 +13,13 @@ from scipy.optimize import brentq
 from scipy.special import ndtri, stdtrit
 
 from seedproof.errors import OptionError
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.stats.effect import POWER
-from seedproof.stats.intervals import CONFIDENCE, SPREAD_FROM
+from seedproof.stats.intervals import CONFIDENCE
 from seedproof.typing import is_count
 
 # More seeds than this are a typing error in one of the figures.
 MOST_SEEDS: Final = 1_000_000
-# Tests of means and of flip rates leave out one run, and need two others.
-LEAST_RUNS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,6 @@ class MeanTest:
     correlation: float | None = None  # of paired runs; None if arms are unpaired
 
     kind: ClassVar[Literal["mean"]] = "mean"
-    least_runs: ClassVar[int] = LEAST_RUNS
 
     def __post_init__(self) -> None:
         _check_positive("standard deviation", self.sd)
@@ -92,7 +90,6 @@ class SpreadTest(_RatioTest):
     """The F test of the ratio between the standard deviations of two arms."""
 
     kind: ClassVar[Literal["sd"]] = "sd"
-    least_runs: ClassVar[int] = SPREAD_FROM
 
     def needed(self, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
         """Return the smallest observed log ratio that is shown."""
@@ -120,7 +117,6 @@ class FlipTest(_RatioTest):
     example_variance: float = 0.0  # of the log ratio, from drawing examples
 
     kind: ClassVar[Literal["flip_rate"]] = "flip_rate"
-    least_runs: ClassVar[int] = LEAST_RUNS
 
     def __post_init__(self) -> None:
         _check_positive("coefficient of variation", self.cv)
@@ -173,7 +169,7 @@ def seeds_for(
     def suffices(n_runs: int) -> bool:
         return test.chance(n_runs, size, confidence=confidence) >= power
 
-    too_few, enough = test.least_runs - 1, test.least_runs
+    too_few, enough = VERDICT_FROM - 1, VERDICT_FROM
     while not suffices(enough):
         too_few, enough = enough, min(2 * enough, MOST_SEEDS)
         if too_few == MOST_SEEDS:
@@ -197,7 +193,7 @@ def detectable(
     A difference above 0, or a ratio above 1, whose inverse is as easy to detect.
     """
     check_shares(power=power, confidence=confidence)
-    _check_runs(test, n_runs)
+    _check_runs(n_runs)
 
     def missing(size: float) -> float:
         return test.chance(n_runs, size, confidence=confidence) - power
@@ -211,7 +207,7 @@ def detectable(
 def observed_needed(test: PlannedTest, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
     """Return the smallest observed effect that is shown with this number of seeds per arm."""
     check_shares(power=POWER, confidence=confidence)
-    _check_runs(test, n_runs)
+    _check_runs(n_runs)
     return test.effect(test.needed(n_runs, confidence=confidence))
 
 
@@ -257,12 +253,12 @@ def _check_correlation(correlation: float | None) -> None:
         )
 
 
-def _check_runs(test: PlannedTest, n_runs: int) -> None:
-    if not is_count(n_runs, test.least_runs) or n_runs > MOST_SEEDS:
+def _check_runs(n_runs: int) -> None:
+    if not is_count(n_runs, VERDICT_FROM) or n_runs > MOST_SEEDS:
         raise OptionError(
             "{n_runs} seeds per arm are not allowed. Give at least {least_runs} and at most "
             "{at_most:,}.",
             n_runs=n_runs,
-            least_runs=test.least_runs,
+            least_runs=VERDICT_FROM,
             at_most=MOST_SEEDS,
         )

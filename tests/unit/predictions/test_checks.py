@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import seedproof as sp
-from seedproof.predictions.checks import CHECK_NAMES, ENOUGH_RUNS
+from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.predictions.checks import CHECK_NAMES
 
 RNG = np.random.default_rng(0)
 
@@ -137,7 +138,7 @@ def test_runs_at_chance_are_not_outliers():
 
 
 def test_few_runs_are_a_warning():
-    values = answers(ENOUGH_RUNS)
+    values = answers(VERDICT_FROM)
 
     assert checks(values) == {}
     assert checks(values[1:]) == {"few-runs": ("warning", ())}

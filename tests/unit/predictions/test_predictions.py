@@ -645,7 +645,7 @@ def test_every_verb_works_with_every_kind_of_input(kind, tmp_path):
 
     assert compared.effect("b", "accuracy").value == pytest.approx(0.0)
     assert compared.arms[0].measurement.classes == ("a", "b")
-    assert sp.gate(arms["a"], max={"flip_rate": 1.0}).outcome == "pass"
+    assert sp.gate(arms["a"], max={"ambiguity": 1.0}).outcome == "pass"
     assert sp.compare_versions(arms["a"], arms["b"])["accuracy_change"].value == pytest.approx(0.0)
     assert sp.compare_versions(arms["a"], arms["b"]).examples["example"].to_pylist() == IDS
 

@@ -29,7 +29,9 @@ def codes(steps):
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"n_runs": 5, "flips": 0.3}, ["add-runs", "mitigate", "check-labels"]),
+        ({"n_runs": 4, "flips": 0.3}, ["add-runs", "mitigate", "check-labels"]),
+        ({"n_runs": 4, "flips": 0.01}, ["add-runs"]),  # a gate on four runs gives no verdict
+        ({"n_runs": 5, "flips": 0.3}, ["mitigate", "check-labels", "set-limit"]),
         ({"flips": 0.3}, ["mitigate", "check-labels", "set-limit"]),
         ({"flips": 0.3, "labels": False}, ["add-labels", "mitigate", "set-limit"]),
         ({"flips": 0.05, "drift": 1.0}, ["fix-threshold", "mitigate", "check-labels"]),
@@ -56,7 +58,12 @@ def test_suggested_limit_is_above_the_interval():
 
 @pytest.mark.parametrize(
     ("n_runs", "flips", "expected"),
-    [(10, 0.05, ["adopt"]), (10, 0.6, ["plan"]), (5, 0.6, ["add-runs", "plan"])],
+    [
+        (10, 0.05, ["adopt"]),
+        (10, 0.6, ["plan"]),
+        (5, 0.6, ["plan"]),
+        (4, 0.05, ["add-runs", "plan"]),
+    ],
 )
 def test_steps_follow_from_the_comparison(n_runs, flips, expected):
     rng = np.random.default_rng(4)

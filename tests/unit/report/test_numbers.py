@@ -3,7 +3,7 @@
 import pytest
 
 from seedproof.report.gate import NearLimit
-from seedproof.report.numbers import bracketed, number, quantity
+from seedproof.report.numbers import TOO_WIDE, bracketed, number, quantity
 from seedproof.stats.intervals import Estimate
 
 
@@ -28,6 +28,20 @@ def test_brackets_are_printed_only_with_an_interval():
     """An estimate without an interval has none."""
     assert bracketed(Estimate(0.5), "percent") == "50.0\N{NO-BREAK SPACE}%"
     assert bracketed(Estimate(0.5, 0.4, 0.6, "runs"), "percent").endswith("% [40.0, 60.0]")
+
+
+@pytest.mark.parametrize(
+    ("ends", "is_too_wide"),
+    [
+        ((0.3, 0.001, 40.0), True),
+        ((0.3, 0.02, 20.0), False),
+        ((0.0001, 0.0, 0.02), False),  # 0 is its lowest value: the upper end is of use
+        ((0.0001, -0.04, 0.04), False),  # a difference
+    ],
+)
+def test_interval_far_above_its_value_is_not_printed(ends, is_too_wide):
+    """More than a hundred times; the reason is printed instead."""
+    assert bracketed(Estimate(*ends, "runs"), "nats").endswith(TOO_WIDE) == is_too_wide
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def _message(topic, predictions, labels=None):
 @pytest.mark.parametrize(
     ("n_examples", "n_flips", "code", "fields"),
     [
-        (1000, 0, "no-answer-changed", {}),
+        (1000, 0, "no-answer-changed", {"n_runs": 6}),
         (1000, 100, "answers-changed", {"n_changed": 20, "per": 100, "repeat": "run"}),
         (200_000, 50, "answers-changed", {"n_changed": 5, "per": 10_000, "repeat": "run"}),
     ],
@@ -55,6 +55,16 @@ def test_headline_is_as_precise_as_its_interval(n_examples, n_flips, code, field
     message = headline(sp.measure(_flipping(6, n_examples, n_flips)).measurement)
 
     assert (message.code, message.fields) == (code, fields)
+
+
+@pytest.mark.parametrize("n_runs", [2, 3, 4])
+def test_headline_of_few_runs_describes_these_runs(n_runs):
+    """Nothing is said about another seed."""
+    same, differ = (headline(sp.measure(_flipping(n_runs, 1000, n)).measurement) for n in (0, 100))
+
+    assert (same.code, same.fields) == ("no-answer-of-few-runs-differs", {"n_runs": n_runs})
+    assert differ.code == "answers-of-few-runs-differ"
+    assert differ.fields == {"n_runs": n_runs, "n_changed": 20, "per": 100}
 
 
 def test_headline_gives_a_range_if_one_run_is_an_outlier():
@@ -161,9 +171,13 @@ def test_followed_class_depends_on_the_labels():
 @pytest.mark.parametrize(
     ("predictions", "labels", "codes"),
     [
-        (_flipping(2, 50, 5), np.zeros(50, dtype=int), ["two-runs", "no-probabilities"]),
-        (_flipping(7, 50, 5), np.zeros(50, dtype=int), ["few-runs", "no-probabilities"]),
-        (_flipping(8, 50, 5), np.zeros(50, dtype=int), ["no-probabilities"]),
+        (
+            _flipping(2, 50, 5),
+            np.zeros(50, dtype=int),
+            ["few-runs", "two-runs", "no-probabilities"],
+        ),
+        (_flipping(4, 50, 5), np.zeros(50, dtype=int), ["few-runs", "no-probabilities"]),
+        (_flipping(5, 50, 5), np.zeros(50, dtype=int), ["no-probabilities"]),
         (np.full((8, 4, 2), 0.5), None, ["no-labels"]),
     ],
 )

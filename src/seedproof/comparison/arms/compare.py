@@ -45,7 +45,7 @@ from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import Cross, add_crosses, crosses
-from seedproof.stats.effect import Effect, each_tail
+from seedproof.stats.effect import Effect, each_tail, with_enough_runs
 from seedproof.typing import IntArray, Progress
 
 # Usual number of classes kept per example where a model has very many.
@@ -115,8 +115,8 @@ class ArmContrast:
             entropies = [sums.mean_over_examples(is_count=True) for sums in self.entropies]
             base = {**base, "label_entropy": entropies[0]}
             arm = {**arm, "label_entropy": entropies[1]}
-        return {
-            name: compared(
+        effects = [
+            compared(
                 name,
                 base[name],
                 arm[name],
@@ -126,7 +126,9 @@ class ArmContrast:
             )
             for name in base
             if name in arm
-        }
+        ]
+        n_runs = min(self.n_base, self.n_arm)
+        return {effect.metric: with_enough_runs(effect, n_runs) for effect in effects}
 
 
 def _vote_places(batch: Batch) -> IntArray:

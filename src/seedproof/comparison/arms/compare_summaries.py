@@ -8,7 +8,7 @@ from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.predictions.checks import of_arms
 from seedproof.stats.contrast import NO_COUNTERPART, from_estimates
-from seedproof.stats.effect import Effect, each_tail, scale_of
+from seedproof.stats.effect import Effect, each_tail, scale_of, with_enough_runs
 
 NOTE = Message(
     "made-from-reports",
@@ -59,22 +59,22 @@ def compare_summaries(
 
 
 def _compare_with_base(name: str, base: Measurement, arm: Measurement, tail: float) -> ComparedArm:
-    has_runs = min(base.n_runs, arm.n_runs) > 2  # enough to leave one out (jackknife)
+    n_runs = min(base.n_runs, arm.n_runs)
     effects = {}
     for metric, base_estimate in base.metrics.items():
         is_incomparable = metric in GROWS_WITH_RUNS and base.n_runs != arm.n_runs
         if metric not in arm.metrics:
             continue
         if is_incomparable or metric in WITHOUT_RATIO:
-            effects[metric] = Effect(metric, scale_of(metric), None, note=NO_COUNTERPART)
+            effect = Effect(metric, scale_of(metric), None, note=NO_COUNTERPART)
         else:
-            effects[metric] = from_estimates(
-                metric, base_estimate, arm.metrics[metric], tail=tail, has_runs=has_runs
-            )
+            effect = from_estimates(metric, base_estimate, arm.metrics[metric], tail=tail)
+        effects[metric] = with_enough_runs(effect, n_runs)
     explanations = {
         method: {
-            metric: from_estimates(
-                metric, base_estimate, explained.metrics[metric], tail=tail, has_runs=has_runs
+            metric: with_enough_runs(
+                from_estimates(metric, base_estimate, explained.metrics[metric], tail=tail),
+                min(base_explained.n_runs, explained.n_runs),
             )
             for metric, base_estimate in base_explained.metrics.items()
         }

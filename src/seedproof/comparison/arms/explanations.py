@@ -20,7 +20,7 @@ from seedproof.records.explanation_shards import (
 from seedproof.records.shards import ShardSource
 from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import Cross, add_crosses, crosses
-from seedproof.stats.effect import Effect
+from seedproof.stats.effect import Effect, with_enough_runs
 
 
 @dataclass(eq=False)
@@ -149,10 +149,10 @@ def _compare(explained: Sequence[ExplainedArm], notes: list[Message], *, tail: f
         else:  # only all draws together show the explainer's own noise
             _measure([(arm, all_draws[arm.name])])
     base_statistics = base_sums.statistics()
-    for (arm, _), arm_sums, arm_crosses in zip(others, sums, crosses_by_arm, strict=True):
+    for (arm, source), arm_sums, arm_crosses in zip(others, sums, crosses_by_arm, strict=True):
         statistics = arm_sums.statistics()
-        arm.effects[method] = {
-            name: compared(
+        effects = [
+            compared(
                 name,
                 base_statistics[name],
                 statistics[name],
@@ -161,4 +161,8 @@ def _compare(explained: Sequence[ExplainedArm], notes: list[Message], *, tail: f
                 tail=tail,
             )
             for name in base_statistics
+        ]
+        n_runs = min(len(first.runs), len(source.runs))
+        arm.effects[method] = {
+            effect.metric: with_enough_runs(effect, n_runs) for effect in effects
         }

@@ -12,18 +12,16 @@ from seedproof.measurement.selection import needs_in_words, needs_of, unknown
 from seedproof.messages import Message
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import Check
 from seedproof.stats.distributions import logit
 from seedproof.stats.effect import Effect
-from seedproof.stats.intervals import SPREAD_FROM, Estimate, student
+from seedproof.stats.intervals import Estimate, student
 
 # More runs than this are not advised.
 MOST_RUNS = 200
-# The fewest runs for an interval of a mean over runs.
-MEAN_FROM = 3
 # Figures that describe these runs and not a population, so that their value alone is judged.
 FIGURES = frozenset({"ambiguity", "discrepancy", "high_entropy_share", "probability_sd_error"})
-SPREADS = frozenset({"accuracy_sd", "accuracy_sd_excess", "ece_sd", "mce_sd", "nll_sd", "brier_sd"})
 # Metrics whose intervals are symmetric on this scale; all others are on the logarithm.
 LOGITS = frozenset({"accuracy"})
 LINEAR = frozenset({"ece", "mce", "accuracy_sd_excess"})
@@ -51,7 +49,8 @@ class RuleVerdict:
     outcome: Outcome
     estimate: Estimate  # value and interval of the metric
     reason: Reason  # what decided (`interval` or `value`), or why the rule is open
-    more_runs: int | None = None  # that would about settle an open rule; None if unknown
+    # Runs that would about settle an open rule, or that a verdict needs; None if unknown.
+    more_runs: int | None = None
     baseline: Estimate | None = None  # if the rule compares
     effect: Effect | None = None
 
@@ -153,15 +152,12 @@ def _required(metrics: Mapping[str, Estimate], metric: str, where: str) -> Estim
 
 def _within(rule: Rule, value: Estimate, n_runs: int) -> RuleVerdict:
     """Judge a limit of the metric itself."""
-    # Two runs are one pair: their interval is over examples, and another pair may differ more.
-    has_interval = value.low is not None and (value.over != "examples" or n_runs >= MEAN_FROM)
-    missing = least_runs(rule.metric) - n_runs
-    is_zero = not has_interval and missing <= 0 and value.value == 0.0
-    if rule.metric in FIGURES or is_zero:
+    is_figure = rule.metric in FIGURES
+    if n_runs < VERDICT_FROM and not is_figure:
+        return RuleVerdict(rule, "investigate", value, "too few runs", VERDICT_FROM - n_runs)
+    if is_figure or (value.low is None and value.value == 0.0):
         outcome = _side(rule.kind, value.value, value.value, rule.limit)
         return RuleVerdict(rule, outcome, value, "value")
-    if not has_interval and missing > 0:
-        return RuleVerdict(rule, "investigate", value, "too few runs", missing)
     if value.low is None or value.high is None:
         return RuleVerdict(rule, "investigate", value, "no interval")
     outcome = _side(rule.kind, value.low, value.high, rule.limit)
@@ -169,11 +165,6 @@ def _within(rule: Rule, value: Estimate, n_runs: int) -> RuleVerdict:
         return RuleVerdict(rule, outcome, value, "interval")
     reason, more = _settle(value, rule.limit, _scale(rule.metric), n_runs)
     return RuleVerdict(rule, outcome, value, reason, more)
-
-
-def least_runs(metric: str) -> int:
-    """Return the fewest runs with which a metric can be judged."""
-    return SPREAD_FROM if metric in SPREADS else MEAN_FROM
 
 
 def _side(kind: Kind, low: float, high: float, limit: float) -> Outcome:
@@ -188,16 +179,16 @@ def _compare(rule: Rule, value: Estimate, n_runs: int, baseline: Baseline) -> Ru
     base = _required(baseline.metrics, rule.metric, "the baseline's predictions")
     effect = baseline.effects[rule.metric]
     kind: Kind = "min" if card(rule.metric).better == "higher" else "max"
-    fewest = min(n_runs, baseline.n_runs)
+    is_figure, fewest = rule.metric in FIGURES, min(n_runs, baseline.n_runs)
     outcome: Outcome = "investigate"
     more = None
-    if rule.metric in FIGURES and n_runs != baseline.n_runs:
+    if is_figure and n_runs != baseline.n_runs:
         reason: Reason = "unlike numbers of runs"
-    elif rule.metric in FIGURES or value.value == base.value == 0.0:
+    elif fewest < VERDICT_FROM and not is_figure:
+        reason, more = "too few runs", VERDICT_FROM - fewest
+    elif is_figure or value.value == base.value == 0.0:
         reason = "value"
         outcome = _side(kind, value.value, value.value, base.value * (1 + rule.limit))
-    elif fewest < least_runs(rule.metric):
-        reason, more = "too few runs", least_runs(rule.metric) - fewest
     elif effect.low is None:
         reason = "no interval"
     else:

@@ -5,7 +5,7 @@ The examples of both are read once. Memory grows with runs, classes and slices, 
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -26,13 +26,14 @@ from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import ExampleWriter
 from seedproof.messages import Message
 from seedproof.metrics.batch import batches
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import Shard, ShardSource, canonical_order
 from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import Cross
-from seedproof.stats.effect import Effect
+from seedproof.stats.effect import Effect, with_enough_runs
 from seedproof.stats.intervals import TAIL, Estimate
 from seedproof.stats.permutation_test import least_permutation_p_value, permutation_p_value
 from seedproof.stats.vote_tests import (
@@ -66,7 +67,7 @@ def compare_versions(
     if len(old.runs) == len(new.runs) == 1:
         raise TooFewRunsError(
             "Both versions have a single run, so the differences between runs are unknown. "
-            "Train at least one of them again: 2 runs, better 5.",
+            "Train at least one of them again: 2 runs give figures, 5 also verdicts.",
             n_runs=1,
         )
     alignment = ArmAlignment(("the old version", "the new version"), (old, new))
@@ -130,6 +131,7 @@ class VersionSums:
         self._own_classes = tuple(source.classes for source in sources)
         self._classes = classes
         self._n_runs = {"old": len(sources[0].runs), "new": len(sources[1].runs)}
+        self._is_judged = max(self._n_runs.values()) >= VERDICT_FROM
         self._is_labeled = any(source.n_labeled for source in sources)
         has_seeds = all(source.repeats == "seeds" for source in sources)
         self._repeats = "seeds" if has_seeds else "runs"
@@ -283,6 +285,8 @@ class VersionSums:
         """Return the result after all shards have been added."""
         n_old, n_new = self._n_runs.values()
         discoveries = discover(self.p_counts, n_old=n_old, n_new=n_new)
+        if not self._is_judged:
+            discoveries = replace(discoveries, n_found=0, threshold=None)
         # Always the same generator, so that the same predictions give the same bytes.
         p_value = permutation_p_value(self.disagreements, n_old, rng=np.random.default_rng(0))
         groups = list(self._group_figures())
@@ -314,7 +318,8 @@ class VersionSums:
             self.sums[name].group(WHOLE, cross.n_examples, self._n_runs).statistic(name)
             for name in names
         )
-        return compared("flip_rate", old, new, cross=cross, is_paired=False, tail=TAIL)
+        effect = compared("flip_rate", old, new, cross=cross, is_paired=False, tail=TAIL)
+        return with_enough_runs(effect, min(self._n_runs.values()))
 
     def _group_figures(self) -> Iterator[tuple[str, GroupFigures]]:
         """Yield the kind and the figures of every group that has an example."""
@@ -337,7 +342,8 @@ class VersionSums:
                 if n_examples > 1
                 else Estimate(flips_beyond.value)
             )
-            is_beyond = beyond.over != "examples" and beyond.low is not None and beyond.low > 0.0
+            is_above = beyond.over != "examples" and beyond.low is not None and beyond.low > 0.0
+            is_beyond = is_above and self._is_judged
             yield kind, GroupFigures(name, n_examples, n_labeled, figures, beyond, is_beyond)
 
     def _unexplained(self, discoveries: Discoveries) -> pa.Table:

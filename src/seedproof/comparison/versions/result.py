@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from seedproof.measurement.examples import StoredExamples
 from seedproof.messages import Message
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import Check
 from seedproof.records.location import Location
 from seedproof.stats.effect import Effect
@@ -46,7 +47,7 @@ class GroupFigures:
     # Flips beyond noise, with an interval that holds for all classes or all values of a column
     # together; a single example has none.
     beyond: Estimate
-    is_beyond: bool  # that interval is above 0, and over runs
+    is_beyond: bool  # that interval is above 0, and the runs are enough for a verdict
 
     def summary(self) -> dict[str, Any]:
         """Return everything as plain data."""
@@ -101,9 +102,15 @@ class VersionComparison:
     def is_beyond(self) -> bool:
         """True if flips beyond noise are shown, by the permutation test or by the interval.
 
-        With few runs no p-value can be small, and the interval decides.
+        If a version has a single run, no p-value can be small, and the interval decides.
         """
-        return self.permutation_test.p_value <= 2 * TAIL or self.whole.is_beyond
+        is_shown = self.permutation_test.p_value <= 2 * TAIL or self.whole.is_beyond
+        return self.is_judged and is_shown
+
+    @property
+    def is_judged(self) -> bool:
+        """True if the runs of a version are enough to know how much runs differ."""
+        return max(len(self.old_runs), len(self.new_runs)) >= VERDICT_FROM
 
     @property
     def baseline_from(self) -> Literal["both", "old", "new"]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seedproof.metrics.card import card
-from seedproof.report.numbers import MINUS, NO_BREAK, number, sign
+from seedproof.report.numbers import MINUS, NO_BREAK, TOO_WIDE, number, sign
 from seedproof.stats.effect import Effect
 
 NONE = "–"
@@ -27,6 +27,8 @@ def ends(effect: Effect) -> str:
     """Return an interval such as "[−68, −20]"; empty if there is none."""
     if effect.low is None:
         return ""
+    if effect.is_too_wide:
+        return TOO_WIDE
     # A ratio to a baseline of 0 has no upper end.
     high = "+∞" if effect.high is None else _signed(effect, effect.high)
     return f"[{_signed(effect, effect.low)}, {high}]"
@@ -71,7 +73,7 @@ class Amounts:
 
 def smallest_detectable(effects: Sequence[Effect]) -> tuple[str, str]:
     """Return the smallest true effect that these runs can detect, such as ("cut", "41 %")."""
-    sizes = [(effect.detectable, effect) for effect in effects if effect.detectable is not None]
+    sizes = [(effect.detectable or 0.0, effect) for effect in effects if _detectable(effect)]
     if not sizes:
         return "", ""
     first = sizes[0][1]
@@ -81,9 +83,8 @@ def smallest_detectable(effects: Sequence[Effect]) -> tuple[str, str]:
 
 def detectable(effect: Effect) -> str:
     """Return the same in short: "−41 %" or "±0.43 pts"."""
-    if effect.detectable is None:
-        return ""
-    return f"{MINUS if effect.scale == 'ratio' else '±'}{_detectable(effect)}{unit(effect)}"
+    size = _detectable(effect)
+    return f"{MINUS if effect.scale == 'ratio' else '±'}{size}{unit(effect)}" if size else ""
 
 
 def direction(effect: Effect) -> str:
@@ -140,8 +141,15 @@ def _bare(effect: Effect, value: float, *, falls: bool) -> str:
 
 
 def _detectable(effect: Effect) -> str:
-    """Return the number alone; a ratio is given as the cut that is equally easy to detect."""
-    least = effect.detectable or 0.0
+    """Return the number alone; a ratio is given as the cut that is equally easy to detect.
+
+    Empty if there is none, or if it is rounded to 0 (equal arms) or to a cut of 100 %.
+    """
+    least = effect.detectable
+    if least is None:
+        return ""
     if effect.scale == "ratio":
-        return f"{100 * (1 - 1 / least):.0f}"
-    return f"{100 * least:.2f}" if unit(effect) else f"{least:.3f}"
+        text = f"{100 * (1 - 1 / least):.0f}"
+        return "" if text in {"0", "100"} else text
+    text = f"{100 * least:.2f}" if unit(effect) else f"{least:.3f}"
+    return text if text.strip("0.") else ""

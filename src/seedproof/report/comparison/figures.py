@@ -10,6 +10,7 @@ import numpy as np
 from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.groups import (
     KEY_FIGURES,
@@ -29,7 +30,6 @@ from seedproof.report.explanations.sentences import named
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
 from seedproof.report.numbers import NO_BREAK, quantity
-from seedproof.report.sentences import VERDICT_RUNS
 from seedproof.stats.effect import Effect, scale_of
 
 ACCURACY, COST, VOTES = "Stability and accuracy", "Stability and cost", "Example by example"
@@ -336,7 +336,7 @@ def _spread_parts(comparison: Comparison) -> Figure:
     numbers, left_out = [], []
     for arm in all_arms(comparison):
         name, metrics = called[arm.name], arm.measurement.metrics
-        if arm.measurement.n_runs < VERDICT_RUNS or "accuracy_sd" not in metrics:
+        if arm.measurement.n_runs < VERDICT_FROM or "accuracy_sd" not in metrics:
             left_out.append(arm)
             continue
         total = (100 * metrics["accuracy_sd"].value) ** 2

@@ -31,8 +31,8 @@ class ComparisonReport(HoldsScratch, Result):
         scratch: A temporary folder to be removed together with the report and its copies.
 
     >>> import seedproof as sp
-    >>> old = [[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 1]]
-    >>> report = sp.compare({"none": old, "ours": [[0, 1, 1, 0]] * 3})
+    >>> old = [[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 1]] * 2
+    >>> report = sp.compare({"none": old, "ours": [[0, 1, 1, 0]] * 6})
     >>> report
     <ComparisonReport of ours against none: flip_rate no difference shown>
     >>> report.effects("ours")["flip_rate"].verdict

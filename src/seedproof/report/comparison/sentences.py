@@ -3,12 +3,13 @@
 An interval that includes no change is "no difference shown", with the smallest detectable effect.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.amounts import Amounts
 from seedproof.report.comparison.groups import (
@@ -25,11 +26,9 @@ from seedproof.report.comparison.groups import (
 from seedproof.report.explanations.sentences import TOP_WORDS, named
 from seedproof.report.numbers import NO_BREAK, WithUnit
 from seedproof.report.sentences import (
-    ENOUGH_RUNS,
     NO_LABELS,
     NO_PROBABILITIES,
     ONLY_TOP,
-    VERDICT_RUNS,
     spread_cause,
 )
 from seedproof.stats.effect import Verdict
@@ -61,9 +60,9 @@ SENTENCES = {
     "metric-worse": "{title}: {verdict} with {arms} ({direction} by {amount}).",
     "runs-of-arm": "{arm} {n_runs}",
     "uneven-arms": "Arms differ in their number of runs: {counts}.",
-    "two-runs": "With two runs per arm, intervals cover examples only, so there is no verdict. Use "
-    "at least {at_least} runs per arm.",
-    "few-runs": "{n_runs} runs per arm are too few for firm conclusions; use at least {at_least}.",
+    "two-runs": "With two runs of an arm, intervals cover examples only: other runs may differ "
+    "more.",
+    "few-runs": "Arms with fewer than {at_least} runs get figures and no verdicts: {counts}.",
     "gold-without-gain": "{gold} shows no gain of its own, so no arm has a share of it.",
 }
 _say = Sentences(SENTENCES)
@@ -292,9 +291,7 @@ def _undecided(
         words = "No verdict on {arms}: {note}." if effects[0].note else "No verdict on {arms}."
         return Message("no-verdict", words, **fields, note=effects[0].note)
     if verdict == "too few runs":
-        words = "Too few runs for a verdict on {arms}: {changes}."
-        if is_all:
-            words = "With {arms}: {changes}, without an interval over runs."
+        words = "With {arms}: {changes}." if is_all else "Too few runs with {arms}: {changes}."
         return Message("too-few-runs", words, **fields)
     noun, amount = amounts.smallest_detectable(effects)
     words = f"{'With' if is_all else 'No difference shown with'} {{arms}}: {{changes}}"
@@ -306,7 +303,7 @@ def _undecided(
 def on_spread(comparison: Comparison) -> tuple[Message, ...]:
     """Return whether accuracies spread beyond chance, and the arms that settle that."""
     base = comparison.baseline
-    if base.measurement.n_runs < VERDICT_RUNS:
+    if base.measurement.n_runs < VERDICT_FROM:
         return ()
     chance = WithUnit(base.measurement.metrics["accuracy_sd_independent"].value, "points")
     if spread_cause(base.measurement) is None:
@@ -330,9 +327,12 @@ def cautions(comparison: Comparison) -> tuple[Message, ...]:
     n_runs = {arm.name: arm.measurement.n_runs for arm in all_arms(comparison)}
     uneven = {arm: n for arm, n in n_runs.items() if n != n_base or arm == comparison.baseline.name}
     if len(uneven) > 1:
-        counts = tuple(_say("runs-of-arm", arm=arm, n_runs=n) for arm, n in uneven.items())
-        messages.append(_say("uneven-arms", counts=Series(counts, ", "), n_runs=uneven))
+        messages.append(_say("uneven-arms", counts=_counts(uneven), n_runs=uneven))
     return (*messages, *costs(comparison))
+
+
+def _counts(n_runs: Mapping[str, int]) -> Series:
+    return Series(tuple(_say("runs-of-arm", arm=arm, n_runs=n) for arm, n in n_runs.items()), ", ")
 
 
 def _gets_worse(comparison: Comparison, metric: str) -> Message:
@@ -398,12 +398,13 @@ def brackets(comparison: Comparison) -> Message:
 def limits(comparison: Comparison) -> tuple[Message, ...]:
     """Return what these runs cannot show."""
     measurements = [arm.measurement for arm in all_arms(comparison)]
-    fewest = min(measurement.n_runs for measurement in measurements)
+    n_runs = {arm.name: arm.measurement.n_runs for arm in all_arms(comparison)}
+    few = {arm: n for arm, n in n_runs.items() if n < VERDICT_FROM}
     messages = []
-    if any(measurement.n_runs == 2 for measurement in measurements):
-        messages.append(_say("two-runs", at_least=ENOUGH_RUNS))
-    if 2 < fewest < ENOUGH_RUNS:
-        messages.append(_say("few-runs", n_runs=fewest, at_least=ENOUGH_RUNS))
+    if few:
+        messages.append(_say("few-runs", at_least=VERDICT_FROM, counts=_counts(few), n_runs=few))
+    if 2 in few.values():
+        messages.append(_say("two-runs"))
     if not comparison.baseline.measurement.n_labeled:
         messages.append(NO_LABELS)
     kinds = {measurement.kind for measurement in measurements}
@@ -411,7 +412,9 @@ def limits(comparison: Comparison) -> tuple[Message, ...]:
         messages.append(NO_PROBABILITIES)
     elif "top" in kinds:
         messages.append(ONLY_TOP)
-    others = [arm for arm in comparison.arms if arm.name != comparison.reference]
-    if comparison.reference is not None and all(arm.share_of_gold is None for arm in others):
-        messages.append(_say("gold-without-gain", gold=comparison.reference))
+    reference = comparison.reference
+    others = [arm for arm in comparison.arms if arm.name != reference]
+    is_judged = not with_verdict(comparison, "label_entropy", "too few runs")
+    if reference is not None and is_judged and all(a.share_of_gold is None for a in others):
+        messages.append(_say("gold-without-gain", gold=reference))
     return tuple(messages)

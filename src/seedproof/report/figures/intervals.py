@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from seedproof.messages import Message
 from seedproof.metrics.card import Unit
 from seedproof.report.figures.base import Figure, drawn, unique
-from seedproof.report.numbers import bracketed
+from seedproof.report.numbers import bracketed, is_too_wide
 from seedproof.stats.intervals import Estimate
 
 # Shown to be good, shown to be bad, neither shown, or not judged.
@@ -48,7 +48,9 @@ def intervals(
     rows: list[dict[str, Any]] = []
     for line, label in zip(lines, unique(_label(line.name) for line in lines), strict=True):
         low, high = line.estimate.low, line.estimate.high
-        ends = (None, None) if low is None or high is None else (factor * low, factor * high)
+        ends: tuple[float | None, float | None] = None, None
+        if low is not None and high is not None and not is_too_wide(line.estimate):
+            ends = factor * low, factor * high
         rows.append(
             {
                 "name": label,

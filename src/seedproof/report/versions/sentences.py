@@ -7,6 +7,7 @@ from rich.cells import cell_len
 
 from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.messages import Message, Sentences, printable
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.comparison.amounts import change_with_ends
 from seedproof.report.comparison.text import shortened
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, in_brackets, signless
@@ -62,7 +63,9 @@ SENTENCES = {
     "from the {other} one, which assumes that both are equally steady.",
     "two-runs": "With two runs of the {version} version, intervals cover examples only: other runs "
     "may differ more.",
-    "no-small-p-value": "These runs are too few for a small p-value; use 4 runs of each version.",
+    "figures-only": "With fewer than {at_least} runs of each version there are figures and no "
+    "verdicts. One version needs at least {at_least}, better both.",
+    "examples-of-few-runs": "No single example is named: with {old} and {new} there is no verdict.",
     "no-labels": "No labels were given, so right and wrong answers are left out.",
     "right-and-wrong": "r→w: right before, wrong now. w→r: wrong before, right now.",
     "parts-left-out": f"{{n_shown}} of {{n_parts:,}} shown; {IN_FILE}.",
@@ -147,7 +150,7 @@ def _changed(comparison: VersionComparison) -> Message:
         code = "change-of-unknown-size"
         end = f". That is more than another {{repeat}} would{in_parentheses}, but by an unknown "
         end += "amount: {beyond}."
-    elif beyond.over == "examples":
+    elif beyond.over == "examples" or not comparison.is_judged:
         code = "change-of-few-runs"
         end = "; these runs are too few to show whether that is more than another {repeat} would."
     else:
@@ -221,7 +224,7 @@ def _directions(comparison: VersionComparison) -> Message:
         beyond = comparison[f"{direction}_flip_rate_beyond"]
         codes = {1: "more-than-seed", -1: "fewer-than-seed", 0: "not-shown-to-exceed-seed"}
         fields[direction] = WithInterval(comparison[f"{direction}_flip_rate"], "percent")
-        is_judged = beyond.over != "examples"
+        is_judged = beyond.over != "examples" and comparison.is_judged
         fields[f"{direction}_beyond"] = (
             _say(codes[_side(beyond)], repeat=repeat) if is_judged else ""
         )
@@ -232,8 +235,10 @@ def _directions(comparison: VersionComparison) -> Message:
 def _accuracy(comparison: VersionComparison) -> Message:
     moved = comparison["accuracy_change"]
     code = {1: "accuracy-better", -1: "accuracy-worse", 0: "accuracy-open"}[_side(moved)]
+    if moved.over == "examples" or not comparison.is_judged:
+        code = "accuracy-of-few-runs"
     return _say(
-        "accuracy-of-few-runs" if moved.over == "examples" else code,
+        code,
         old=WithUnit(comparison["accuracy_old"].value, "percent"),
         new=WithUnit(comparison["accuracy_new"].value, "percent"),
         change=Points(moved),
@@ -249,6 +254,8 @@ def _side(value: Estimate) -> int:
 
 def _single_examples(comparison: VersionComparison) -> Message:
     tests = comparison.discoveries
+    if not comparison.is_judged:
+        return _say("examples-of-few-runs", **_runs(comparison))
     fields: dict[str, object] = {
         "percent": 100 * tests.rate,
         "n_found": tests.n_found,
@@ -285,8 +292,8 @@ def limits(comparison: VersionComparison) -> tuple[Message, ...]:
             messages.append(_say("one-run", version=version, other=other, repeat=repeat))
         if n_runs[version] == 2:
             messages.append(_say("two-runs", version=version))
-    if not _can_be_small(comparison) and 1 not in n_runs.values():
-        messages.append(_say("no-small-p-value"))
+    if not comparison.is_judged:
+        messages.append(_say("figures-only", at_least=VERDICT_FROM))
     if not comparison.whole.n_labeled:
         messages.append(_say("no-labels"))
     return tuple(messages)
@@ -306,10 +313,12 @@ def fitted(name: str, width: int) -> str:
     return text
 
 
-def legend(parts: Sequence[GroupFigures], *, n_listed: int = N_LISTED) -> tuple[Message, ...]:
+def legend(
+    comparison: VersionComparison, parts: Sequence[GroupFigures], *, n_listed: int = N_LISTED
+) -> tuple[Message, ...]:
     """Return how to read the table of classes, or of the slices of a column."""
     shown = ordered(parts)[:n_listed]
-    messages = [_judged(parts)]
+    messages = [_judged(comparison, parts)]
     if any(part.n_labeled for part in shown):
         messages.append(_say("right-and-wrong"))
     if len(shown) < len(parts):
@@ -317,13 +326,16 @@ def legend(parts: Sequence[GroupFigures], *, n_listed: int = N_LISTED) -> tuple[
     return tuple(messages)
 
 
-def _judged(parts: Sequence[GroupFigures]) -> Message:
+def _judged(comparison: VersionComparison, parts: Sequence[GroupFigures]) -> Message:
     """Return what the intervals of groups cover, and what the star means."""
     rows = {1: "for its one row", 2: "simultaneously for both rows"}
     together = rows.get(len(parts), "simultaneously for all {n_parts:,} rows")
     start = f"Beyond noise: in points, intervals hold {together}"
     if any(part.beyond.over == "examples" for part in parts):
         words = f"{start}, but cover examples only, so no row is judged."
+        return Message("rows-not-judged", words, n_parts=len(parts))
+    if not comparison.is_judged:
+        words = f"{start}; the runs are too few to judge a row."
         return Message("rows-not-judged", words, n_parts=len(parts))
     alone = "; a single example has none" if any(part.n_examples == 1 for part in parts) else ""
     return Message("rows-judged", f"{start}; * above 0{alone}.", n_parts=len(parts))

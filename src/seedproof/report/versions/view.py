@@ -180,9 +180,9 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
         table.add_row(*cells)
     parts.append(table)
     if len(comparison.by_class) > 1:
-        parts += [Text(""), *_group_lines("gold class", comparison.by_class)]
+        parts += [Text(""), *_group_lines(comparison, "gold class", comparison.by_class)]
     for column, slices in comparison.slices.items():
-        parts += [Text(""), *_group_lines(column, slices)]
+        parts += [Text(""), *_group_lines(comparison, column, slices)]
     if len(comparison.unexplained):
         parts += [Text(""), _examples(comparison, show)]
         left_out = sentences.left_out_examples(comparison)
@@ -194,7 +194,9 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
     return Group(*parts)
 
 
-def _group_lines(title: str, parts: Sequence[GroupFigures]) -> list[RenderableType]:
+def _group_lines(
+    comparison: VersionComparison, title: str, parts: Sequence[GroupFigures]
+) -> list[RenderableType]:
     """Return the table of groups in lines, and how to read it."""
     shown = sentences.ordered(parts)[:N_LISTED]
     rows = _group_rows(shown, GROUP_HEAD, missing="")
@@ -212,7 +214,8 @@ def _group_lines(title: str, parts: Sequence[GroupFigures]) -> list[RenderableTy
         ]
         line = "  ".join([name + " " * (wide - cell_len(name)), *padded]).rstrip()
         lines.append(Text(line, style="" if lines else "dim"))
-    return [*lines, *(Prose(str(message), style="dim") for message in sentences.legend(parts))]
+    legend = sentences.legend(comparison, parts)
+    return [*lines, *(Prose(str(message), style="dim") for message in legend)]
 
 
 def _examples(comparison: VersionComparison, show: Sequence[str]) -> Table:
@@ -241,9 +244,11 @@ def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -
         table = _figure_table(comparison, is_flip=False)
         sections.append(Section(DIRECTIONS, "What became right, what became wrong", (table,)))
     if len(comparison.by_class) > 1:
-        sections.append(_group_section(CLASSES, "gold class", "classes", comparison.by_class))
+        titles = (CLASSES, "gold class", "classes")
+        sections.append(_group_section(comparison, titles, comparison.by_class))
     for column, parts in comparison.slices.items():
-        sections.append(_group_section(f"By {column}", column, f"values of {column}", parts))
+        titles = (f"By {column}", column, f"values of {column}")
+        sections.append(_group_section(comparison, titles, parts))
     if len(comparison.unexplained):
         finding = "Examples that change by more than run-to-run noise"
         sections.append(Section(EXAMPLES, finding, (_example_table(comparison, show),)))
@@ -286,15 +291,21 @@ def _figure_table(comparison: VersionComparison, *, is_flip: bool) -> TextTable:
     return TextTable(FIGURES_HEAD, rows)
 
 
-def _group_section(topic: str, title: str, what: str, parts: Sequence[GroupFigures]) -> Section:
+def _group_section(
+    comparison: VersionComparison, titles: tuple[str, str, str], parts: Sequence[GroupFigures]
+) -> Section:
+    """Return the table of groups; `titles` are its topic, its first column, and the groups."""
+    topic, title, what = titles
     n_beyond = sum(part.is_beyond for part in parts)
     finding = f"No change beyond run-to-run noise is shown for individual {what}"
-    if n_beyond:
+    if not comparison.is_judged:
+        finding = f"Too few runs to judge individual {what}"
+    elif n_beyond:
         finding = f"{n_beyond:,} of {len(parts):,} {what} change beyond run-to-run noise"
     shown = sentences.ordered(parts)[:N_ON_PAGE]
     head, *rows = _group_rows(shown, PAGE_GROUP_HEAD, missing="–")
     cells = tuple((part.name, *row) for part, row in zip(shown, rows, strict=True))
-    legend = sentences.legend(parts, n_listed=N_ON_PAGE)
+    legend = sentences.legend(comparison, parts, n_listed=N_ON_PAGE)
     notes = tuple(str(note) for note in legend if note.code != "right-and-wrong")
     return Section(topic, finding, (TextTable((title, *head), cells, notes=notes),))
 
@@ -337,7 +348,8 @@ def _right_and_wrong(comparison: VersionComparison) -> Iterator[Figure]:
     lines = [Line("no-change baseline", comparison["directed_flip_rate_no_change"])]
     for direction, name in (("negative", "right → wrong"), ("positive", "wrong → right")):
         beyond = comparison[f"{direction}_flip_rate_beyond"]
-        is_shown = beyond.over != "examples" and beyond.low is not None and beyond.low > 0.0
+        is_above = beyond.over != "examples" and beyond.low is not None and beyond.low > 0.0
+        is_shown = is_above and comparison.is_judged
         rate = comparison[f"{direction}_flip_rate"]
         lines.append(Line(name, rate, "bad" if is_shown else "open"))
     yield intervals(

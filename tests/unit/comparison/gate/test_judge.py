@@ -13,7 +13,6 @@ from scipy.stats import t as student_t
 from seedproof.comparison.gate.judge import (
     FIGURES,
     MOST_RUNS,
-    SPREADS,
     Baseline,
     Reason,
     judge,
@@ -23,7 +22,7 @@ from seedproof.comparison.gate.rules import Rule
 from seedproof.errors import OptionError
 from seedproof.metrics import FAMILIES
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import ExcessSpread, SpreadOverRuns, ValueOnly
+from seedproof.metrics.statistic import ValueOnly
 from seedproof.predictions.checks import Check
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate, estimate
@@ -233,16 +232,9 @@ def test_interval_over_examples_asks_for_examples():
     [
         ("ambiguity", 0.3, Estimate(0.3), 10, ("pass", "value", None)),
         ("ambiguity", 0.29, Estimate(0.3), 10, ("fail", "value", None)),
-        # A spread has no interval below five runs.
+        ("ambiguity", 0.3, Estimate(0.3), 2, ("pass", "value", None)),
         ("accuracy_sd", 0.5, Estimate(0.001), 4, ("investigate", "too few runs", 1)),
-        # Over examples: another pair of runs may differ more.
-        (
-            "flip_rate",
-            0.5,
-            Estimate(0.04, 0.03, 0.06, "examples"),
-            2,
-            ("investigate", "too few runs", 1),
-        ),
+        ("accuracy_sd", 0.5, Estimate(0.0), 4, ("investigate", "too few runs", 1)),
         # Runs that do not differ.
         ("accuracy_sd", 0.01, Estimate(0.0), 10, ("pass", "value", None)),
         # A spread that is caused by one run.
@@ -258,8 +250,23 @@ def test_metric_without_interval_is_judged_by_its_value_or_open(
     assert (check.outcome, check.reason, check.more_runs) == expected
 
 
-def test_names_of_figures_and_spreads_are_those_of_the_metrics():
-    """Figures get no interval and spreads need five runs, as in the metric families."""
+@pytest.mark.parametrize("limit", [0.5, 0.01], ids=["kept", "broken"])
+@pytest.mark.parametrize("n_runs", [2, 3, 4, 5])
+def test_verdicts_need_five_runs(n_runs, limit):
+    """Even if the whole interval is on one side of the limit."""
+    over = "examples" if n_runs == 2 else BOTH
+
+    check = check_of(Rule("max", "flip_rate", limit), Estimate(0.04, 0.03, 0.06, over), n_runs)
+
+    if n_runs < 5:
+        expected = ("investigate", "too few runs", 5 - n_runs)
+    else:
+        expected = ("pass" if limit == 0.5 else "fail", "interval", None)
+    assert (check.outcome, check.reason, check.more_runs) == expected
+
+
+def test_names_of_figures_are_those_of_the_metrics():
+    """Figures get no interval, as in the metric families."""
     rng = np.random.default_rng(0)
     probs = rng.dirichlet([1.0] * 3, (6, 50)).astype(np.float32)
     batch = Batch.from_probs(probs, rng.integers(0, 3, 50))
@@ -270,8 +277,6 @@ def test_names_of_figures_and_spreads_are_those_of_the_metrics():
         statistics |= accumulator.result()
 
     assert {name for name, x in statistics.items() if isinstance(x, ValueOnly)} == FIGURES
-    spreads = {n for n, x in statistics.items() if isinstance(x, SpreadOverRuns | ExcessSpread)}
-    assert spreads == SPREADS
     assert {name for name, x in statistics.items() if estimate(x).low is None} == FIGURES
 
 
@@ -366,11 +371,13 @@ def test_figures_are_compared_at_equal_numbers_of_runs_only():
     assert (unlike.outcome, unlike.reason) == ("investigate", UNLIKE_NUMBERS)
 
 
-def test_too_few_runs_of_the_baseline_leave_a_rule_open():
-    """A spread needs five runs of both."""
-    effect = Effect("accuracy_sd", "ratio", 0.5, verdict="too few runs")
+@pytest.mark.parametrize("n_runs", [(10, 3), (3, 10)])
+@pytest.mark.parametrize("value", [0.04, 0.0])
+def test_too_few_runs_of_a_side_leave_a_rule_open(n_runs, value):
+    """A comparison needs five runs of both, also if nothing flips in either."""
+    effect = Effect("flip_rate", "ratio", 0.5, 0.4, 0.6, BOTH, verdict="too few runs")
 
-    check = against("accuracy_sd", effect, n_runs=(10, 3))
+    check = against("flip_rate", effect, arm=value, base=value, n_runs=n_runs)
 
     assert (check.outcome, check.reason, check.more_runs) == ("investigate", "too few runs", 2)
 

@@ -134,8 +134,37 @@ def test_two_runs_of_each_version_have_no_verdict():
     assert steady.code == "steadiness-of-few-runs"
     assert directions.fields["negative_beyond"] == ""
     notes = limits(result.comparison)
-    assert _codes(notes) == ["two-runs", "two-runs", "no-small-p-value"]
+    assert _codes(notes) == ["two-runs", "two-runs", "figures-only"]
     assert [note.fields.get("version") for note in notes] == ["old", "new", None]
+
+
+@pytest.mark.parametrize(("n_old", "n_new"), [(4, 4), (3, 3), (1, 4), (4, 1)])
+def test_versions_with_fewer_than_five_runs_have_figures_and_no_verdict(n_old, n_new):
+    """30 of 300 examples change in every run, and p is below 0.05 with 4 and 4."""
+    result = report(n_old, n_new, 30)
+    change, steady, directions, accuracy, examples = _sentences(result)
+
+    assert (change.code, accuracy.code) == ("change-of-few-runs", "accuracy-of-few-runs")
+    assert steady.code in {"steadiness-of-few-runs", "steadiness-unknown"}
+    assert directions.fields["negative_beyond"] == ""
+    assert examples.code == "examples-of-few-runs"
+    assert headline(result.comparison).code == "few-runs"
+    assert "figures-only" in _codes(limits(result.comparison))
+    summary = result.summary()
+    assert not summary["is_beyond"]
+    assert not any(part["is_beyond"] for part in (summary["whole"], *summary["by_class"]))
+    assert (summary["discoveries"]["n_found"], summary["unexplained"]) == (0, [])
+    assert result["flip_rate_beyond"].low is not None
+
+
+@pytest.mark.parametrize(("n_old", "n_new"), [(5, 1), (5, 3), (1, 5)])
+def test_five_runs_of_one_version_are_enough_for_a_verdict(n_old, n_new):
+    """They show what another seed changes, and 120 of 300 examples are far more."""
+    result = report(n_old, n_new, 120)
+
+    assert result.comparison.is_beyond
+    assert headline(result.comparison).code == "more-changes"
+    assert "figures-only" not in _codes(limits(result.comparison))
 
 
 @pytest.mark.parametrize(
@@ -363,7 +392,7 @@ def test_star_is_judged_by_the_printed_interval():
 
     assert f"[{low}, {high}] *" in _rows(result)[1]
     assert part.beyond.low < part.figures["flip_rate_beyond"].low
-    judged = legend(result.comparison.slices[COLUMN])[0]
+    judged = legend(result.comparison, result.comparison.slices[COLUMN])[0]
     assert (judged.code, judged.fields) == ("rows-judged", {"n_parts": 3})
     assert str(judged) in " ".join(result.text().split())
 
@@ -372,7 +401,7 @@ def test_slices_of_two_runs_are_not_judged():
     """An interval over examples only gets no star, and a note reports it."""
     result = sliced(["one", "two"], n_runs=2, n_changed=20)
 
-    judged = legend(result.comparison.slices[COLUMN])[0]
+    judged = legend(result.comparison, result.comparison.slices[COLUMN])[0]
     assert (judged.code, judged.fields) == ("rows-not-judged", {"n_parts": 2})
     assert "] *" not in result.text()
 
@@ -382,7 +411,7 @@ def test_rows_that_are_left_out_are_counted_and_in_the_file():
     result = sliced([f"s{i}" for i in range(12)], n_changed=20)
     summary = json.loads(result.to_json())
 
-    left_out = legend(result.comparison.slices[COLUMN])[0]
+    left_out = legend(result.comparison, result.comparison.slices[COLUMN])[0]
     assert (left_out.code, left_out.fields) == ("parts-left-out", {"n_shown": 10, "n_parts": 12})
     assert len(summary["slices"][COLUMN]) == 12
     assert result.comparison.discoveries.n_found == len(summary["unexplained"]) == 20
@@ -393,7 +422,7 @@ def test_rows_that_are_left_out_are_counted_and_in_the_file():
     assert str(examples) in text
     few = sliced(["one", "two"]).comparison
     assert left_out_examples(few) is None
-    assert "parts-left-out" not in _codes(legend(few.slices[COLUMN]))
+    assert "parts-left-out" not in _codes(legend(few, few.slices[COLUMN]))
 
 
 def test_examples_beyond_the_json_are_in_the_table_of_examples():
@@ -411,7 +440,7 @@ def test_legend_explains_right_and_wrong_if_there_are_labels():
     labeled = sliced(["one", "two"]).comparison
     unlabeled = report(4, 4, labeled=False)
 
-    assert "right-and-wrong" in _codes(legend(labeled.slices[COLUMN]))
+    assert "right-and-wrong" in _codes(legend(labeled, labeled.slices[COLUMN]))
     parts = (unlabeled.comparison.whole,)
-    assert "right-and-wrong" not in _codes(legend(parts))
+    assert "right-and-wrong" not in _codes(legend(unlabeled.comparison, parts))
     assert GROUP_HEAD[-1] not in unlabeled.text()
