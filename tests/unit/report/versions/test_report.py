@@ -151,7 +151,7 @@ def test_versions_with_fewer_than_five_runs_have_figures_and_no_verdict(n_old, n
     assert headline(result.comparison).code == "few-runs"
     assert "figures-only" in _codes(limits(result.comparison))
     summary = result.summary()
-    assert not summary["is_beyond"]
+    assert (summary["is_judged"], summary["is_beyond"]) == (False, False)
     assert not any(part["is_beyond"] for part in (summary["whole"], *summary["by_class"]))
     assert (summary["discoveries"]["n_found"], summary["unexplained"]) == (0, [])
     assert result["flip_rate_beyond"].low is not None
