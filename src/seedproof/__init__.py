@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from seedproof.comparison.arms.result import ComparedArm as ComparedArm
     from seedproof.errors import SeedproofError as SeedproofError
     from seedproof.integrations.sklearn import study_estimator as study_estimator
+    from seedproof.predictions.checks import Check as Check
     from seedproof.predictions.options import LoadOptions as LoadOptions
-    from seedproof.predictions.predictions import Check as Check
     from seedproof.predictions.predictions import Predictions as Predictions
     from seedproof.records.columns import Columns as Columns
     from seedproof.report.blame import BlameReport as BlameReport
@@ -52,7 +52,8 @@ _NAMES = {
     "errors": ("SeedproofError",),
     "integrations.sklearn": ("study_estimator",),
     "predictions.options": ("LoadOptions",),
-    "predictions.predictions": ("Check", "Predictions"),
+    "predictions.checks": ("Check",),
+    "predictions.predictions": ("Predictions",),
     "records.columns": ("Columns",),
     "report.blame": ("BlameReport",),
     "report.chart": ("Chart",),

@@ -21,7 +21,7 @@ SeedproofError                      SP000
 │   ├── DamagedStoreError           SP201  the data differ from what was committed
 │   ├── SchemaVersionError          SP202  written by a newer seedproof
 │   └── RunExistsError              SP203  the run is already committed
-├── UnknownNameError (LookupError)  SP301  no metric, chart or engine of that name
+├── UnknownNameError (LookupError)  SP301  no metric, check, chart or engine of that name
 ├── MissingExtraError (ImportError) SP401  an optional dependency is not installed
 ├── RunError (RuntimeError)         SP500  a run cannot start or continue
 │   ├── StudyChangedError           SP501  the store contains another study
@@ -200,7 +200,7 @@ class RunExistsError(StoreError, FileExistsError):
 
 
 class UnknownNameError(SeedproofError, LookupError):
-    """There is no metric, chart or engine of that name."""
+    """There is no metric, check, chart or engine of that name."""
 
     code = "SP301"
 

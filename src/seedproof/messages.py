@@ -3,9 +3,23 @@
 Code reads the code and the fields of a message, never its text.
 """
 
+import errno
 from collections.abc import Mapping
 from string import Formatter
 from typing import Any
+
+# Codes and texts of what prevents writing, by the system's error number.
+PROBLEMS = {
+    errno.EACCES: ("permission", "permission denied"),
+    errno.EPERM: ("permission", "permission denied"),
+    errno.EROFS: ("read-only", "the disk is read-only"),
+    errno.ENOSPC: ("disk-full", "the disk is full"),
+    errno.EDQUOT: ("disk-full", "the disk quota is used up"),
+    errno.EEXIST: ("file-in-path", "a file has this name"),
+    errno.ENOTDIR: ("file-in-path", "part of the path is a file"),
+    errno.EISDIR: ("folder", "it is a folder"),
+    errno.ENAMETOOLONG: ("long-name", "the name is too long"),
+}
 
 
 def printable(text: str) -> str:
@@ -103,3 +117,10 @@ class Sentences:
 def recorded(text: str) -> Message:
     """Return a message of which only the text is known, such as one read from a file."""
     return Message("recorded", "{text}", text=text)
+
+
+def problem_of(error: OSError) -> Message:
+    """Return what prevents writing, as a message of our own; its field `errno` has the number."""
+    number = "" if error.errno is None else " (error {errno})"
+    code, text = PROBLEMS.get(error.errno or 0, ("system", f"the system refuses it{number}"))
+    return Message(code, text, errno=error.errno)

@@ -33,7 +33,7 @@ def _shapes():
     two = {"none": 0.9, "aswa": 0.4}
     arms, labels = _arms({**two, "again": 0.9})
     costs = {"none": {"seconds": 61.0}, "aswa": {"seconds": 63.0}, "again": {"seconds": 610.0}}
-    yield "three-arms", arms, {"labels": labels, "gold": "aswa", "costs": costs}
+    yield "three-arms", arms, {"labels": labels, "reference": "aswa", "costs": costs}
     arms, labels = _arms({"none": 0.9, **LONG})
     costs = {name: {"seconds": 60.0 + 50 * i} for i, name in enumerate(arms)}
     yield "ten-arms", arms, {"labels": labels, "costs": costs}
@@ -66,7 +66,7 @@ SHAPES = {name: (arms, options) for name, arms, options in _shapes()}
 def _compare(folder, name):
     arms, options = SHAPES[name]
     options = dict(options)
-    costs, gold = options.pop("costs", {}), options.pop("gold", None)
+    costs, reference = options.pop("costs", {}), options.pop("reference", None)
     sides = [
         ArmData(
             arm,
@@ -76,7 +76,7 @@ def _compare(folder, name):
         )
         for arm, values in arms.items()
     ]
-    return ComparisonReport(compare_arms(sides, Location.of(folder), gold=gold))
+    return ComparisonReport(compare_arms(sides, Location.of(folder), reference=reference))
 
 
 @pytest.fixture(scope="session")

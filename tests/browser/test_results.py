@@ -1,5 +1,6 @@
 """Pages of every kind of result in a real browser."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -130,3 +131,39 @@ def test_texts_are_absent_unless_requested(verb, open_page):
 
     assert OWN_TEXT not in open_page(report).page.content()
     assert OWN_TEXT in open_page(report, show=["text"]).page.content()
+
+
+LONG = "a-run-of-a-rather-long-name" * 8
+CHECKS = (
+    sp.Check("few-runs", "warning", (), "4 runs.", "Use `seedproof run --seeds 5`."),
+    sp.Check("constant-run", "error", (LONG,), f"Run {LONG} is stuck.", f"Look at {EVIL}.", EVIL),
+)
+
+
+def _with_checks(verb):
+    old, new = _tables(5, 5)
+    if verb == "gate":
+        result = sp.gate(old, max={"flip_rate": 0.01}).result
+        return sp.GateReport(replace(result, checks=CHECKS, allowed=("constant-run",)))
+    report = VERBS[verb][0](old, new)
+    name = "measurement" if verb == "measure" else "comparison"
+    setattr(report, name, replace(getattr(report, name), checks=CHECKS))
+    return report
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize("verb", [*VERBS, "gate"])
+def test_checks_are_at_the_top_of_the_page(verb, width, scheme, open_page, assert_sound):
+    """Errors first, above everything but the headline; names stay text."""
+    opened = open_page(_with_checks(verb), width=width, scheme=scheme)
+
+    box = opened.page.locator(".checks")
+    assert box.is_visible()
+    texts = box.locator("li").all_inner_texts()
+    assert [text.split()[0] for text in texts] == ["error", "warning"]
+    assert EVIL in texts[0]
+    assert box.bounding_box()["y"] < opened.page.locator(".verdicts").bounding_box()["y"]
+    opened.unfold()
+    assert_sound(opened)
+    opened.page.emulate_media(media="print")
+    assert box.is_visible()

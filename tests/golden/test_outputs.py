@@ -88,8 +88,12 @@ def test_differences_are_detected():
 def test_verb_gives_the_same_figures_as_before(version, name, inputs):
     """Figures, intervals, verdicts and counts: everything but text."""
     before = json.loads((HERE / version / f"{name}.json").read_text(encoding="utf-8"))
+    if "exit_code" in before:  # of a gate, whose verdicts were called checks in format 1
+        before |= {"format": 2, "rules": before.pop("checks")}
 
     now = json.loads(printed(MAKER["PRINTED"][name], version, inputs))
+    if "findings" in before:  # of the doctor, whose further checks come last
+        now["findings"] = now["findings"][: len(before["findings"])]
 
     assert set(differences(before, now)) - GONE == set()
 

@@ -20,7 +20,7 @@ from seedproof.stabilize.soft_labels import mapped_rows
 from seedproof.testing.trainings import Net, adam
 
 N_EXAMPLES, N_STEPS = 3000, 40
-DEATHS = [
+KILLS = [
     ("update", 7),
     ("snapshot", 12),
     ("checkpoint", 16),  # the snapshot is made, and the checkpoint that names it is not saved
@@ -33,23 +33,23 @@ EXAMPLES = torch.randn((N_EXAMPLES, 4), generator=GENERATOR)
 LABELS = EXAMPLES[:, :3].argmax(dim=1)
 
 
-def die():
+def kill_this_process():
     """Kill this process at once."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def die_in_the_middle_of_an_update():
+def kill_during_update():
     """Crash when half of the rows have their sums, and none its count."""
 
     def add_half(self, rows, values):
         del rows
         self._sums[: N_EXAMPLES // 2] += values[: N_EXAMPLES // 2]
-        die()
+        kill_this_process()
 
     RunningMean._add = add_half
 
 
-def die_in_the_middle_of_a_copy():
+def kill_during_copy():
     """Crash after some pieces of a snapshot were copied, in either direction."""
     mapped_rows.COPY_BYTES = 4096
     n_left = 5
@@ -60,7 +60,7 @@ def die_in_the_middle_of_a_copy():
             nonlocal n_left
             n_left -= 1
             if not n_left:
-                die()
+                kill_this_process()
             return len(piece) + before
 
     mapped_rows.zlib = Checksums
@@ -73,7 +73,7 @@ def train(folder, where=None, when=None):
     tgtss = Tgtss(N_EXAMPLES, 3, start=3, every=2, path=folder / "mean")
     first = 1
     if where == "restore":
-        die_in_the_middle_of_a_copy()
+        kill_during_copy()
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True)
         model.load_state_dict(saved["model"])
@@ -86,18 +86,18 @@ def train(folder, where=None, when=None):
         functional.cross_entropy(model(EXAMPLES[rows]), LABELS[rows]).backward()
         optimizer.step()
         if step == when and where == "update":
-            die_in_the_middle_of_an_update()
+            kill_during_update()
         if tgtss.is_due(step):
             with torch.no_grad():
                 tgtss.observe(model(EXAMPLES).softmax(dim=1), step=step)
         (folder / "step").write_text(str(step))
         if step % 4 == 0:
             if step == when and where == "snapshot":
-                die_in_the_middle_of_a_copy()
+                kill_during_copy()
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
             state |= {"tgtss": tgtss.state_dict(), "step": step}
             if step == when and where == "checkpoint":
-                die()
+                kill_this_process()
             torch.save(state, folder / "unfinished.pt")
             (folder / "unfinished.pt").replace(checkpoint)
     return tgtss
@@ -133,7 +133,7 @@ def main(folder):
         RunningMean(N_EXAMPLES, 3, path=killed / "mean").mean()
     except RunError:
         (killed / "mean").unlink()
-    for where, step in DEATHS:
+    for where, step in KILLS:
         yield end_of(start(killed, where, step)) == -signal.SIGKILL
     process = start(killed)
     while int((killed / "step").read_text() or 0) < 28:

@@ -21,6 +21,7 @@ CHECKS = (
     "seeds-before-draws",
     "separate-files",
     "number-of-threads",
+    "usable-answers",
 )
 VERDICTS = {"p": "pass", "f": "fail", "w": "warn", "s": "skip"}
 
@@ -35,47 +36,47 @@ def call_of(function, seed):
 # Those without torch are trained where there is none, which is fast.
 FAULTS = {
     "unseeded_augmentation": (
-        1, "pfsssppps", {"code": "unseeded-generator", "places": ["{line}"]},
+        1, "pfssspppsp", {"code": "unseeded-generator", "places": ["{line}"]},
     ),
-    "hash_order": (1, "pfsssppps", {"code": "order-of-hashes"}),
-    "left_checkpoint": (1, "pfsssppps", {"code": "left-behind", "files": ["best.npy"]}),
-    "first_come": (1, "pfsssppps", {"code": "order-of-workers", "place": "{line}"}),
-    "moving_split": (1, "pppspfpps", {"code": "held-out-by-seed"}),
-    "no_predictions": (1, "fssssspps", {"code": "no-call"}),
-    "late_seed": (1, "pppsspfpp", {"code": "drawn-before-seed", "place": "{line}"}),
+    "hash_order": (1, "pfssspppsp", {"code": "order-of-hashes"}),
+    "left_checkpoint": (1, "pfssspppsp", {"code": "left-behind", "files": ["best.npy"]}),
+    "first_come": (1, "pfssspppsp", {"code": "order-of-workers", "place": "{line}"}),
+    "moving_split": (1, "pppspfppsp", {"code": "held-out-by-seed"}),
+    "no_predictions": (1, "fsssssppss", {"code": "no-call"}),
+    "late_seed": (1, "pppsspfppp", {"code": "drawn-before-seed", "place": "{line}"}),
     "constant_generator": (
         1,
-        "ppfssppps",
+        "ppfsspppsp",
         {"code": "constant-seed", "call": call_of("numpy.random.default_rng", "0")},
     ),
-    "positions_as_ids": (1, "pppssfppp", {"code": "shuffled-ids"}),
+    "positions_as_ids": (1, "pppssfpppp", {"code": "shuffled-ids"}),
 }  # fmt: skip
 # With SEEDPROOF_FULL=1 only: together they take minutes.
 FURTHER_FAULTS = {
     "constant_seed": (
-        1, "ppfsspwpp", {"code": "constant-seed", "call": call_of("torch.manual_seed", "42")},
+        1, "ppfsspwppp", {"code": "constant-seed", "call": call_of("torch.manual_seed", "42")},
     ),
     "clock_seed": (
         1,
-        "pfsssppps",
+        "pfssspppsp",
         {"code": "moving-seed", "place": "{line}", "function": "numpy.random.seed"},
     ),
-    "first_come_pool": (1, "pfsssppps", {"code": "order-of-workers", "place": "{line}"}),
-    "unseeded_workers": (1, "pfspspppp", {"code": "unseeded-generator", "places": ["{line}"]}),
-    "drawn_split": (0, "pppspwpps", {"code": "split-by-source"}),
-    "shared_file": (0, "pppspppws", {"code": "files-overwritten"}),
-    "idle_source": (0, "pppswppps", {"code": "idle-sources", "sources": ["order"]}),
-    "outside_sources": (0, "pppswppps", {"code": "global-generators"}),
-    "constant_order": (0, "ppppspwpp", {"code": "constant-draws", "place": "{line}"}),
-    "fixed_start": (0, "pppwppppp", {"code": "fixed-start"}),
-    "own_threads": (0, "pppsspppw", {"code": "threads-set", "place": "{line}"}),
+    "first_come_pool": (1, "pfssspppsp", {"code": "order-of-workers", "place": "{line}"}),
+    "unseeded_workers": (1, "pfspsppppp", {"code": "unseeded-generator", "places": ["{line}"]}),
+    "drawn_split": (0, "pppspwppsp", {"code": "split-by-source"}),
+    "shared_file": (0, "pppspppwsp", {"code": "files-overwritten"}),
+    "idle_source": (0, "pppswpppsp", {"code": "idle-sources", "sources": ["order"]}),
+    "outside_sources": (0, "pppswpppsp", {"code": "global-generators"}),
+    "constant_order": (0, "ppppspwppp", {"code": "constant-draws", "place": "{line}"}),
+    "fixed_start": (0, "pppwpppppp", {"code": "fixed-start"}),
+    "own_threads": (0, "pppsspppwp", {"code": "threads-set", "place": "{line}"}),
 }  # fmt: skip
 CLEAN = {
-    "clean": "ppppppppp",
-    "clean_numpy": "pppspppps",
-    "clean_sklearn": "pppssppps",
-    "clean_own_seed": "ppppspppp",
-    "clean_gan": "ppppspppp",
+    "clean": "pppppppppp",
+    "clean_numpy": "pppsppppsp",
+    "clean_sklearn": "pppsspppsp",
+    "clean_own_seed": "ppppsppppp",
+    "clean_gan": "ppppsppppp",
 }
 ARGUMENTS = {
     "late_seed": ("--", "--seed", "{seed}"),
@@ -156,7 +157,7 @@ def test_a_few_steps_suffice(doctor):
 
     result = json.loads(out)
     assert code == 0
-    assert verdicts_of(result) == verdicts("sppppsppp")
+    assert verdicts_of(result) == verdicts("sppppspppp")
     seen = {finding["code"]: finding["details"]["found"] for finding in result["findings"]}
     assert seen["same-seed-same-bits"] == {
         "code": "identical", "compared": [{"code": "weights", "n_steps": 5}],
@@ -180,7 +181,7 @@ def test_budget_too_small_to_observe_anything_is_a_failure(doctor):
     code, out, _ = doctor("clean_numpy", "--seconds", 0.001, "--json")
 
     result = json.loads(out)
-    assert (code, verdicts_of(result)) == (1, verdicts("fssssspps"))
+    assert (code, verdicts_of(result)) == (1, verdicts("fsssssppss"))
     assert result["findings"][0]["details"]["found"]["code"] == "cut-at-start"
 
 
@@ -262,4 +263,4 @@ def test_function_is_examined_like_a_script(seedproof, tmp_path):
 
     result = json.loads(out)
     assert (code, err, result["target"]) == (0, "", "clean_function:train")
-    assert verdicts_of(result) == verdicts("pppspppps")
+    assert verdicts_of(result) == verdicts("pppsppppsp")

@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -16,7 +17,7 @@ import xmlschema
 
 import seedproof as sp
 from seedproof.api.gate import gate
-from seedproof.errors import OptionError
+from seedproof.errors import OptionError, UnknownNameError
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.schema import Kind, Layout
@@ -195,10 +196,10 @@ def test_two_runs_are_never_enough(seedproof, tmp_path):
     code, out, _ = seedproof("gate", "two.csv", "--max", "flip_rate=0.9", "--json")
 
     assert code == 3
-    (check,) = json.loads(out)["checks"]
-    assert (check["outcome"], check["reason"]) == ("investigate", "too few runs")
-    assert check["found"]["over"] == "examples"
-    assert check["more_runs"] == 3
+    (verdict,) = json.loads(out)["rules"]
+    assert (verdict["outcome"], verdict["reason"]) == ("investigate", "too few runs")
+    assert verdict["found"]["over"] == "examples"
+    assert verdict["more_runs"] == 3
 
 
 def test_options_without_effect_are_refused(table, seedproof, refused):
@@ -242,8 +243,8 @@ def test_no_worse_has_all_three_outcomes(kind, case, seedproof, tmp_path):
     result, out, err = seedproof(*words, "--junit", "gate.xml", "--json")
 
     assert (result, err) == (code, "")
-    (check,) = json.loads(out)["checks"]
-    assert check["rule"] == {
+    (verdict,) = json.loads(out)["rules"]
+    assert verdict["rule"] == {
         "kind": "no-worse", "metric": "flip_rate", "limit": 0.02 if margin else 0.1,
     }  # fmt: skip
     validate("gate.xml")
@@ -258,7 +259,7 @@ def test_records_are_paired_and_reports_are_not(seedproof, tmp_path):
     widths = []
     for prefix in ("", "report-"):
         words = ("--baseline", f"{prefix}old", "--no-worse", "flip_rate", "--json")
-        effect = json.loads(seedproof("gate", f"{prefix}new", *words)[1])["checks"][0]["effect"]
+        effect = json.loads(seedproof("gate", f"{prefix}new", *words)[1])["rules"][0]["effect"]
         widths.append(effect["high"] / effect["low"])
 
     assert widths[0] < widths[1]
@@ -281,14 +282,17 @@ def test_other_examples_or_labels_cannot_be_compared(seedproof, refused, tmp_pat
 
 
 def test_arms_of_one_store_can_be_compared(seedproof, tmp_path):
-    """The target's arm and the baseline's."""
+    """The target's arm and the baseline's; equal arms must be allowed."""
     write_store(tmp_path / "runs", arms=("none", "aswa"))
+    arms = ("--arm", "aswa", "--baseline", "runs", "--baseline-arm", "none")
+    words = ("gate", "runs", *arms, "--no-worse", "flip_rate", "--json")
 
-    words = ("--arm", "aswa", "--baseline", "runs", "--baseline-arm", "none")
-    code, out, _ = seedproof("gate", "runs", *words, "--no-worse", "flip_rate", "--json")
+    code, out, _ = seedproof(*words)
+    allowed_code, _, _ = seedproof(*words, "--allow", "identical-arms")
 
-    assert code == 0
-    effect = json.loads(out)["checks"][0]["effect"]
+    assert (code, allowed_code) == (3, 0)
+    assert [check["name"] for check in json.loads(out)["checks"]] == ["identical-arms"]
+    effect = json.loads(out)["rules"][0]["effect"]
     # The same predictions under the same seeds.
     assert (effect["scale"], effect["value"]) == ("ratio", 1.0)
     assert (effect["low"], effect["high"]) == pytest.approx((1.0, 1.0))
@@ -396,7 +400,9 @@ def test_rules_are_read_from_the_project_file(name, head, table, seedproof):
     code, out, _ = seedproof("gate", table, *words)
 
     assert code == 0
-    rules = {check["rule"]["metric"]: check["rule"]["limit"] for check in json.loads(out)["checks"]}
+    rules = {
+        verdict["rule"]["metric"]: verdict["rule"]["limit"] for verdict in json.loads(out)["rules"]
+    }
     assert rules == {"flip_rate": 0.2, "ambiguity": 0.9, "accuracy": 0.9, "accuracy_sd": 0.5}
 
 
@@ -407,9 +413,9 @@ def test_margins_are_read_from_a_list_or_a_table(table, seedproof, tmp_path):
         Path("rules.toml").write_text(f"[gate]\nno-worse = {text}\n", encoding="utf-8")
 
         words = ("--baseline", "old.csv", "--config", "rules.toml", "--json")
-        (check,) = json.loads(seedproof("gate", table, *words)[1])["checks"]
+        (verdict,) = json.loads(seedproof("gate", table, *words)[1])["rules"]
 
-        assert check["rule"]["limit"] == margin
+        assert verdict["rule"]["limit"] == margin
 
 
 def test_seedproof_toml_overrides_pyproject(table, seedproof):
@@ -430,7 +436,7 @@ def test_seedproof_toml_overrides_pyproject(table, seedproof):
         (
             "[gate]\nmaximum = {flip_rate = 0.1}\n",
             "SP115",
-            {"key": "maximum", "known": ("max", "min", "no-worse")},
+            {"key": "maximum", "known": ("max", "min", "no-worse", "allow")},
         ),
         ("[gate]\nmax = 0.1\n", "SP115", {"key": "max", "table": "[gate]"}),
         (
@@ -507,7 +513,7 @@ def test_a_report_is_judged_in_python():
     result = gate(report, max={"flip_rate": 0.2}, min={"accuracy": 0.9})
 
     assert (result.outcome, result.exit_code) == ("pass", 0)
-    assert [check.outcome for check in result.result.checks] == ["pass", "pass"]
+    assert [verdict.outcome for verdict in result.rules] == ["pass", "pass"]
     before = sp.measure(predictions(noise=1)[0], labels=labels)
     assert gate(report, no_worse=["flip_rate"], baseline=before).outcome == "investigate"
 
@@ -547,3 +553,90 @@ def test_mistakes_in_python_name_the_keyword(options, fields, table):
         gate(table, **options)
 
     assert "\n" not in str(caught.value)
+
+
+# ------------------------------------------------------------------------------ checks of the input
+
+CHECK = {"severity": "error", "runs": ["0"], "message": "Odd.", "remedy": "Look.", "arm": None}
+COPIES, STUCK = ({**CHECK, "name": name} for name in ("duplicate-runs", "constant-run"))
+
+
+def save_report(seedproof, folder, checks, **options):
+    """Write a report folder whose summary has these checks."""
+    write_table(Path(f"{folder}.csv"), **options)
+    seedproof("measure", f"{folder}.csv", "--out", folder)
+    path = Path(folder) / "summary.json"
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(summary | {"checks": checks}), encoding="utf-8")
+
+
+@pytest.mark.parametrize("limit", [0.2, 0.01])
+def test_error_in_a_saved_report_keeps_the_gate_from_judging(limit, seedproof):
+    """It neither passes nor fails, and every file says why."""
+    save_report(seedproof, "report", [COPIES])
+    files = ["--junit", "gate.xml", "--markdown", "gate.md"]
+
+    code, out, err = seedproof("gate", "report", "--max", f"flip_rate={limit}", *files)
+
+    assert (code, err) == (3, "")
+    assert out.split("\n\n")[1].split()[:2] == ["error", "duplicate-runs"]
+    validate("gate.xml")
+    cases = ET.parse("gate.xml").iter("testcase")  # noqa: S314 - our own
+    assert "check.duplicate-runs" in [case.get("name") for case in cases]
+    assert "`duplicate-runs`" in Path("gate.md").read_text(encoding="utf-8")
+    content = json.loads(seedproof("gate", "report", "--max", f"flip_rate={limit}", "--json")[1])
+    assert (content["outcome"], content["exit_code"]) == ("investigate", 3)
+    assert content["checks"] == [COPIES]
+
+
+def test_allowed_errors_are_recorded_and_the_rules_judged(seedproof):
+    """By options, which may be repeated, and by a file."""
+    save_report(seedproof, "report", [COPIES, STUCK])
+    rule = ("gate", "report", "--max", "flip_rate=0.2", "--junit", "gate.xml")
+    each = ["--allow", "duplicate-runs", "--allow", "constant-run"]
+
+    assert seedproof(*rule, *each[:2])[0] == 3
+    assert seedproof(*rule, *each)[0] == 0
+    validate("gate.xml")
+    Path("seedproof.toml").write_text('[gate]\nallow = ["constant-run"]\n', encoding="utf-8")
+    assert seedproof(*rule)[0] == 3
+    code, out, _ = seedproof(*rule, *each[:2], "--json")
+    assert (code, json.loads(out)["allowed"]) == (0, ["constant-run", "duplicate-runs"])
+    assert seedproof(*rule[:3], "flip_rate=0.01", *each[:2])[0] == 1
+
+
+def test_error_in_the_baseline_counts(table, seedproof):
+    save_report(seedproof, "old", [COPIES], noise=1)
+    words = ("gate", table, "--baseline", "old", "--no-worse", "flip_rate=3")
+
+    code, out, _ = seedproof(*words, "--json")
+
+    assert code == 3
+    assert {check["arm"] for check in json.loads(out)["checks"]} == {"baseline"}
+    assert seedproof(*words, "--allow", "duplicate-runs")[0] == 0
+
+
+def test_only_known_checks_can_be_allowed(table, refused):
+    """In options, in a file and in Python."""
+    rule = ("gate", table, "--max", "flip_rate=0.2")
+
+    error = refused(*rule, "--allow", "duplicate-run")
+    assert (error.code, error.fields["known"][0]) == ("SP301", "duplicate-runs")
+    for text, code in (('["copies"]', "SP301"), ('"few-runs"', "SP115"), ("[1]", "SP115")):
+        Path("seedproof.toml").write_text(f"[gate]\nallow = {text}\n", encoding="utf-8")
+        assert refused(*rule).code == code
+    with pytest.raises(UnknownNameError, check=WithFields(check="copies")):
+        gate(predictions()[0], max={"flip_rate": 0.2}, allow=["copies"])
+
+
+def test_checks_of_a_report_in_memory_count():
+    report = sp.measure(predictions()[0])
+    checks = (sp.Check("duplicate-runs", "error", ("0",), "Odd.", "Look."),)
+    doubtful = sp.Report(replace(report.measurement, checks=checks))
+
+    verdict = gate(doubtful, max={"flip_rate": 0.2})
+
+    assert (verdict.outcome, bool(verdict), verdict.checks) == ("investigate", False, checks)
+    assert gate(doubtful, max={"flip_rate": 0.2}, allow=("duplicate-runs",)).allowed == (
+        "duplicate-runs",
+    )

@@ -217,6 +217,5 @@ def test_run_missing_from_the_store_is_detected(tmp_path):
 
     measurement = sp.measure(tmp_path / "store").measurement
     assert measurement.n_runs == 3
-    assert measurement.notes[0].code == "ingested-runs-missing"
-    assert measurement.notes[0].fields["runs"] == ("2",)
-    assert measurement.notes[0].fields["n_planned"] == 4
+    missing = {check.name: check for check in measurement.checks}["missing-runs"]
+    assert (missing.severity, missing.runs) == ("warning", ("2",))

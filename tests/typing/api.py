@@ -58,6 +58,8 @@ effects: Mapping[str, sp.Effect] = comparison.effects("ours")
 arm: sp.ComparedArm = comparison.arm("ours")
 versions: sp.VersionReport = sp.compare_versions(p, probs[:1], labels=[0, 1, 0, 1, 1])
 gate: sp.GateReport = sp.gate(p, max={"flip_rate": 0.05}, no_worse=["accuracy"], baseline=probs)
+allowing: sp.GateReport = sp.gate(p, max={"flip_rate": 0.05}, allow=["duplicate-runs"])
+findings: tuple[sp.Check, ...] = (*report.checks, *comparison.checks, *arms.checks, *gate.checks)
 outcome: str = gate.outcome
 plan: sp.Plan = sp.plan(pilot=p, detect=0.01)
 blame: sp.BlameReport = sp.blame("runs", arm="none")

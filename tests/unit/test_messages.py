@@ -1,6 +1,7 @@
 """Messages: a template and its fields, which become text when they are read."""
 
 import copy
+import errno
 import pickle
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedproof.messages import Message, printable, recorded, render
+from seedproof.messages import Message, printable, problem_of, recorded, render
 
 
 @pytest.mark.parametrize(
@@ -146,3 +147,22 @@ def test_copies_keep_code_and_fields(copied):
 
     assert (again.code, again.template, again.fields) == ("lost", "{run}: {why}", message.fields)
     assert str(again) == "{0}: x"
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (errno.EACCES, "permission"),
+        (errno.EROFS, "read-only"),
+        (errno.ENOSPC, "disk-full"),
+        (errno.EIO, "system"),
+        (None, "system"),
+    ],
+)
+def test_problem_has_a_code_of_ours(number, code):
+    """An error of Arrow may have no number."""
+    error = OSError("raw text") if number is None else OSError(number, "raw text")
+
+    problem = problem_of(error)
+
+    assert (problem.code, problem.fields) == (code, {"errno": number})

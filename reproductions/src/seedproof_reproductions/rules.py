@@ -22,7 +22,7 @@ SD_OF_TEN_SEEDS = 0.6
 STRONG = 0.7
 # Half of another arm's computation, or less, is a fraction of it.
 FRACTION = 0.5
-# Factor by which two intervals are widened so that they hold together.
+# Factor by which two intervals are widened so that they hold simultaneously.
 BOTH = float(ndtri(1 - TAIL / 2)) / NORMAL
 
 
@@ -242,8 +242,8 @@ def excludes_loss(accuracy: Effect | None, loss: float) -> bool:
 def share_of_cut(effect: Effect | None, reference: Effect | None) -> Estimate | None:
     """Return a cut as a share of another arm's cut; None if that arm shows no cut.
 
-    Both intervals are widened so that they hold together, whatever the correlation of the arms:
-    with many runs, that of the share covers at least 95 %.
+    Both intervals are widened so that they hold simultaneously, whatever the correlation
+    of the arms: with many runs, that of the share covers at least 95 %.
     """
     part, whole = _widened(effect), _widened(reference)
     if part is None or whole is None or whole[2] >= 1:

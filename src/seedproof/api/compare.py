@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
 from seedproof.api.scratch import scratch_folder
 from seedproof.comparison.arms.compare import ArmData, compare_arms
-from seedproof.comparison.arms.compare_summaries import compare_saved
+from seedproof.comparison.arms.compare_summaries import compare_summaries
 from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
 from seedproof.engines import Engine
 from seedproof.errors import OptionError
@@ -15,7 +16,9 @@ from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.load import is_saved, load_saved
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.selection import check_allowed, known_metrics
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.arms import as_list, baseline_first, load_arms, load_each
+from seedproof.predictions.checks import of_arms
 from seedproof.predictions.options import LoadOptions, check_options, given
 from seedproof.predictions.predictions import Loadable, Predictions
 from seedproof.records.location import Location
@@ -100,7 +103,9 @@ def compare(
                 "`{option}` applies to records, and only reports are given. Remove it.",
                 option=next(name for name, is_given in extra.items() if is_given),
             )
-        return ComparisonReport(compare_saved(baseline_first(reports, baseline), gold=gold))
+        return ComparisonReport(
+            compare_summaries(baseline_first(reports, baseline), reference=gold)
+        )
     arms = load_arms(targets, options, baseline=baseline, paired=paired)  # type: ignore[arg-type] # no report is among them
     for arm in arms.values():
         check_allowed(requested, arm.source)
@@ -108,7 +113,7 @@ def compare(
         result = compare_arms(
             arm_data(arms),
             Location.of(scratch),
-            gold=gold,
+            reference=gold,
             metrics=requested,
             match_rates=match_rates,
             skip_damaged=options.get("skip_damaged", False),
@@ -127,7 +132,7 @@ def compare_versions(
     address: str | None = None,
     **options: Unpack[LoadOptions],
 ) -> VersionReport:
-    """Compare a new version of a model with the old one, next to what another seed would change.
+    """Compare a new version of a model with the old one, next to the differences between runs.
 
     Args:
         old: Runs of the version that is deployed; one of the two versions may have a single run.
@@ -139,8 +144,8 @@ def compare_versions(
             Figures are given for each value of `slices` as well.
 
     Returns:
-        Flips between the versions and within them, and the examples that the seed does not
-        explain.
+        Flips between the versions and within them, and the examples whose change is
+        more than run-to-run noise.
 
     Raises:
         InputError: The versions cannot be compared; the message says why and what to do.
@@ -164,12 +169,22 @@ def compare_versions(
             progress=options.get("progress"),
             notes=tuple(dict.fromkeys(note for arm in arms.values() for note in arm.notes)),
         )
-    return VersionReport(result, scratch)
+    checks = {name: arm.checks for name, arm in arms.items()}
+    if max(len(arm.runs) for arm in arms.values()) >= VERDICT_FROM:
+        # A single new run is judged by the spread of the old ones.
+        checks = {
+            name: tuple(check for check in own if check.name != "few-runs")
+            for name, own in checks.items()
+        }
+    return VersionReport(replace(result, checks=of_arms(checks)), scratch)
 
 
 def arm_data(arms: Mapping[str, Predictions]) -> list[ArmData]:
     """Return loaded arms as `compare_arms` takes them."""
-    return [ArmData(name, p.source, p.pairs, p.costs, p.notes) for name, p in arms.items()]
+    return [
+        ArmData(name, p.source, p.pairs, p.costs, p.notes, p.read_checks)
+        for name, p in arms.items()
+    ]
 
 
 def _reports(targets: list[Any], names: list[str] | None) -> dict[str, Measurement] | None:

@@ -9,11 +9,11 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 from seedproof.api.compare import arm_data
 from seedproof.comparison.arms.compare import compare_arms
-from seedproof.comparison.arms.compare_summaries import compare_saved
+from seedproof.comparison.arms.compare_summaries import compare_summaries
 from seedproof.comparison.arms.result import Comparison
 from seedproof.comparison.gate.environment import Environment, examples_digest
 from seedproof.comparison.gate.judge import Baseline, judge
-from seedproof.comparison.gate.rules import Rule, check_names
+from seedproof.comparison.gate.rules import Rule, allowed_checks, check_names
 from seedproof.engines import Engine
 from seedproof.errors import EnvironmentChangedError, MissingExampleError, OptionError
 from seedproof.measurement.engines import measuring_engine
@@ -43,6 +43,7 @@ def gate(
     no_worse: Mapping[str, float | None] | Iterable[str] | None = None,
     baseline: Judged | None = None,
     baseline_arm: str | None = None,
+    allow: Iterable[str] = (),
     allow_different_environments: bool = False,
     engine: str | Engine = "serial",
     workers: int | None = None,
@@ -51,6 +52,8 @@ def gate(
 ) -> GateReport:
     """Judge predictions by limits: pass, fail, or investigate.
 
+    If a check finds an error in the input, the outcome is investigate, unless it is allowed.
+
     Args:
         target: A report, the folder of one, or whatever `sp.Predictions.load` takes.
         max: Upper limits by metric.
@@ -58,6 +61,7 @@ def gate(
         no_worse: Metrics that may not be worse than the baseline's; with margins as a mapping.
         baseline: Records or a report to compare with, for `no_worse`.
         baseline_arm: Arm of the baseline's store; the same as `arm` if omitted.
+        allow: Names of checks whose errors do not keep the gate from judging.
         allow_different_environments: Judge records of different environments, and note it.
         engine: Where the work is done: `serial`, `processes`, or `ray`. Figures are the same.
         workers: Number of shards at a time, with processes or ray.
@@ -71,17 +75,20 @@ def gate(
     Raises:
         EnvironmentChangedError: Records were made in different environments.
         OptionError: A rule cannot be judged; the message says why.
+        UnknownNameError: There is no such metric or check.
 
     Examples:
         >>> import numpy as np
         >>> import seedproof as sp
-        >>> answers = np.tile(np.arange(500) % 2, (10, 1))
+        >>> is_flipped = np.random.default_rng(0).random((10, 500)) < 0.005
+        >>> answers = np.arange(500) % 2 ^ is_flipped
         >>> sp.gate(answers, max={"flip_rate": 0.05}).outcome
         'pass'
     """
     pool = measuring_engine(engine, workers=workers, address=address)
     rules = rules_of(max, min, no_worse)
     check_names(rules)
+    allowed = allowed_checks(allow)
     compares = any(rule.kind == "no-worse" for rule in rules)
     if compares != (baseline is not None):
         raise OptionError(
@@ -123,14 +130,23 @@ def gate(
         progress = options.get("progress")
         if baseline is None:
             measured = _measured("target", loaded["target"], Path(working), pool, progress)
-            notes += measured.notes
+            notes, checks = notes + measured.notes, measured.checks
         else:
             compared = _compared(loaded, Path(working), pool, progress)
             measured, base = compared.arms[0].measurement, compared.baseline.measurement
             known = Baseline(base.metrics, compared.arms[0].effects, base.n_runs)
-            notes += compared.notes
-    n_runs = measured.n_runs
-    return GateReport(judge(measured.metrics, rules, n_runs=n_runs, baseline=known, notes=notes))
+            notes, checks = notes + compared.notes, compared.checks
+    return GateReport(
+        judge(
+            measured.metrics,
+            rules,
+            n_runs=measured.n_runs,
+            baseline=known,
+            notes=notes,
+            checks=checks,
+            allowed=allowed,
+        )
+    )
 
 
 def rules_of(
@@ -244,7 +260,8 @@ def _measured(
         return loaded
     measure = partial(measure_shards) if engine is None else partial(measure_on, engine)
     place = Location.of(working / f"{name}.parquet")
-    return measure(loaded.source, place, progress=progress, notes=loaded.notes)
+    measured = measure(loaded.source, place, progress=progress, notes=loaded.notes)
+    return measured.with_checks(loaded.read_checks)
 
 
 def _compared(
@@ -266,7 +283,7 @@ def _compared(
             "examples with both.",
             sides=("target", "baseline"),
         )
-    return compare_saved(reports)
+    return compare_summaries(reports)
 
 
 def _environment(loaded: Measurement | Predictions) -> Environment:

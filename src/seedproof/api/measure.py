@@ -21,6 +21,7 @@ from seedproof.measurement.selection import (
     narrowed,
 )
 from seedproof.messages import Message
+from seedproof.predictions.checks import missing_arm
 from seedproof.predictions.options import LoadOptions
 from seedproof.predictions.predictions import Loadable, load
 from seedproof.records.location import Location
@@ -98,6 +99,7 @@ def measure(
             progress=progress,
             notes=notes,
         )
+        result = result.with_checks(predictions.read_checks)
         if asks_for_explanations(requested):
             result = with_explanations(
                 result, source, engine=pool, skip_damaged=skip_damaged, progress=progress
@@ -165,4 +167,8 @@ def measure_arms(
         reports[arm] = measure(
             opened, metrics=metrics, engine=engine, workers=workers, address=address, **of_arm
         )
-    return SideBySide(reports, left_out=[arm for arm in arms if arm not in enough])
+    return SideBySide(
+        reports,
+        left_out=[arm for arm in arms if arm not in enough],
+        checks=[missing_arm(arm) for arm in opened.missing_arms()],
+    )

@@ -8,12 +8,13 @@ from seedproof.api.measure import measure
 from seedproof.comparison.planning.answers import Ask, Kind, Reach
 from seedproof.comparison.planning.pilot import pilot_of
 from seedproof.errors import OptionError
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import Loadable
 from seedproof.report.planning import Figures, Plan
 from seedproof.report.report import Report
 from seedproof.report.result import Result
-from seedproof.stats.effect import POWER, VERDICT_FROM
+from seedproof.stats.effect import POWER
 from seedproof.stats.intervals import CONFIDENCE
 from seedproof.stats.power import (
     MOST_SEEDS,

@@ -56,7 +56,7 @@ def compare(
 ) -> None:
     """Compare arms to a baseline, or a new version to the old one.
 
-    A difference is reported only if its interval, over seeds and examples, excludes zero.
+    A difference is reported only if its interval, over runs and examples, excludes zero.
     """
     from seedproof.api import compare as api
     from seedproof.cli.progress import progress_bar

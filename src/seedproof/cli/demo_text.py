@@ -19,7 +19,7 @@ from seedproof.report.view import View
 
 BASELINE, ARM = "none", "naswa"
 # Sentences of the report that a newcomer understands first.
-TOPICS = ("Accuracy", "Reasons")
+TOPICS = ("Accuracy", "Explanations")
 METRICS = {
     "flip_rate": "answers that flip",
     "explanation_jaccard_20": "top words that vary",

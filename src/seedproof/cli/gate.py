@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from seedproof.cli import options
-from seedproof.errors import OptionError, first_line
+from seedproof.errors import OptionError
+from seedproof.messages import Message, problem_of
 
 
 @options.add_options(*options.READING, *options.ENGINE)
@@ -40,6 +41,13 @@ def gate(
         Path | None, typer.Option(help="Write Markdown for a pull-request comment.")
     ] = None,
     as_json: options.Json = False,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CHECK",
+            help="Judge although this check, such as duplicate-runs, finds an error in the input.",
+        ),
+    ] = None,
     allow_different_environments: Annotated[
         bool,
         typer.Option(
@@ -57,7 +65,7 @@ def gate(
     A target may also be a folder written by seedproof measure --out.
 
     Exit code 0: every rule holds. 1: a rule is broken. 3: no rule is broken, but an interval
-    includes its limit.
+    includes its limit; or a check finds an error in the input.
     """
     from seedproof.api import gate as api
     from seedproof.cli.progress import progress_bar
@@ -66,7 +74,8 @@ def gate(
     for option, path in (("--junit", junit), ("--markdown", markdown)):
         if path is not None:
             _check_file(option, path)
-    limits = thresholds(at_most or (), at_least or (), no_worse or (), config=config)
+    allowed = options.split_names(allow) or ()
+    limits = thresholds(at_most or (), at_least or (), no_worse or (), allowed, config=config)
     with progress_bar() as reading["progress"]:
         report = api.gate(
             targets,
@@ -89,7 +98,7 @@ def _check_file(option: str, path: Path) -> None:
     try:
         is_folder, is_below_file = path.is_dir(), any(parent.is_file() for parent in path.parents)
     except OSError as error:
-        raise _unwritable(option, path, first_line(error)) from error
+        raise _unwritable(option, path, problem_of(error)) from error
     if is_folder:
         raise _unwritable(option, path, "it is a folder")
     if is_below_file:
@@ -101,10 +110,10 @@ def _write(option: str, path: Path, content: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
     except OSError as error:
-        raise _unwritable(option, path, first_line(error)) from error
+        raise _unwritable(option, path, problem_of(error)) from error
 
 
-def _unwritable(option: str, path: Path, reason: str) -> OptionError:
+def _unwritable(option: str, path: Path, reason: Message | str) -> OptionError:
     return OptionError(
         "{option} {path!r} cannot be written: {reason}. Give a file, such as {usual_name}.",
         option=option,

@@ -4,12 +4,13 @@ import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from seedproof.errors import SeedproofError
+from seedproof.messages import PROBLEMS, problem_of
 
 # Each verb is a module of this folder; its example ends its help.
 VERBS = {
@@ -97,7 +98,8 @@ def _app(verb: str | None = None) -> typer.Typer:
 
 
 def _root(
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),  # noqa: FBT001, FBT003
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
         import seedproof
@@ -130,7 +132,11 @@ def main() -> None:
         typer.echo(f"error {error.code}: {printable(str(error))}", err=True)
         sys.exit(2)
     except OSError as error:  # a full disk, a lost network, a folder without permission
-        typer.echo(f"error {SeedproofError.code}: {error}", err=True)
+        text = str(error)
+        if error.errno in PROBLEMS and error.filename is not None:
+            text = f"{str(error.filename)!r} cannot be read or written: {problem_of(error)}. "
+            text += "Free some space, change its permissions, or give another folder."
+        typer.echo(f"error {SeedproofError.code}: {text}", err=True)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -162,7 +162,7 @@ def measured(
         return measure(targets, **options, **reading)
 
 
-def print_result(result: "Result", *, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def print_result(result: "Result", *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - results differ in what `text` takes
     """Print a result: as JSON, in color on a terminal, or as plain text; options are `text`'s."""
     if as_json:
         sys.stdout.write(result.to_json())

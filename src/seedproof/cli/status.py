@@ -12,6 +12,8 @@ from seedproof.cli import options
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from seedproof.predictions.checks import Check
+    from seedproof.records.location import Location
     from seedproof.training.resume import RunState, Status
 
 # With more runs than this, finished ones are only counted.
@@ -34,18 +36,47 @@ def status(
     from seedproof.records.location import Location
     from seedproof.training.resume import status_of
 
-    current = status_of(Location.of(store))
+    place = Location.of(store)
+    current, checks = status_of(place), checks_of_finished(place)
     if as_json:
-        sys.stdout.write(json.dumps(_as_json(current), ensure_ascii=False) + "\n")
+        content = _as_json(current) | {"checks": [check.summary() for check in checks]}
+        sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
         return
     console = Console(soft_wrap=not sys.stdout.isatty())
     console.print(_table(current, every=every or len(current.runs) <= MANY))
     typer.echo("")
     typer.echo(printable(str(current)))
+    show_checks(checks)
     if tracebacks:
         for run in current.failed:
             typer.echo(printable(f"run {run.spec.name} of {run.spec.arm}: {run.message}"))
             typer.echo(run.traceback)
+
+
+def checks_of_finished(store: "Location") -> "tuple[Check, ...]":
+    """Return the findings about finished runs; nothing if they cannot be read, as `measure` says.
+
+    Missing runs are left out: the table of runs lists them.
+    """
+    from seedproof.errors import SeedproofError
+    from seedproof.predictions.arms import checks_of_store
+    from seedproof.records.reader import Store
+
+    try:
+        checks = checks_of_store(Store(store))
+    except SeedproofError:
+        return ()
+    return tuple(check for check in checks if check.name not in {"missing-runs", "few-runs"})
+
+
+def show_checks(checks: "Sequence[Check]", *, err: bool = False) -> None:
+    """Print findings about the runs."""
+    from shutil import get_terminal_size
+
+    from seedproof.report.text import MAX_LINE, check_lines
+
+    for lines in check_lines(checks, min(get_terminal_size().columns, MAX_LINE)):
+        typer.echo(f"\n{lines}", err=err)
 
 
 def failures(failed: "Sequence[RunState]", at_most: int = 5) -> Iterator[str]:

@@ -10,17 +10,18 @@ from seedproof.errors import NotFoundError, OptionError, UnreadableError, first_
 
 # Keys that lead to the gate's table, by file. Only the first file with such a table counts.
 TABLE_KEYS = {"seedproof.toml": ("gate",), "pyproject.toml": ("tool", "seedproof", "gate")}
-KEYS = ("max", "min", "no-worse")
+KEYS = ("max", "min", "no-worse", "allow")
 
 
 def thresholds(
     at_most: Iterable[str],
     at_least: Iterable[str],
     no_worse: Iterable[str],
+    allow: Iterable[str],
     *,
     config: Path | None = None,
 ) -> dict[str, Any]:
-    """Return all limits as keyword arguments of `sp.gate`; options override the file."""
+    """Return limits and allowed checks as keywords of `sp.gate`; options override the file."""
     gate_table = _gate_table(config)
     for key in gate_table.content:
         if key not in KEYS:
@@ -33,6 +34,7 @@ def thresholds(
         "max": gate_table.limits("max") | _parse(at_most, "--max"),
         "min": gate_table.limits("min") | _parse(at_least, "--min"),
         "no_worse": gate_table.limits("no-worse") | _parse(no_worse, "--no-worse"),
+        "allow": (*gate_table.allowed(), *allow),
     }
 
 
@@ -69,6 +71,16 @@ class _GateTable:
                     limit=limit,
                 )
         return {metric: float(limit) for metric, limit in limits.items()}
+
+    def allowed(self) -> list[str]:
+        """Return the names of the checks that are allowed."""
+        names = self.content.get("allow", [])
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            return names
+        raise self.error(
+            'allow in {table} of {path} is not a list of names. Write ["duplicate-runs"].',
+            key="allow",
+        )
 
 
 def _gate_table(config: Path | None) -> _GateTable:

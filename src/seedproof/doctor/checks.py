@@ -1,4 +1,4 @@
-"""Checks of the doctor: each compares a few trainings, and names the likely cause of a fault."""
+"""Checks of the doctor: each compares a few runs, and names the likely cause."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ from dataclasses import replace
 from seedproof.doctor.finding import Finding, Phrases, Verdict
 from seedproof.doctor.observation import Observed, SeedCall, compared, differences, plural
 from seedproof.messages import Message, Sentences
+from seedproof.predictions.predictions import Predictions
 from seedproof.training.rng import SEEDING
 
 # Maximum number of lines, files or calls that are named.
@@ -43,6 +44,9 @@ SENTENCES = {
     "positions": "neither ids nor labels were given: examples are identified by position",
     "other-splits": "the splits are {splits!r}, and with another seed {other_splits!r}",
     "other-ids": "with another seed, {n_other} of {n_examples} ids in {split!r} differ",
+    "several-answers": "{n_answers}",
+    "constant-answer": "it gives the answer {answer!r} to all {n_examples} examples in {split!r}",
+    "input-check": "{check}: {message}",
     # Causes.
     "budget-too-small": "the budget is too small, or the training uses no torch optimizer",
     "no-call": "nothing calls log_predictions",
@@ -68,6 +72,7 @@ SENTENCES = {
     "split-by-seed": "the name of a split depends on the seed",
     "held-out-by-seed": "the seed decides which examples are held out",
     "shuffled-ids": "ids are positions in an order that the seed shuffles",
+    "brief-training": "it may have been trained too briefly, or it is stuck",
     # Fixes.
     "larger-budget": "increase {option}, or omit it",
     "add-call": 'add: sp.current_run().log_predictions("test", ids=ids, probs=probs, '
@@ -145,7 +150,7 @@ def check_same(first: Observed, second: Observed, more: Sequence[Observed] = ())
 def _suspects(
     first: Observed, second: Observed, more: Sequence[Observed]
 ) -> Iterator[tuple[Message, Message | str]]:
-    """Yield why two trainings of one seed may differ and the fix, the likeliest first."""
+    """Yield why two training runs of one seed may differ and the fix, the likeliest first."""
     moving = [
         *_moving(first.seed_calls, second.seed_calls),
         *_moving(first.generators, second.generators),
@@ -347,6 +352,34 @@ def check_threads(run: Observed, threads: int) -> Finding:
     )
 
 
+def check_answers(run: Observed) -> Finding:
+    """Check that the predicted classes fit the labels, and that there are several."""
+    code = "usable-answers"
+    if run.is_cut or not run.splits:
+        return _finding(code, "skip", "nothing-to-compare")
+    n_answers = 0
+    for split, log in run.splits.items():
+        labels = [label or None for label in log.labels]
+        # With probabilities, all classes are known by their columns.
+        known = None if log.has_probs or not any(labels) else labels
+        for check in Predictions.from_arrays([log.answers], labels=known).checks:
+            if check.name != "few-runs":
+                observed = _say("input-check", check=check.name, message=check.message)
+                return _finding(code, "warn", observed, None, Message(check.name, check.remedy))
+        n_answers = max(n_answers, len(set(log.answers)))
+        if len(set(log.answers)) == 1 and len(set(labels)) > 1:
+            observed = _say(
+                "constant-answer",
+                answer=log.answers[0],
+                n_examples=len(log.answers),
+                split=split,
+            )
+            return _finding(code, "warn", observed, "brief-training")
+    return _finding(
+        code, "pass", _say("several-answers", n_answers=f"{n_answers} different answers")
+    )
+
+
 def check_ids(run: Observed, other: Observed, held: Sequence[Observed] = ()) -> Finding:
     """Check that predictions of different runs can be compared by example."""
     code = "stable-ids"
@@ -369,7 +402,7 @@ def check_ids(run: Observed, other: Observed, held: Sequence[Observed] = ()) -> 
 
 
 def _id_fault(code: str, run: Observed, other: Observed) -> Finding | None:
-    """Return why two trainings cannot be compared by example; None if they can."""
+    """Return why two training runs cannot be compared by example; None if they can."""
     is_cut = run.is_cut or other.is_cut
     if run.splits.keys() != other.splits.keys() and not is_cut:
         splits, other_splits = tuple(sorted(run.splits)), tuple(sorted(other.splits))

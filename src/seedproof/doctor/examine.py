@@ -6,6 +6,7 @@ from math import inf
 from typing import Any
 
 from seedproof.doctor.checks import (
+    check_answers,
     check_files,
     check_ids,
     check_logged,
@@ -31,7 +32,7 @@ from seedproof.typing import is_count
 AFTERWARDS = "explainer"
 # Hash seeds of a process, which are otherwise random.
 HASHES = ("1", "2")
-# Trainings by their codes; those that vary one source have its name.
+# Training runs by their codes; those that vary one source have its name.
 PROBES = {
     "first-seed": "the first seed",
     "same-seed-second": "the same seed again",
@@ -123,7 +124,7 @@ def _findings(
             for source in (*sources, unused)
             if source is not None
         }
-    # Trainings that write the same files would disturb each other.
+    # Training runs that write the same files would disturb each other.
     seen = probes.train_all(runs, one_at_a_time=not set(first.files).isdisjoint(second.files))
     varied = seen.pop("other-seed")
     rest = seen.pop(unused, None) if unused is not None else None
@@ -142,6 +143,7 @@ def _findings(
         check_when(first, varied),
         check_files(first, varied),
         check_threads(first, threads),
+        check_answers(first),
     )
 
 
@@ -166,7 +168,7 @@ class _NoTrainingError(Exception):
 
 @dataclass(frozen=True)
 class _Probes:
-    """Trainings under observation, each in a fresh process with a known hash seed."""
+    """Training runs under observation, each in a fresh process with a known hash seed."""
 
     probe: Probe
     threads: int
@@ -180,7 +182,7 @@ class _Probes:
     def train_all(
         self, runs: Mapping[str, RunSpec], *, hashes: str = HASHES[0], one_at_a_time: bool = False
     ) -> dict[str, Observed]:
-        """Return what each of several trainings did, by the same codes."""
+        """Return what each of several training runs did, by the same codes."""
         codes = list(runs)
         names = [Message(code, PROBES.get(code, code)) for code in codes]
         if self.on_probe is not None:

@@ -16,6 +16,7 @@ CHECKS = {
     "seeds-before-draws": "Seeds are set before anything is drawn",
     "separate-files": "Runs do not write the same files",
     "number-of-threads": "It uses the allowed number of threads",
+    "usable-answers": "Its answers can be measured as classes",
 }
 
 Verdict = Literal["pass", "fail", "warn", "skip"]

@@ -26,6 +26,8 @@ class SplitSeen:
     ids: list[str] = field(default_factory=list)  # or positions
     labels: list[str] = field(default_factory=list)  # or empty texts
     values: list[bytes] = field(default_factory=list)  # or their digests
+    answers: list[str] = field(default_factory=list)  # predicted classes
+    has_probs: bool = False
     has_ids: bool = True
 
     def by_id(self, column: Sequence[Any]) -> dict[str, Any]:
@@ -58,7 +60,7 @@ class Observed:
 
 
 def differences(first: Observed, second: Observed) -> Phrases:
-    """Return what differs between two trainings; empty if nothing does."""
+    """Return what differs between two training runs; empty if nothing does."""
     return Phrases(
         (*_differences_of_weights(first, second), *_differences_of_predictions(first, second))
     )
@@ -93,7 +95,7 @@ def _differences_of_predictions(first: Observed, second: Observed) -> Iterator[M
 
 
 def compared(first: Observed, second: Observed) -> Phrases:
-    """Return what could be compared between two trainings; empty if nothing."""
+    """Return what could be compared between two training runs; empty if nothing."""
     parts = []
     if first.weights and second.weights:
         n_steps = min(first.n_steps, second.n_steps)

@@ -182,6 +182,8 @@ class _ProbedRun(Run):
         gold = [""] * len(values) if labels is None else as_array(labels).tolist()
         log.labels += map(str, gold)
         log.values += [_short_bytes(row) for row in values]
+        log.answers += _answers(values, columns)
+        log.has_probs = columns.get("predictions") is None
 
     def check(self) -> None:
         """Raise the error that a real run would raise on commit."""
@@ -199,6 +201,19 @@ class _RequestedSeeds(dict[str, int]):
         value = super().__getitem__(source)
         self._sources.add(source)
         return value
+
+
+def _answers(values: Any, columns: Mapping[str, Any]) -> list[str]:  # noqa: ANN401 - any array
+    """Return the predicted classes, by name if they have names."""
+    array = np.asarray(values)
+    if array.ndim == 1:
+        return [str(answer) for answer in array.tolist()]
+    winners = array.argmax(axis=1)
+    if columns.get("top_classes") is not None:
+        kept = np.asarray(as_array(columns["top_classes"]))
+        winners = np.take_along_axis(kept, winners[:, np.newaxis], axis=1)[:, 0]
+    names = columns.get("classes")
+    return [str(index if names is None else names[index]) for index in winners.tolist()]
 
 
 def _short_bytes(row: Any) -> bytes:  # noqa: ANN401 - probabilities, or a class

@@ -14,9 +14,18 @@ import numpy.typing as npt
 
 from seedproof._optional import require
 from seedproof.errors import OptionError, ShapeError
+from seedproof.predictions.checks import DRAWS_NOTHING
 from seedproof.seeds import SeedPlan
 from seedproof.training.run import Run
 from seedproof.training.study import Study
+
+# Estimators that take a `random_state` and ignore it if a setting has one of these values.
+IGNORE_SEEDS: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "LinearSVC": ("dual", (False,)),
+    "LogisticRegression": ("solver", ("lbfgs", "newton-cg", "newton-cholesky")),
+    "RidgeClassifier": ("solver", ("svd", "cholesky", "lsqr", "sparse_cg", "lbfgs")),
+    "SVC": ("probability", (False,)),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +59,8 @@ class FitEstimator:
             **given,
         )
         run.log_scalar("accuracy", float(np.mean(predicted == labels)))
+        if _draws_nothing(model):
+            run.log_scalar(DRAWS_NOTHING, 1.0)
 
 
 def study_estimator(
@@ -145,6 +156,17 @@ def _random_states(estimator: Any) -> list[str]:  # noqa: ANN401 - scikit-learn 
     """Return the parameters that take a seed, including those of nested estimators."""
     names = estimator.get_params(deep=True)
     return [name for name in names if name.rsplit("__", 1)[-1] == "random_state"]
+
+
+def _draws_nothing(estimator: Any) -> bool:  # noqa: ANN401 - scikit-learn has no types
+    """Return True if all parts that take a seed are known to ignore it with their settings."""
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    seeded = [part for part in parts if hasattr(part, "random_state") and hasattr(part, "fit")]
+    return all(
+        getattr(part, setting, None) in values
+        for part in seeded
+        for setting, values in [IGNORE_SEEDS.get(type(part).__name__, ("", ()))]
+    )
 
 
 def _fingerprint(estimator: Any, *data: Any) -> str:  # noqa: ANN401 - scikit-learn has no types

@@ -1,6 +1,6 @@
 """All families of metrics together: add batches, merge parts, read the result."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from functools import cache
 
 import numpy as np
@@ -16,7 +16,8 @@ from seedproof.measurement.examples import (
 from seedproof.measurement.selection import chosen_families
 from seedproof.metrics import Accumulator, Batch
 from seedproof.metrics.accumulator import Detail, Need
-from seedproof.metrics.batch import batch_rows
+from seedproof.metrics.batch import batch_of, batches
+from seedproof.metrics.flips import Flips, RunSums
 from seedproof.metrics.statistic import ExampleValues, Statistic
 from seedproof.records.shards import Shard
 
@@ -106,31 +107,12 @@ class MetricAccumulators:
             for name, statistic in family.result().items()
         }
 
+    def run_sums(self) -> RunSums:
+        """Return the sums that checks of the input need."""
+        return next(family for family in self.families if isinstance(family, Flips)).run_sums()
+
     def detail(self) -> Detail:
         """Return every array behind the metrics."""
         return {
             name: values for family in self.families for name, values in family.detail().items()
         }
-
-
-def batches(shard: Shard, n_classes: int, n_rows: int | None = None) -> Iterator[Batch]:
-    """Yield a shard in pieces whose size depends on its shape alone, never on the machine."""
-    if n_rows is None:
-        known = (shard.probs, None if shard.top is None else shard.top.probs, shard.predictions)
-        width = next((values[:, 0].size for values in known if values is not None), 1)
-        n_rows = batch_rows(width)
-    for start in range(0, len(shard), n_rows):
-        yield batch_of(shard, n_classes, slice(start, start + n_rows))
-
-
-def batch_of(shard: Shard, n_classes: int, rows: slice = slice(None)) -> Batch:
-    """Return some rows of a shard as a batch."""
-    labels = None if shard.labels is None else shard.labels[rows]
-    if shard.probs is not None:
-        return Batch.from_probs(shard.probs[:, rows], labels)
-    if shard.top is not None:
-        return Batch.from_top(shard.top.rows(rows), n_classes, labels)
-    if shard.predictions is None:
-        raise ValueError("this shard has no predictions")
-    predictions = np.ascontiguousarray(shard.predictions[:, rows])
-    return Batch(predictions, n_classes=n_classes, labels=labels)

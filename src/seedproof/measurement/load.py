@@ -12,6 +12,7 @@ from seedproof.measurement.examples import StoredExamples, example_files, least_
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import FORMAT, Measurement
 from seedproof.messages import recorded
+from seedproof.predictions.checks import Check
 from seedproof.records.location import Location
 from seedproof.stats.intervals import Estimate
 
@@ -49,12 +50,14 @@ def load_saved(folder: Location) -> Measurement:
             unstable_examples=_unstable_examples(place),
             example_table=StoredExamples(place),
             notes=tuple(map(recorded, summary["notes"])),
-            # Reports of the first versions have none.
+            # Reports of the first versions have neither checks nor explanations.
+            checks=tuple(map(Check.from_summary, summary.get("checks", ()))),
             explanations={
                 method: ExplanationMeasurement.from_summary(method, explained)
                 for method, explained in summary.get("explanations", {}).items()
             },
             dynamics=None if dynamics is None else DynamicsMeasurement.from_summary(dynamics),
+            repeats=summary.get("repeats", "runs"),
         )
     except (ValueError, KeyError, TypeError, OSError, pa.ArrowException) as error:
         if isinstance(error, SchemaVersionError):

@@ -27,6 +27,7 @@ from seedproof.measurement.explanations.measure import measure_explanations
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.selection import known
 from seedproof.messages import Message
+from seedproof.predictions.checks import by_severity, checks_of
 from seedproof.records.explanation_shards import explanations_of
 from seedproof.records.explanation_shards import left_out as note_on_method
 from seedproof.records.location import Location
@@ -210,6 +211,8 @@ def measured(
         example_table=examples,
         notes=notes,
         left_out=tuple(left_out),
+        checks=by_severity(checks_of(source, accumulators.run_sums())),
+        repeats=source.repeats,
     )
 
 

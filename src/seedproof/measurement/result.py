@@ -1,8 +1,8 @@
 """The result of measuring: figures with intervals, arrays behind them, one row per example."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement, without_nan
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import Detail
+from seedproof.predictions.checks import Check, by_severity
 from seedproof.stats.intervals import Estimate
 
 FORMAT = 1
@@ -57,6 +58,8 @@ class Measurement:
         explanations: The same for explanations, by method; empty without records of them.
         dynamics: Label entropy within single runs over their steps; None if no run was traced.
         left_out: Damaged shards that are in no figure; the summary has them in its notes only.
+        checks: Findings about the input.
+        repeats: Unit of repetition: `seeds` if they are recorded, `runs` otherwise.
     """
 
     runs: tuple[str, ...]
@@ -72,6 +75,8 @@ class Measurement:
     explanations: Mapping[str, ExplanationMeasurement] = field(default_factory=dict)
     dynamics: DynamicsMeasurement | None = None
     left_out: tuple[int, ...] = ()
+    checks: tuple[Check, ...] = ()
+    repeats: str = "runs"
 
     @property
     def n_runs(self) -> int:
@@ -82,6 +87,10 @@ class Measurement:
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.classes)
+
+    def with_checks(self, checks: Iterable[Check]) -> "Measurement":
+        """Return the same, with further checks of the input."""
+        return replace(self, checks=by_severity([*self.checks, *checks]))
 
     def examples(self) -> pa.Table:
         """Return one row per example, in the order of their ids."""
@@ -134,6 +143,7 @@ class Measurement:
             "n_classes": self.n_classes,
             "kind": self.kind,
             "runs": list(self.runs),
+            "repeats": self.repeats,
             "classes": list(self.classes),
             "metrics": {name: asdict(value) for name, value in self.metrics.items()},
             "detail": {
@@ -144,6 +154,7 @@ class Measurement:
             },
             # Absent if there are none, so that digests of older reports stay the same.
             **({} if self.dynamics is None else {"dynamics": self.dynamics.summary()}),
+            "checks": [check.summary() for check in self.checks],
             "notes": [str(note) for note in self.notes],
         }
 

@@ -1,7 +1,9 @@
 """Predictions of all runs for a few examples: the input of every kernel."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +17,9 @@ from seedproof.records.probabilities import (
     most_probable_of_top,
 )
 from seedproof.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from seedproof.records.shards import Shard  # pyarrow is not needed for kernels
 
 # Batches of about this many values stay in the processor's cache.
 BATCH_VALUES = 2**18
@@ -263,3 +268,26 @@ def disagreements(predictions: IntArray, n_classes: int) -> IntArray:
         counts[block, start:] = np.bitwise_count(differ).sum(axis=2, dtype=np.int64)
         counts[start:, block] = counts[block, start:].T
     return counts
+
+
+def batches(shard: "Shard", n_classes: int, n_rows: int | None = None) -> Iterator[Batch]:
+    """Yield a shard in pieces whose size depends on its shape alone, never on the machine."""
+    if n_rows is None:
+        known = (shard.probs, None if shard.top is None else shard.top.probs, shard.predictions)
+        width = next((values[:, 0].size for values in known if values is not None), 1)
+        n_rows = batch_rows(width)
+    for start in range(0, len(shard), n_rows):
+        yield batch_of(shard, n_classes, slice(start, start + n_rows))
+
+
+def batch_of(shard: "Shard", n_classes: int, rows: slice = slice(None)) -> Batch:
+    """Return some rows of a shard as a batch."""
+    labels = None if shard.labels is None else shard.labels[rows]
+    if shard.probs is not None:
+        return Batch.from_probs(shard.probs[:, rows], labels)
+    if shard.top is not None:
+        return Batch.from_top(shard.top.rows(rows), n_classes, labels)
+    if shard.predictions is None:
+        raise ValueError("this shard has no predictions")
+    predictions = np.ascontiguousarray(shard.predictions[:, rows])
+    return Batch(predictions, n_classes=n_classes, labels=labels)

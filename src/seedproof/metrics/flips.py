@@ -1,6 +1,7 @@
 """Disagreement between runs: flip rate, net flips, ambiguity, discrepancy."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -51,6 +52,19 @@ def net_flips(class_counts: IntArray) -> FloatArray:
     return np.stack([np.abs(shares - row).sum(axis=1) / 2 for row in shares])
 
 
+@dataclass(frozen=True, eq=False)
+class RunSums:
+    """Sums over examples that show which runs are no evidence; see `predictions.checks`."""
+
+    n_examples: int
+    disagreements: IntArray  # examples on which two runs differ: (runs, runs)
+    class_counts: IntArray  # (runs, classes)
+    label_counts: IntArray  # labeled examples by gold class: (classes,)
+    # Votes against the consensus, by consensus and vote: (classes, classes). None for two classes
+    # and for very many.
+    swaps: IntArray | None
+
+
 class Flips(Accumulator):
     """Pairs of runs that disagree."""
 
@@ -66,6 +80,7 @@ class Flips(Accumulator):
         super().__init__(n_runs, n_classes)
         self._disagreements = np.zeros((n_runs, n_runs), dtype=np.int64)
         self._class_counts = np.zeros((n_runs, n_classes), dtype=np.int64)
+        self._label_counts = np.zeros(n_classes, dtype=np.int64)
         self._majorities = np.zeros(n_runs + 1, dtype=np.int64)
         self._swaps: IntArray | None = None
         if 2 < n_classes <= MAX_SWAP_CLASSES:
@@ -81,6 +96,9 @@ class Flips(Accumulator):
         self._disagreements += batch.disagreements
         self._class_counts += class_counts(batch.predictions, batch.n_classes)
         self._majorities += np.bincount(batch.majority, minlength=len(self._majorities))
+        if batch.labels is not None:
+            known = batch.labels[batch.labels >= 0]
+            self._label_counts += np.bincount(known, minlength=self.n_classes)
         if self._swaps is not None:
             predictions = batch.predictions[:, batch.contested]
             consensus = np.broadcast_to(batch.consensus[batch.contested], predictions.shape)
@@ -105,6 +123,16 @@ class Flips(Accumulator):
             "ambiguity": ValueOnly((n_examples - int(self._majorities[-1])) / n_examples),
             "discrepancy": ValueOnly(float(self._disagreements.max()) / n_examples),
         }
+
+    def run_sums(self) -> RunSums:
+        """Return the sums that checks of the input need."""
+        return RunSums(
+            self.sums["flip_rate"].n_examples,
+            self._disagreements,
+            self._class_counts,
+            self._label_counts,
+            self._swaps,
+        )
 
     def detail(self) -> Detail:
         """Return the arrays behind the flips.

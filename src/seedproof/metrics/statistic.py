@@ -11,6 +11,9 @@ import numpy as np
 
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
+# With fewer runs there are figures and no verdicts.
+VERDICT_FROM = 5
+
 
 @dataclass(frozen=True, eq=False)
 class ExampleValues:

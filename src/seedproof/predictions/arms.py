@@ -7,6 +7,13 @@ from typing import Any
 
 from seedproof.errors import InputError, NotFoundError, OptionError, TooFewRunsError
 from seedproof.messages import Message
+from seedproof.predictions.checks import (
+    Check,
+    by_severity,
+    identical_arms,
+    missing_arm,
+    of_arms,
+)
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import (
     Loadable,
@@ -138,8 +145,21 @@ def _of_store(target: Loadable, options: LoadOptions, *, paired: bool) -> dict[s
             )
         )
     first = next(iter(arms))
-    arms[first] = arms[first].with_notes(*notes)
+    missing = [missing_arm(arm) for arm in store.missing_arms()]
+    arms[first] = arms[first].with_notes(*notes).with_checks(*missing)
     return on_common_examples(arms) if options.get("common_examples") else arms
+
+
+def checks_of_store(store: Store) -> tuple[Check, ...]:
+    """Return the findings about the finished runs of all arms on each split."""
+    checks: list[Check] = [missing_arm(arm) for arm in store.missing_arms()]
+    for split in store.splits():
+        arms, _ = arms_of(store, {"split": split})
+        own = {name: arm.checks for name, arm in arms.items()}
+        checks += of_arms(own) if len(own) > 1 else next(iter(own.values()), ())
+        sources = {name: arm.source for name, arm in arms.items()}
+        checks += identical_arms(sources, {name: arm.pairs for name, arm in arms.items()})
+    return by_severity(dict.fromkeys(checks))
 
 
 def _recognized(target: Loadable) -> Input | Predictions:

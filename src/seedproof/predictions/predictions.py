@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from seedproof.errors import ColumnError, NotFoundError, TooFewRunsError
 from seedproof.messages import Message
+from seedproof.predictions.checks import Check, by_severity, checks_of, run_sums
 from seedproof.predictions.options import (
     DEFAULT_MEMORY,
     SETTINGS,
@@ -39,33 +40,6 @@ from seedproof.typing import ArrowStream, Progress
 COSTS = ("forward_passes", "serving_multiplier")
 
 
-@dataclass(frozen=True)
-class Check:
-    """A finding about the input.
-
-    Args:
-        name: Its name, such as duplicate-runs.
-        severity: note, warning or error.
-        runs: The runs that it is about.
-        message: The finding in words.
-        remedy: How to fix it.
-
-    Examples:
-        >>> import seedproof as sp
-        >>> check = sp.Check(
-        ...     "few-runs", "warning", ("0", "1"), "2 runs.", "Use at least 5."
-        ... )
-        >>> check.severity
-        'warning'
-    """
-
-    name: str
-    severity: str
-    runs: tuple[str, ...]
-    message: str
-    remedy: str
-
-
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """Predictions of several runs for the same examples: read, aligned and described.
@@ -80,6 +54,7 @@ class Predictions:
         slices: Columns of the groups to report on.
         pairs: A key per run that pairs it with a run of another arm; None if runs are not paired.
         folder: A temporary folder that is deleted with the predictions.
+        read_checks: Checks that reading alone gave, such as missing runs.
 
     Examples:
         >>> import seedproof as sp
@@ -98,6 +73,7 @@ class Predictions:
     slices: tuple[str, ...] = ()
     pairs: tuple[str, ...] | None = None
     folder: TemporaryFolder | None = field(default=None, repr=False)
+    read_checks: tuple[Check, ...] = ()
 
     def __post_init__(self) -> None:
         for column in (*([self.clusters] if self.clusters else []), *self.slices):
@@ -304,12 +280,13 @@ class Predictions:
     @property
     def repeats(self) -> str:
         """Unit of repetition: seeds where they are recorded, runs otherwise."""
-        return "seeds" if any(run.seeds for run in self.source.manifests) else "runs"
+        return self.source.repeats
 
-    @property
+    @cached_property
     def checks(self) -> tuple[Check, ...]:
-        """Findings about the input; always empty for now."""
-        return ()
+        """Findings about the input, errors first. The predicted classes are read once for them."""
+        further = checks_of(self.source, run_sums(self.source))
+        return by_severity([*self.read_checks, *further])
 
     @property
     def ids(self) -> pa.Array:
@@ -353,6 +330,10 @@ class Predictions:
     def with_notes(self, *notes: Message) -> "Predictions":
         """Return the same, with further notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+    def with_checks(self, *checks: Check) -> "Predictions":
+        """Return the same, with further checks."""
+        return replace(self, read_checks=(*self.read_checks, *checks))
 
     def __len__(self) -> int:
         return self.n_examples

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from seedproof.errors import OptionError
 from seedproof.messages import Message
+from seedproof.predictions.checks import Check, missing_runs, transposed
 from seedproof.predictions.options import DEFAULT_MEMORY
 from seedproof.predictions.readers import read_with, reader_of
 from seedproof.predictions.shared_examples import common_ids, on_shared_examples
@@ -49,6 +50,7 @@ class Loaded(NamedTuple):
     slices: tuple[str, ...] = ()
     pairs: tuple[str, ...] | None = None
     folder: TemporaryFolder | None = None
+    checks: tuple[Check, ...] = ()
 
 
 def read(target: Input, options: Mapping[str, Any], *, least_runs: int) -> Loaded:
@@ -98,7 +100,9 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         alone=least_runs == 1,
     )
     name = None if clusters is None else CLUSTER
-    return Loaded(source, clusters=name, slices=tuple(slices or ()))
+    is_named = bool(target.names) or any(options.get(x) is not None for x in ("runs", "ids"))
+    checks = _transposed(source, is_named=is_named)
+    return Loaded(source, clusters=name, slices=tuple(slices or ()), checks=checks)
 
 
 def _from_npz(target: Input, options: Mapping[str, Any], least_runs: int) -> Loaded:
@@ -114,7 +118,16 @@ def _from_npz(target: Input, options: Mapping[str, Any], least_runs: int) -> Loa
         source, notes = on_shared_examples(open_npz_apart(target.parts, **settings))
     else:
         source = open_npz(target.parts, alone=least_runs == 1, **settings)
-    return _described(Loaded(source, tuple(notes)), options)
+    checks = _transposed(source, is_named=len(target.parts) > 1)
+    return _described(Loaded(source, tuple(notes), checks=checks), options)
+
+
+def _transposed(source: ShardSource, *, is_named: bool) -> tuple[Check, ...]:
+    """Return a check of arrays without names or labels that have more runs than examples."""
+    n_runs = len(source.runs)
+    if is_named or source.n_labeled or n_runs <= source.n_examples:
+        return ()
+    return (transposed(n_runs, source.n_examples),)
 
 
 def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -> Loaded:
@@ -133,10 +146,12 @@ def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -
     shared = note_on_shared_seeds(seeds)
     pairs = tuple(repr(sorted(of_run.items())) for of_run in seeds)
     are_pairs = all(seeds) and len(set(pairs)) == len(pairs)
+    missing = store.missing(source.manifests[0].arm)
     loaded = Loaded(
         source,
         (*notes, *([] if shared is None else [shared])),
         pairs=pairs if are_pairs else None,
+        checks=() if missing is None else (missing_runs(missing),),
     )
     return _described(loaded, options)
 

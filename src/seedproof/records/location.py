@@ -10,7 +10,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.fs
 
-from seedproof.errors import NotFoundError, RunExistsError, first_line
+from seedproof.errors import NotFoundError, OptionError, RunExistsError, first_line
+from seedproof.messages import problem_of
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,14 @@ class Location:
 
     def make_folder(self) -> None:
         """Create this folder and those above it."""
-        self.files.create_dir(self.path, recursive=True)
+        try:
+            self.files.create_dir(self.path, recursive=True)
+        except OSError as error:
+            raise OptionError(
+                "{folder!r} cannot be created: {reason}. Give another folder.",
+                folder=self.path,
+                reason=problem_of(error),
+            ) from error
 
     def read_bytes(self, start: int = 0) -> bytes:
         """Return the file's bytes from `start` on."""

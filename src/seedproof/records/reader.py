@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,23 @@ from seedproof.typing import FloatArray, IntArray
 
 # Runs that are named in a note; of the others only the number is given.
 MAX_NAMED = 5
+
+
+class MissingRuns(NamedTuple):
+    """Runs that should be in a store."""
+
+    names: tuple[str, ...]
+    n_planned: int
+    was_ingested: bool = False
+
+    def __str__(self) -> str:
+        planned = "ingested" if self.was_ingested else "planned"
+        verb = "is" if len(self.names) == 1 else "are"
+        state = "missing" if self.was_ingested else "not finished"
+        return (
+            f"{len(self.names)} of {self.n_planned} {planned} runs {verb} {state}: "
+            f"{listed(self.names)}."
+        )
 
 
 class Store:
@@ -109,25 +127,29 @@ class Store:
         self, *, arm: str | None = None, split: str | None = None, alone: bool = False
     ) -> "StoreShards":
         """Return the finished runs of one arm on one split, aligned."""
-        readers, arm = self._readers(arm, split, alone=alone, may_differ=False)
-        shards = StoreShards(readers, self.study.rows_per_group)
-        self.left_out += self._unfinished(arm)
-        return shards
+        readers = self._readers(arm, split, alone=alone, may_differ=False)
+        return StoreShards(readers, self.study.rows_per_group)
 
     def apart(
         self, *, arm: str | None = None, split: str | None = None, alone: bool = False
     ) -> list["StoreShards"]:
         """Return the same runs as one source each: they may have different examples."""
-        readers, arm = self._readers(arm, split, alone=alone, may_differ=True)
-        sources = [StoreShards([reader], self.study.rows_per_group) for reader in readers]
-        self.left_out += self._unfinished(arm)
-        return sources
+        readers = self._readers(arm, split, alone=alone, may_differ=True)
+        return [StoreShards([reader], self.study.rows_per_group) for reader in readers]
 
     def _readers(
         self, arm: str | None, split: str | None, *, alone: bool, may_differ: bool
-    ) -> tuple[list[RunReader], str]:
+    ) -> list[RunReader]:
         if not self.arms():
             raise self.no_finished_run()
+        if arm in self.missing_arms():
+            raise TooFewRunsError(
+                "No run of arm {arm!r} is finished; `seedproof status {location} --tracebacks` "
+                "shows why. Finish the study, or choose another arm: {known}.",
+                arm=arm,
+                location=self.location,
+                known=self.arms(),
+            )
         arm = _only(arm, self.arms(), "arm", "--arm")
         split = _only(split, self.splits(), "split", "--split")
         chosen = [run for run in self.runs if run.arm == arm and run.status == "finished"]
@@ -136,11 +158,11 @@ class Store:
             raise TooFewRunsError(
                 "Flips can be measured only with two or more runs, but arm {arm!r} of study "
                 "{study!r} has {n_runs} finished run(s). "
-                "Give the predictions of at least 2 runs.{unfinished}",
+                "Give the predictions of at least 2 runs.{missing}",
                 arm=arm,
                 study=self.study.name,
                 n_runs=len(chosen),
-                unfinished="".join(f" {note}" for note in self._unfinished(arm)),
+                missing="" if (missing := self.missing(arm)) is None else f" {missing}",
             )
         readers = [reader for run in chosen if (reader := self._open(run, split)) is not None]
         if self.skips_damaged and not may_differ:
@@ -154,7 +176,7 @@ class Store:
                 left_out=" ".join(map(str, self.left_out)),
                 notes=tuple(self.left_out),
             )
-        return readers, arm
+        return readers
 
     def no_finished_run(self) -> TooFewRunsError:
         """Return the error for a store without a finished run."""
@@ -172,42 +194,23 @@ class Store:
             n_failed=n_failed,
         )
 
-    def _unfinished(self, arm: str) -> list[Message]:
-        """Return a note on the runs of an arm that are planned or ingested, and missing."""
+    def missing(self, arm: str) -> "MissingRuns | None":
+        """Return the runs of an arm that are planned or ingested, and not there."""
         if self._n_unreadable:  # the name of an unreadable run is unknown, and it has a note
-            return []
+            return None
         there = {run.name for run in self.runs}
-        lost = [name for name in self.study.runs if name not in there]
+        lost = tuple(name for name in self.study.runs if name not in there)
         if lost:
-            note = Message(
-                "ingested-runs-missing",
-                "{n_missing} of {n_planned} ingested runs {verb} missing: {listed}. "
-                "Restore the folder from a copy, or ingest again.",
-                n_missing=len(lost),
-                n_planned=len(self.study.runs),
-                verb="is" if len(lost) == 1 else "are",
-                listed=listed(lost),
-                runs=tuple(lost),
-            )
-            return [note]
-        names, arms = self._planned(), (self.study.plan or {}).get("arms", ())
+            return MissingRuns(lost, len(self.study.runs), was_ingested=True)
+        planned = self._planned() if arm in (self.study.plan or {}).get("arms", ()) else []
         finished = {run.name for run in self.runs if run.arm == arm}
-        missing = [name for name in names if name not in finished]
-        if not missing or arm not in arms:
-            return []
-        note = Message(
-            "planned-runs-missing",
-            "{n_missing} of {n_planned} planned runs{of_arm} {verb} not finished: {listed}. "
-            "`seedproof status` shows why.",
-            n_missing=len(missing),
-            n_planned=len(names),
-            of_arm=f" of arm {arm!r}" if len(arms) > 1 else "",
-            verb="has" if len(missing) == 1 else "have",
-            listed=listed(missing),
-            arm=arm,
-            runs=tuple(missing),
-        )
-        return [note]
+        names = tuple(name for name in planned if name not in finished)
+        return MissingRuns(names, len(planned)) if names else None
+
+    def missing_arms(self) -> tuple[str, ...]:
+        """Return the planned arms without a finished run."""
+        planned = (self.study.plan or {}).get("arms", ())
+        return tuple(arm for arm in planned if arm not in self.arms())
 
     def _load_run(self, folder: Location) -> RunManifest | None:
         if folder.name in self._known:
@@ -371,6 +374,12 @@ class StoreShards(ShardSource):
         narrowed = copy(self)
         narrowed.predictions_only = True
         return narrowed
+
+    def in_full(self) -> "StoreShards":
+        """Return the same runs with their probabilities."""
+        full = copy(self)
+        full.predictions_only = False
+        return full
 
     def _probs(self, index: int, n_rows: int) -> FloatArray:
         # One array for all runs: Parquet's buffers of a run are freed before the next is read.

@@ -101,6 +101,11 @@ class ShardSource(ABC):
         """Number of shards."""
         return -(-self.n_examples // self.rows_per_shard)
 
+    @property
+    def repeats(self) -> str:
+        """Unit of repetition: seeds where they are recorded, runs otherwise."""
+        return "seeds" if any(run.seeds for run in self.manifests) else "runs"
+
     def counts(self, index: int) -> tuple[int, int]:
         """Return the number of examples in one shard, and of those with a gold label."""
         shard = self.shard(index)
@@ -108,6 +113,10 @@ class ShardSource(ABC):
 
     def predictions_alone(self) -> "ShardSource":
         """Return the same runs with predicted classes only, if that saves reading."""
+        return self
+
+    def in_full(self) -> "ShardSource":
+        """Return the same runs with everything that is known of them."""
         return self
 
 
@@ -157,6 +166,11 @@ class WrappedShards(ShardSource):
         self.source = source
         self.runs, self.classes, self.kind = source.runs, source.classes, source.kind
         self.rows_per_shard, self.n_examples = source.rows_per_shard, source.n_examples
+
+    @property
+    def repeats(self) -> str:
+        """Unit of repetition of the other source."""
+        return self.source.repeats
 
     @cached_property
     def extras(self) -> tuple[str, ...]:  # type: ignore[override] # mypy takes it as read-only

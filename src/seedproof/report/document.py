@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from seedproof.messages import Message
 from seedproof.report import charts
+from seedproof.report.checks import finding
 from seedproof.report.figures.base import Figure
 from seedproof.report.overview import Overview, PageOptions
 
@@ -115,6 +116,7 @@ def template(name: str) -> Template:
         autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_asset)
     )
     environment.filters["code"] = _with_code
+    environment.filters["finding"] = finding
     return environment.get_template(name)
 
 
@@ -134,7 +136,7 @@ def card_html(text: str) -> Markup:
 
 def _with_code(text: str) -> Markup:
     """Return text as HTML, with words between backticks as code."""
-    return Markup(re.sub(r"`(.+?)`", r"<code>\1</code>", html.escape(text)))  # noqa: S704
+    return Markup(re.sub(r"`(.+?)`", r"<code>\1</code>", html.escape(text)))  # noqa: S704 - escaped first
 
 
 def today() -> str:

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Mapping
 
-from seedproof.errors import OptionError, first_line
+from seedproof.errors import OptionError
 from seedproof.measurement.examples import ExampleTable
+from seedproof.messages import problem_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 
@@ -43,7 +44,7 @@ def save_files(
                 file.write(content.encode())
     except OSError as error:
         raise OptionError(
-            "{folder!r} cannot be written to ({reason}). Give another folder.",
+            "{folder!r} cannot be written to: {reason}. Give another folder.",
             folder=str(folder),
-            reason=first_line(error),
+            reason=problem_of(error),
         ) from error

@@ -1,10 +1,9 @@
 """Verdicts of a gate as text: for a terminal, a pull request, CI systems and programs."""
 
 import re
-import textwrap
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, NamedTuple
 from xml.etree import ElementTree as ET
 
 from seedproof.comparison.gate.judge import MOST_RUNS, GateResult, Outcome, RuleVerdict
@@ -12,6 +11,9 @@ from seedproof.comparison.gate.rules import Rule, limit_of
 from seedproof.messages import Message, printable
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Unit, card
+from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.predictions.checks import CHECK_NAMES, Check
+from seedproof.report.checks import alerts, finding, notes
 from seedproof.report.numbers import (
     NO_BREAK,
     SAME_DECIMALS,
@@ -21,11 +23,11 @@ from seedproof.report.numbers import (
     sign,
     with_minus,
 )
-from seedproof.report.text import PLAIN_WIDTH
-from seedproof.stats.effect import VERDICT_FROM, Effect, scale_of
+from seedproof.report.text import PLAIN_WIDTH, check_lines, wrapped
+from seedproof.stats.effect import Effect, scale_of
 from seedproof.stats.intervals import Estimate
 
-FORMAT = 1
+FORMAT = 2
 SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "🔍"}
 # Recommended runs, where there are too few for a verdict.
 BETTER_RUNS = 10
@@ -37,6 +39,8 @@ ONE_RULE: Mapping[Outcome, str] = {
     "fail": "Fail: the rule is broken.",
     "investigate": "Investigate: the rule is undecided.",
 }
+UNTRUSTED = "Investigate: the input cannot be trusted."
+ALLOW = "If this is intended, pass `--allow {}`."
 # Code and text of the relation to the limit, or to the baseline.
 TO_LIMIT: Mapping[Outcome, tuple[str, str]] = {
     "pass": ("within-limit", "meets the limit ({limit})"),
@@ -63,12 +67,13 @@ ADVICE = {
     "unlike numbers of runs": "Use equally many runs on both sides: the metric grows with them.",
     "no interval": "There is no interval, for example because one run causes all of the spread. "
     "Add runs.",
+    "untrusted input": "Fix the input first: a check reports an error.",
 }
 
 
 def headline(result: GateResult) -> Message:
     """Return the verdict in one sentence, with the number of runs."""
-    outcomes = [check.outcome for check in result.checks]
+    outcomes = [verdict.outcome for verdict in result.rules]
     n_rules = len(outcomes)
     n_failed, n_open = outcomes.count("fail"), outcomes.count("investigate")
     is_open = f"{{n_open}} {'is' if n_open == 1 else 'are'} undecided"
@@ -78,9 +83,10 @@ def headline(result: GateResult) -> Message:
         "fail": f"Fail: of {{n_rules}} rules, {broken}{f' and {is_open}' if n_open else ''}.",
         "investigate": f"Investigate: of {{n_rules}} rules, {is_open}; none is broken.",
     }
+    verdict = f"{(ONE_RULE if n_rules == 1 else words)[result.outcome]} Based on {{n_runs}} runs."
     return Message(
         result.outcome,
-        f"{(ONE_RULE if n_rules == 1 else words)[result.outcome]} Based on {{n_runs}} runs.",
+        UNTRUSTED if result.blocking else verdict,
         n_rules=n_rules,
         n_failed=n_failed,
         n_open=n_open,
@@ -88,49 +94,49 @@ def headline(result: GateResult) -> Message:
     )
 
 
-def sentence(check: RuleVerdict) -> Message:
+def sentence(verdict: RuleVerdict) -> Message:
     """Return the value and its relation to the limit."""
-    value = value_text(check)
+    value = value_text(verdict)
     # A comma ends the clause on the baseline.
     comma = "," if value.code == "change" else ""
-    if check.reason == "too few runs":
+    if verdict.reason == "too few runs":
         code, relation = NOT_JUDGED
-    elif check.rule.kind == "no-worse":
-        code, relation = TO_BASELINE[check.outcome]
-    elif check.reason in {"more runs", "too near", "too few examples"}:  # it has an interval
+    elif verdict.rule.kind == "no-worse":
+        code, relation = TO_BASELINE[verdict.outcome]
+    elif verdict.reason in {"more runs", "too near", "too few examples"}:  # it has an interval
         code, relation = STRADDLED
     else:
-        code, relation = TO_LIMIT[check.outcome]
-    by_value = check.reason == "value"
+        code, relation = TO_LIMIT[verdict.outcome]
+    by_value = verdict.reason == "value"
     if by_value:
         relation += "; judged by its value alone"
-    caveat = _caveat(check)
+    caveat = _caveat(verdict)
     return Message(
         code,
         f"{{name}} {{value}}{comma} {relation}{caveat}.",
-        name=printable(check.rule.metric),
-        metric=check.rule.metric,
+        name=printable(verdict.rule.metric),
+        metric=verdict.rule.metric,
         value=value,
-        limit=limit_text(check.rule),
-        misses=MISSES.get(check.rule.kind),
+        limit=limit_text(verdict.rule),
+        misses=MISSES.get(verdict.rule.kind),
         by_value=by_value,
         over_examples_only=bool(caveat),
     )
 
 
-def advice(check: RuleVerdict) -> Message | None:
+def advice(verdict: RuleVerdict) -> Message | None:
     """Return what to do; None if the rule holds."""
-    if check.outcome == "pass":
+    if verdict.outcome == "pass":
         return None
-    if check.outcome == "fail":
+    if verdict.outcome == "fail":
         return Message("fail", "Fix the training, or change the limit and document why.")
-    each_side = check.rule.kind == "no-worse"
+    each_side = verdict.rule.kind == "no-worse"
     return Message(
-        check.reason.replace(" ", "-"),
-        ADVICE[check.reason],
-        runs="run" if check.more_runs == 1 else "runs",
+        verdict.reason.replace(" ", "-"),
+        ADVICE[verdict.reason],
+        runs="run" if verdict.more_runs == 1 else "runs",
         where=" on each side" if each_side else "",
-        more_runs=check.more_runs,
+        more_runs=verdict.more_runs,
         most_runs=MOST_RUNS,
         least_runs=VERDICT_FROM,
         better_runs=BETTER_RUNS,
@@ -138,12 +144,12 @@ def advice(check: RuleVerdict) -> Message | None:
     )
 
 
-def value_text(check: RuleVerdict) -> Message:
+def value_text(verdict: RuleVerdict) -> Message:
     """Return the value with its interval, or the change against the baseline with its own."""
-    rule, effect, unit = check.rule, check.effect, unit_of(check.rule.metric)
-    if effect is None or check.baseline is None:
-        return Message("value", "{value}", value=NearLimit(check.estimate, unit, rule.limit))
-    own, base = WithUnit(check.estimate.value, unit), WithUnit(check.baseline.value, unit)
+    rule, effect, unit = verdict.rule, verdict.effect, unit_of(verdict.rule.metric)
+    if effect is None or verdict.baseline is None:
+        return Message("value", "{value}", value=NearLimit(verdict.estimate, unit, rule.limit))
+    own, base = WithUnit(verdict.estimate.value, unit), WithUnit(verdict.baseline.value, unit)
     if effect.value is None:
         words = "{own} against the baseline's {baseline}"
         return Message("no-change", words, own=own, baseline=base)
@@ -156,13 +162,13 @@ def value_text(check: RuleVerdict) -> Message:
     return Message("change", words, own=own, change=near, baseline=base)
 
 
-def _caveat(check: RuleVerdict) -> str:
+def _caveat(verdict: RuleVerdict) -> str:
     """Return the limitation of an interval from two runs; empty if there are more."""
-    interval = check.estimate if check.effect is None else check.effect
-    is_pair = check.reason == "too few runs" and check.more_runs == VERDICT_FROM - 2
+    interval = verdict.estimate if verdict.effect is None else verdict.effect
+    is_pair = verdict.reason == "too few runs" and verdict.more_runs == VERDICT_FROM - 2
     if not is_pair or interval.low is None or interval.over != "examples":
         return ""
-    where = " on a side" if check.rule.kind == "no-worse" else ""
+    where = " on a side" if verdict.rule.kind == "no-worse" else ""
     return f"; with two runs{where} the interval covers examples only, not other runs"
 
 
@@ -212,45 +218,63 @@ class NearLimit:
         return with_minus(scaled, spec)
 
 
-def cells(check: RuleVerdict) -> tuple[str, str, str]:
+def cells(verdict: RuleVerdict) -> tuple[str, str, str]:
     """Return the cells of a rule in a table, after its metric and verdict."""
-    return str(value_text(check)), str(limit_text(check.rule)), str(advice(check) or "–")
+    return str(value_text(verdict)), str(limit_text(verdict.rule)), str(advice(verdict) or "–")
 
 
 def as_text(result: GateResult, *, width: int = PLAIN_WIDTH) -> str:
-    """Return the text for a terminal: the verdict, each rule, notes."""
+    """Return the text for a terminal: the verdict, checks, each rule, notes.
+
+    If the input cannot be trusted, rules are left out: they are not judged.
+    """
+    checks = check_lines(shown_checks(result), width, allowed=result.allowed)
     rules = [
-        _wrapped(_text(check), f"{check.outcome.upper():<13}", width) for check in result.checks
+        wrapped(_text(verdict), f"{verdict.outcome.upper():<13}", width)
+        for verdict in (() if result.blocking else result.rules)
     ]
-    notes = [_wrapped(printable(str(note)), "Note: ", width) for note in result.notes]
-    blocks = ([str(headline(result))], rules, notes)
+    notes = [wrapped(printable(note), "Note: ", width) for note in notes_of(result)]
+    blocks = ([str(headline(result))], *([lines] for lines in checks), rules, notes)
     return "\n\n".join("\n".join(lines) for lines in blocks if lines)
 
 
-def _wrapped(words: str, start: str, width: int) -> str:
-    indent = " " * len(start)
-    return textwrap.fill(
-        words, width, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False
+def shown_checks(result: GateResult) -> tuple[Check, ...]:
+    """Return errors, then warnings; the remedy of an error that blocks includes how to allow it."""
+    return tuple(
+        replace(check, remedy=f"{check.remedy} {ALLOW.format(check.name)}".strip())
+        if check.severity == "error" and check.name not in result.allowed
+        else check
+        for check in alerts(result.checks)
     )
 
 
-def _text(check: RuleVerdict) -> str:
-    return " ".join(str(part) for part in (sentence(check), advice(check)) if part is not None)
+def notes_of(result: GateResult) -> list[str]:
+    """Return everything that is noted: allowed checks, checks that are notes, and remarks."""
+    allowed = [f"Allowed by request: {', '.join(result.allowed)}."] if result.allowed else []
+    return [*allowed, *notes(result.checks), *map(str, result.notes)]
+
+
+def _text(verdict: RuleVerdict) -> str:
+    return " ".join(str(part) for part in (sentence(verdict), advice(verdict)) if part is not None)
 
 
 def as_markdown(result: GateResult, *, command: str | None = None) -> str:
-    """Return a comment for a pull request: the verdict, a row for each rule, the command."""
-    lines = [
-        f"**{SIGNS[result.outcome]} {headline(result)}**",
+    """Return a comment for a pull request: the verdict, checks, a row per rule, the command."""
+    lines = [f"**{SIGNS[result.outcome]} {headline(result)}**"]
+    for check in shown_checks(result):
+        is_allowed = " (allowed)" if check.name in result.allowed else ""
+        text = _escaped(f"{finding(check)} {check.remedy}")
+        lines += ["", f"**{check.severity}** {_escaped(check.name)}{is_allowed}: {text}"]
+    lines += [
         "",
         f"| verdict | metric | {' | '.join(HEADER)} |",
         "|---|---|---|---|---|",
     ]
-    for check in result.checks:
-        verdict = f"{SIGNS[check.outcome]} {check.outcome}"
-        texts = (verdict, _escaped(check.rule.metric), *cells(check))
+    for verdict in result.rules:
+        outcome = f"{SIGNS[verdict.outcome]} {verdict.outcome}"
+        texts = (outcome, _escaped(verdict.rule.metric), *cells(verdict))
         lines.append(f"| {' | '.join(texts)} |")
-    for note in map(str, result.notes):
+    for note in notes_of(result):
         lines += ["", f"Note: {_escaped(note)}"]
     if command is not None:
         ticks = max(map(len, re.findall("`+", command)), default=0)
@@ -261,41 +285,73 @@ def as_markdown(result: GateResult, *, command: str | None = None) -> str:
 
 def _escaped(words: str) -> str:
     line = printable(words)
-    if line in METRIC_NAMES:
+    if line in METRIC_NAMES or line in CHECK_NAMES:
         return f"`{line}`"
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _MARKS.sub(r"\\\1", line)
 
 
 def as_junit(result: GateResult) -> str:
-    """Return JUnit XML: one test suite, and a test case with a constant name for each rule.
+    """Return JUnit XML: one test suite, a test case for each rule, and one for each error found.
+
+    Names of cases are constant, such as `max flip_rate` and `check.duplicate-runs`.
 
     An open rule is a failure of the type `investigate`: the schema of Jenkins has no errors in test
     cases, and most systems show skipped ones in green.
     """
-    n_failures = sum(check.outcome != "pass" for check in result.checks)
-    counts = {"tests": str(len(result.checks)), "failures": str(n_failures), "errors": "0"}
+    cases = [*_check_cases(result), *map(_rule_case, result.rules)]
+    n_failures = sum(case.outcome != "pass" for case in cases)
+    counts = {"tests": str(len(cases)), "failures": str(n_failures), "errors": "0"}
     root = ET.Element("testsuites", counts)
     suite = ET.SubElement(root, "testsuite", {"name": "seedproof gate", **counts, "skipped": "0"})
     facts = [("outcome", result.outcome), ("n_runs", str(result.n_runs))]
-    facts += [("note", printable(str(note))) for note in result.notes]
+    facts += [("allowed", name) for name in result.allowed]
+    facts += [
+        ("warning", printable(f"{check.name}: {finding(check)} {check.remedy}"))
+        for check in result.checks
+        if check.severity == "warning"
+    ]
+    facts += [("note", printable(note)) for note in notes_of(result)]
     properties = ET.SubElement(suite, "properties")
     for name, value in facts:
         ET.SubElement(properties, "property", {"name": name, "value": value})
-    for check in result.checks:
-        # Without the limit, so that CI follows the rule when its limit changes.
-        name = f"{check.rule.kind} {printable(check.rule.metric)}"
-        names = {"classname": "seedproof.gate", "name": name, "time": "0"}
-        case = ET.SubElement(suite, "testcase", names)
-        words = _plain_spaces(_text(check))
-        if check.outcome == "pass":
-            ET.SubElement(case, "system-out").text = words
+    for case in cases:
+        names = {"classname": "seedproof.gate", "name": case.name, "time": "0"}
+        element = ET.SubElement(suite, "testcase", names)
+        if case.outcome == "pass":
+            ET.SubElement(element, "system-out").text = case.words
         else:
-            message = f"{check.outcome}: {_plain_spaces(str(sentence(check)))}"
-            kind = {"type": check.outcome, "message": message}
-            ET.SubElement(case, "failure", kind).text = words
+            kind = {"type": case.outcome, "message": f"{case.outcome}: {case.message}"}
+            ET.SubElement(element, "failure", kind).text = case.words
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+class _Case(NamedTuple):
+    """A test case of JUnit."""
+
+    name: str
+    outcome: Outcome
+    message: str
+    words: str
+
+
+def _check_cases(result: GateResult) -> Iterator[_Case]:
+    """Yield a case for each name of a check that reports an error; one that is allowed passes."""
+    errors = [check for check in shown_checks(result) if check.severity == "error"]
+    for name in dict.fromkeys(check.name for check in errors):
+        same = [check for check in errors if check.name == name]
+        message = printable(" ".join(map(finding, same)))
+        words = printable(" ".join(f"{finding(check)} {check.remedy}" for check in same))
+        outcome: Outcome = "pass" if name in result.allowed else "investigate"
+        yield _Case(f"check.{printable(name)}", outcome, message, words)
+
+
+def _rule_case(verdict: RuleVerdict) -> _Case:
+    # Without the limit, so that CI follows the rule when its limit changes.
+    name = f"{verdict.rule.kind} {printable(verdict.rule.metric)}"
+    message, words = _plain_spaces(str(sentence(verdict))), _plain_spaces(_text(verdict))
+    return _Case(name, verdict.outcome, message, words)
 
 
 def _plain_spaces(words: str) -> str:
@@ -309,20 +365,22 @@ def summary(result: GateResult) -> dict[str, Any]:
         "outcome": result.outcome,
         "exit_code": result.exit_code,
         "n_runs": result.n_runs,
-        "checks": [
+        "rules": [
             {
-                "rule": asdict(check.rule),
-                "outcome": check.outcome,
-                "reason": check.reason,
-                "more_runs": check.more_runs,
-                "found": asdict(check.estimate),
-                "baseline": None if check.baseline is None else asdict(check.baseline),
-                "effect": None if check.effect is None else _finite(check.effect),
-                "text": _plain_spaces(str(sentence(check))),
-                "advice": _plain_spaces(str(advice(check) or "")),
+                "rule": asdict(verdict.rule),
+                "outcome": verdict.outcome,
+                "reason": verdict.reason,
+                "more_runs": verdict.more_runs,
+                "found": asdict(verdict.estimate),
+                "baseline": None if verdict.baseline is None else asdict(verdict.baseline),
+                "effect": None if verdict.effect is None else _finite(verdict.effect),
+                "text": _plain_spaces(str(sentence(verdict))),
+                "advice": _plain_spaces(str(advice(verdict) or "")),
             }
-            for check in result.checks
+            for verdict in result.rules
         ],
+        "checks": [check.summary() for check in result.checks],
+        "allowed": list(result.allowed),
         "notes": [str(note) for note in result.notes],
     }
 

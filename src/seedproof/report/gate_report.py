@@ -12,17 +12,23 @@ from rich.text import Text
 from seedproof.comparison.gate.judge import GateResult, RuleVerdict
 from seedproof.comparison.gate.rules import limit_of
 from seedproof.messages import printable
+from seedproof.predictions.checks import Check
 from seedproof.report import gate as formats
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, Mark, intervals
 from seedproof.report.numbers import WithUnit
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells, refuse_columns
-from seedproof.report.text import MAX_LINE
+from seedproof.report.text import MAX_LINE, SEVERITY_STYLES
 from seedproof.report.view import KeyFigure
 from seedproof.stats.intervals import Estimate
 
-STYLES = {"PASS": "green", "FAIL": "red", "INVESTIGATE": "yellow"}
+STYLES = {
+    "PASS": "bold green",
+    "FAIL": "bold red",
+    "INVESTIGATE": "bold yellow",
+    **SEVERITY_STYLES,
+}
 RULES = "Rules"
 # The page has no room for more next to each other; the table has all rules.
 MAX_KEYS = 4
@@ -30,7 +36,7 @@ MARKS: dict[str, Mark] = {"pass": "good", "fail": "bad", "investigate": "open"}
 MEANINGS: dict[Mark, str] = {
     "good": "the rule holds",
     "bad": "the rule is broken",
-    "open": "open: the limit is inside the interval, or there are too few runs",
+    "open": "open: the limit is inside the interval, or runs are too few or cannot be trusted",
 }
 BRACKETS = (
     "Brackets are 95\N{NO-BREAK SPACE}% intervals. They decide whether a rule holds or is broken."
@@ -83,16 +89,26 @@ class GateReport(Result):
         return self.result.exit_code
 
     @property
-    def checks(self) -> tuple[RuleVerdict, ...]:
+    def rules(self) -> tuple[RuleVerdict, ...]:
         """The verdict on each rule, in the order of the rules."""
+        return self.result.rules
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Findings about the input; an error that is not allowed keeps the gate from judging."""
         return self.result.checks
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """Names of the checks whose errors were allowed."""
+        return self.result.allowed
 
     def summary(self) -> dict[str, Any]:
         """Return the verdicts as plain data."""
         return formats.summary(self.result)
 
     def to_junit(self) -> str:
-        """Return the verdicts as JUnit XML, one test case per rule."""
+        """Return the verdicts as JUnit XML, one test case per rule and per error."""
         return formats.as_junit(self.result)
 
     def to_markdown(self, *, command: str | None = None) -> str:
@@ -112,46 +128,50 @@ class GateReport(Result):
 
     def _records(self) -> list[dict[str, Any]]:
         return [
-            asdict(check.rule)
-            | estimate_cells(check.estimate)
+            asdict(verdict.rule)
+            | estimate_cells(verdict.estimate)
             | {
-                "outcome": check.outcome,
-                "reason": check.reason,
-                "baseline_value": None if check.baseline is None else check.baseline.value,
-                "more_runs": check.more_runs,
+                "outcome": verdict.outcome,
+                "reason": verdict.reason,
+                "baseline_value": None if verdict.baseline is None else verdict.baseline.value,
+                "more_runs": verdict.more_runs,
             }
-            for check in self.checks
+            for verdict in self.rules
         ]
 
     def _figures(self) -> tuple[Figure, ...]:
-        return tuple(_figure(index, check) for index, check in enumerate(self.checks, start=1))
+        return tuple(_figure(index, verdict) for index, verdict in enumerate(self.rules, start=1))
 
     def _first_figure(self) -> Figure | None:
-        pairs = zip(self._figures(), self.checks, strict=True)
-        return next((figure for figure, check in pairs if check.outcome == self.outcome), None)
+        pairs = zip(self._figures(), self.rules, strict=True)
+        return next((figure for figure, verdict in pairs if verdict.outcome == self.outcome), None)
 
     def _overview(self, show: Sequence[str]) -> Overview:
         refuse_columns(show)
         rows = tuple(
-            (check.rule.metric, check.outcome, *formats.cells(check)) for check in self.checks
+            (verdict.rule.metric, verdict.outcome, *formats.cells(verdict))
+            for verdict in self.rules
         )
         header = ("metric", "verdict", *formats.HEADER)
         return Overview(
             headline=str(formats.headline(self.result)),
             title=self._size,
             sentences=tuple(
-                (check.outcome.capitalize(), str(formats.sentence(check))) for check in self.checks
+                (verdict.outcome.capitalize(), str(formats.sentence(verdict)))
+                for verdict in self.rules
             ),
-            key_figures=tuple(map(_key_figure, self.checks[:MAX_KEYS])),
+            key_figures=tuple(map(_key_figure, self.rules[:MAX_KEYS])),
             sections=(Section(RULES, "Every rule and its verdict", (TextTable(header, rows),)),),
-            notes=tuple(map(str, self.result.notes)),
+            notes=tuple(formats.notes_of(self.result)),
+            checks=formats.shown_checks(self.result),
+            allowed=self.allowed,
             brackets=BRACKETS,
         )
 
     @property
     def _size(self) -> str:
-        rules = "rule" if len(self.checks) == 1 else "rules"
-        return f"{len(self.checks):,} {rules}, {self.result.n_runs:,} runs"
+        rules = "rule" if len(self.rules) == 1 else "rules"
+        return f"{len(self.rules):,} {rules}, {self.result.n_runs:,} runs"
 
     def _about(self) -> str:
         return f"{self.outcome}: {self._size}"
@@ -166,47 +186,47 @@ class _Colored:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = Text(formats.as_text(self.result, width=min(options.max_width, MAX_LINE)))
         for word, style in STYLES.items():
-            text.highlight_regex(f"(?m)^{word}", style=f"bold {style}")
+            text.highlight_regex(f"(?m)^{word}", style=style)
         yield text
 
 
-def _key_figure(check: RuleVerdict) -> KeyFigure:
+def _key_figure(verdict: RuleVerdict) -> KeyFigure:
     return KeyFigure(
-        name=check.rule.metric,
-        title=check.rule.metric,
-        value=str(WithUnit(check.estimate.value, formats.unit_of(check.rule.metric))),
+        name=verdict.rule.metric,
+        title=verdict.rule.metric,
+        value=str(WithUnit(verdict.estimate.value, formats.unit_of(verdict.rule.metric))),
         unit="",
-        interval=f"{check.outcome}: {formats.limit_text(check.rule)}",
-        meaning=formats.sentence(check),
+        interval=f"{verdict.outcome}: {formats.limit_text(verdict.rule)}",
+        meaning=formats.sentence(verdict),
         bar=None,
     )
 
 
-def _figure(index: int, check: RuleVerdict) -> Figure:
+def _figure(index: int, verdict: RuleVerdict) -> Figure:
     """Return a chart of a rule: its value or its change, with the limit as a line."""
-    effect, unit = check.effect, formats.unit_of(check.rule.metric)
-    estimate, what = check.estimate, ""
-    limit: float | None = check.rule.limit
-    if check.rule.kind == "no-worse":
+    effect, unit = verdict.effect, formats.unit_of(verdict.rule.metric)
+    estimate, what = verdict.estimate, ""
+    limit: float | None = verdict.rule.limit
+    if verdict.rule.kind == "no-worse":
         limit = None
         if effect is not None and effect.value is not None:  # no ratio to a baseline of 0
             low, high = (
                 None if end is None or math.isinf(end) else end for end in (effect.low, effect.high)
             )
-            estimate, limit = Estimate(effect.value, low, high), limit_of(check.rule)
+            estimate, limit = Estimate(effect.value, low, high), limit_of(verdict.rule)
             what, unit = ", change from the baseline", "points" if unit == "percent" else unit
             if effect.scale == "ratio":
                 what, unit = ", times the baseline", "score"
-    name = printable(check.rule.metric)
+    name = printable(verdict.rule.metric)
     in_unit = {"percent": ", %", "points": ", points", "nats": ", nats"}.get(unit, "")
     return intervals(
         f"rule_{index}",
-        f"{name}: {formats.limit_text(check.rule)}",
-        [Line("measured", estimate, MARKS[check.outcome])],
+        f"{name}: {formats.limit_text(verdict.rule)}",
+        [Line("measured", estimate, MARKS[verdict.outcome])],
         section=RULES,
         axis=f"{name}{what}{in_unit}{'' if limit is None else ' (line: the limit)'}",
         unit=unit,
         marks=MEANINGS,
         reference=limit,
-        takeaway=formats.sentence(check),
+        takeaway=formats.sentence(verdict),
     )

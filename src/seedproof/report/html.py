@@ -35,7 +35,7 @@ def render_page(measurement: Measurement, options: PageOptions) -> str:
         "has_probs": "probability_sd" in measurement.metrics,
         "has_labels": bool(measurement.n_labeled),
     }
-    css = ["page.css", "reasons.css"] if measurement.explanations else ["page.css"]
+    css = ["page.css", "explanations.css"] if measurement.explanations else ["page.css"]
     return template("page.html").render(
         view=view,
         dots=[group for group, count in enumerate(view.dots) for _ in range(count)],
@@ -74,7 +74,7 @@ def _ticks(probs: Sequence[float]) -> Sequence[float]:
 def _paragraphs(measurement: Measurement) -> dict[str, tuple[Message, ...]]:
     return {
         "Accuracy": on_accuracy(measurement) if "accuracy" in measurement.metrics else (),
-        "Reasons": on_explanations(list(measurement.explanations.values())),
+        "Explanations": on_explanations(list(measurement.explanations.values())),
     }
 
 

@@ -5,9 +5,9 @@ from math import ceil, floor, log10
 from seedproof.comparison.arms.result import Comparison
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.numbers import WithUnit
 from seedproof.report.sentences import drift, spread_cause
-from seedproof.stats.effect import VERDICT_FROM
 
 MAX_STEPS = 3
 # From this flip rate on, a mitigation is worth its cost in most uses.

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seedproof.messages import Message
+from seedproof.predictions.checks import Check
 from seedproof.report.numbers import in_brackets, signless
 from seedproof.report.view import KeyFigure, interval_bar
 from seedproof.stats.intervals import Estimate
@@ -60,6 +61,9 @@ class Overview:
     sections: tuple[Section, ...] = ()
     notes: tuple[str, ...] = ()
     brackets: str = BRACKETS
+    # Errors and warnings about the input, and the names of those that a gate allows.
+    checks: tuple[Check, ...] = ()
+    allowed: tuple[str, ...] = ()
 
 
 def key_figure(

@@ -301,7 +301,7 @@ def _how_sure(answer: Answer, pilot: Pilot) -> Message:
 
 def _how_to_read(reaches: Sequence[Reach], figures: Figures) -> Message:
     sizes = tuple(dict.fromkeys(reach.n_seeds for reach in reaches))
-    code, subject = "reach-of-pilot", "the {n_seeds} seeds per arm that you have"
+    code, subject = "reach-of-pilot", "the {n_seeds} runs per arm that you have"
     if len(sizes) > 1:
         code, subject = "reaches", "each number of seeds per arm"
     elif figures.pilot is None or sizes[0] != figures.pilot.n_runs:

@@ -15,6 +15,7 @@ from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
+from seedproof.predictions.checks import Check
 from seedproof.records.location import Location
 from seedproof.report.figures import Figure, build_figures
 from seedproof.report.figures.answers import votes
@@ -22,7 +23,7 @@ from seedproof.report.mappings import ByName, WrittenEstimate
 from seedproof.report.overview import Overview, PageOptions, Section, TextTable
 from seedproof.report.result import ESTIMATE_COLUMNS, MetricsResult, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
-from seedproof.report.text import DYNAMICS, HEADER, metric_cells, reasons_table, render
+from seedproof.report.text import DYNAMICS, HEADER, explanation_cells, metric_cells, render
 from seedproof.report.view import View, build_view
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import FloatArray
@@ -82,6 +83,11 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
             name: WrittenEstimate.of(estimate, card(name).unit)
             for name, estimate in self.measurement.metrics.items()
         }
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Findings about the input."""
+        return self.measurement.checks
 
     @property
     def explanations(self) -> Mapping[str, ExplanationMeasurement]:
@@ -170,8 +176,8 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         view = self.view(show=show)
         tables = [TextTable(HEADER, tuple(map(metric_cells, view.rows)))]
         tables += [
-            TextTable(*reasons_table(reasons), title=f"reasons by {reasons.title}")
-            for reasons in view.reasons
+            TextTable(*explanation_cells(explained), title=f"explanations by {explained.title}")
+            for explained in view.explanations
         ]
         if view.dynamics is not None:
             tables.append(
@@ -184,6 +190,7 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
             key_figures=view.key_figures,
             sections=(Section("Figures", "Every metric", tuple(tables)),),
             notes=view.notes,
+            checks=view.checks,
         )
 
     def _example_table(self) -> ExampleTable:

@@ -10,9 +10,9 @@ import numpy as np
 from seedproof.measurement.dynamics import ENTROPY, DynamicsMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.explanations import sentences as explanations
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, is_too_wide
-from seedproof.stats.effect import VERDICT_FROM
 from seedproof.typing import FloatArray
 
 _ACCURACY = "Accuracy {accuracy:bare} ± {spread:bare} over runs"
@@ -21,13 +21,13 @@ SENTENCES = {
     "measured": "{n_runs} runs · {n_examples:,} examples{labeled} · {n_classes:,} classes",
     "some-labels": " ({n_labeled:,} labeled)",
     "labels-missing": " (no labels)",
-    "no-answer-changed": "No answer changed with the seed.",
+    "no-answer-changed": "No answer changed between runs.",
     "no-answer-of-few-runs-differs": "No answer differs between these {n_runs} runs.",
     "answers-of-few-runs-differ": "Two of these {n_runs} runs differ on about {n_changed} in "
     "{per:,} answers.",
-    "answers-changed": "A different seed changes about {n_changed} in {per:,} answers.",
-    "answers-changed-roughly": "A different seed changes between {low} and {high} in {per:,} "
-    "answers.",
+    "answers-changed": "A different {repeat} changes about {n_changed} in {per:,} answers.",
+    "answers-changed-roughly": "A different {repeat} changes between {low} and {high} in "
+    "{per:,} answers.",
     "no-prediction-flipped": "No prediction flipped between the {n_runs} runs. The true flip rate "
     "could still be up to {at_most}.",
     "predictions-flipped": "Retraining flips {flip_rate} of the predictions. On {ambiguity} of the "
@@ -111,16 +111,16 @@ def headline(measurement: Measurement) -> Message:
     if flips.low is None or flips.high is None or flips.value == 0.0:
         few, many = "no-answer-of-few-runs-differs", "no-answer-changed"
         return _say(few if is_short else many, n_runs=n_runs)
-    per = 100
+    per, repeat = 100, measurement.repeats.removesuffix("s")
     while per * flips.value < 1:
         per *= 10
     if is_short:
         n_changed = round(per * flips.value)
         return _say("answers-of-few-runs-differ", n_runs=n_runs, n_changed=n_changed, per=per)
     if flips.high - flips.low <= 2 * flips.value:
-        return _say("answers-changed", n_changed=round(per * flips.value), per=per)
+        return _say("answers-changed", n_changed=round(per * flips.value), per=per, repeat=repeat)
     low, high = round(per * flips.low), round(per * flips.high)
-    return _say("answers-changed-roughly", low=low, high=high, per=per)
+    return _say("answers-changed-roughly", low=low, high=high, per=per, repeat=repeat)
 
 
 def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
@@ -130,7 +130,7 @@ def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
         "Accuracy": _accuracy(measurement),
         "Confidence": _confidence(measurement),
         "Calibration": _calibration(measurement),
-        "Reasons": explanations.sentences(measurement.explanations, measurement.n_examples),
+        "Explanations": explanations.sentences(measurement.explanations, measurement.n_examples),
         "Dynamics": _dynamics(measurement.dynamics),
     }
     return tuple(Sentence(topic, messages) for topic, messages in by_topic.items() if messages)

@@ -15,7 +15,9 @@ from rich.text import Text
 from seedproof.errors import UnknownNameError
 from seedproof.messages import printable
 from seedproof.metrics.card import card
-from seedproof.report.explanations.view import ReasonRow
+from seedproof.predictions.checks import Check, by_severity, of_arms
+from seedproof.report.checks import alerts, notes
+from seedproof.report.explanations.view import ExplanationRow
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
 from seedproof.report.files import save_files
@@ -23,7 +25,7 @@ from seedproof.report.mappings import ByName
 from seedproof.report.overview import Overview, PageOptions, Section, TextTable
 from seedproof.report.report import Report
 from seedproof.report.result import MetricsResult
-from seedproof.report.text import MORE, bare_table
+from seedproof.report.text import MORE, CheckLines, Prose, bare_table
 from seedproof.report.view import Row, View, can_show, unknown_column
 
 FIGURES = "Figures"
@@ -37,7 +39,7 @@ LEFT_OUT = "Left out: {}, which has one finished run."
 # Wider than any terminal.
 UNBOUNDED = 100_000
 # Rows by heading, name of the metric, and arm.
-Metrics: TypeAlias = dict[str, dict[str, dict[str, Row | ReasonRow]]]
+Metrics: TypeAlias = dict[str, dict[str, dict[str, Row | ExplanationRow]]]
 
 
 class SideBySide(MetricsResult, ByName[Report]):
@@ -48,6 +50,7 @@ class SideBySide(MetricsResult, ByName[Report]):
     Args:
         reports: A report for each arm.
         left_out: Arms with too few finished runs for a report.
+        checks: Findings about the study as a whole.
 
     >>> import seedproof as sp
     >>> runs = [[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 0]]
@@ -63,9 +66,15 @@ class SideBySide(MetricsResult, ByName[Report]):
     _json_file = "arms.json"
     _columns: ClassVar = {"arm": pa.string(), **Report._columns}  # noqa: SLF001 - a result, too
 
-    def __init__(self, reports: Mapping[str, Report], left_out: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        reports: Mapping[str, Report],
+        left_out: Sequence[str] = (),
+        checks: Sequence[Check] = (),
+    ) -> None:
         self._reports = dict(reports)
         self.left_out = tuple(left_out)
+        self._checks = tuple(checks)
 
     @property
     def _entries(self) -> Mapping[str, Report]:
@@ -75,6 +84,12 @@ class SideBySide(MetricsResult, ByName[Report]):
         return UnknownNameError(
             "There is no arm {arm!r}. Known: {known}.", arm=name, known=tuple(self._reports)
         )
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Findings about the input, each with the name of its arm."""
+        own = of_arms({arm: report.checks for arm, report in self.items()})
+        return by_severity([*self._checks, *own])
 
     def summary(self) -> dict[str, Any]:
         """Return the summary of each arm, as plain data."""
@@ -127,7 +142,7 @@ class SideBySide(MetricsResult, ByName[Report]):
     def _render(self, show: Sequence[str], *, all_metrics: bool = False) -> RenderableType:
         self._check_columns(show)  # examples are shown by the report of each arm
         views = {arm: report.view() for arm, report in self.items()}
-        return _Arms(views, self.left_out, all_metrics)
+        return _Arms(views, self.left_out, all_metrics, alerts(self.checks), notes(self.checks))
 
     def _records(self) -> list[dict[str, Any]]:
         return [{"arm": arm, **row} for arm, report in self.items() for row in report._records()]  # noqa: SLF001 - a result, too
@@ -149,7 +164,7 @@ class SideBySide(MetricsResult, ByName[Report]):
                     (name, *(_cell(cells.get(arm)) for arm in views))
                     for name, cells in metrics.items()
                 ),
-                title=f"reasons by {heading}" if heading else "",
+                title=f"explanations by {heading}" if heading else "",
             )
             for heading, metrics in _by_heading(views).items()
         )
@@ -162,7 +177,8 @@ class SideBySide(MetricsResult, ByName[Report]):
                 for arm, view in list(views.items())[:MAX_KEYS]
             ),
             sections=(Section(FIGURES, "Every metric of every arm", tables),),
-            notes=(NO_VERDICT, *map(LEFT_OUT.format, self.left_out)),
+            notes=(NO_VERDICT, *map(LEFT_OUT.format, self.left_out), *notes(self.checks)),
+            checks=alerts(self.checks),
         )
 
     @property
@@ -180,24 +196,31 @@ class _Arms:
     views: Mapping[str, View]
     left_out: Sequence[str]
     all_metrics: bool
+    checks: Sequence[Check]
+    notes: Sequence[str]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for arm, view in self.views.items():
             yield Text(f"{printable(arm)}: {view.title}", style="dim")
+        yield Text("")
+        yield CheckLines(self.checks)
         metrics = _by_heading(self.views, all_metrics=self.all_metrics)
         n_more = len(_by_heading(self.views)[""]) - len(metrics[""])
         rest = list(self.views)
         while rest:
-            yield Text("")
             n_arms = len(rest)
             while n_arms > 1 and not _fits(self._table(metrics, rest[:n_arms]), console, options):
                 n_arms -= 1
             yield self._table(metrics, rest[:n_arms])
             rest = rest[n_arms:]
+            if rest:
+                yield Text("")
         if n_more:
             yield Text(MORE.format(n_more), style="dim")
         for arm in self.left_out:
             yield Text(LEFT_OUT.format(printable(arm)), style="dim")
+        for note in self.notes:
+            yield Prose(f"Note: {note}", style="dim")
 
     def _table(self, metrics: Metrics, arms: Sequence[str]) -> Table:
         """Return the metrics of some arms, with the rows that any arm has."""
@@ -205,11 +228,11 @@ class _Arms:
         table.add_column("metric", style="bold", no_wrap=True)
         for arm in arms:
             table.add_column(Text(printable(arm)), justify="right", no_wrap=True)
-        every = [reasons for view in self.views.values() for reasons in view.reasons]
-        with_floor = {reasons.title for reasons in every if reasons.has_floor}
+        every = [explained for view in self.views.values() for explained in view.explanations]
+        with_floor = {explained.title for explained in every if explained.has_floor}
         for heading, by_name in metrics.items():
             if heading:
-                table.add_row(Text(f"reasons by {printable(heading)}", style="dim"))
+                table.add_row(Text(f"explanations by {printable(heading)}", style="dim"))
             for name, by_arm in by_name.items():
                 cells = [by_arm.get(arm) for arm in arms]
                 table.add_row(name, *("" if cell is None else cell.value for cell in cells))
@@ -236,13 +259,13 @@ def _by_heading(views: Mapping[str, View], *, all_metrics: bool = True) -> Metri
         for row in view.rows:
             if row.is_key or all_metrics:
                 metrics[""].setdefault(row.name, {})[arm] = row
-        for reasons in view.reasons:
-            for reason in reasons.rows:
-                metrics.setdefault(reasons.title, {}).setdefault(reason.name, {})[arm] = reason
+        for explained in view.explanations:
+            for metric in explained.rows:
+                metrics.setdefault(explained.title, {}).setdefault(metric.name, {})[arm] = metric
     return metrics
 
 
-def _cell(cell: Row | ReasonRow | None) -> str:
+def _cell(cell: Row | ExplanationRow | None) -> str:
     return "–" if cell is None else f"{cell.value} {cell.interval}".strip()
 
 

@@ -1,7 +1,7 @@
 """A measurement for a terminal: sentences, then tables. Plain text if there is no terminal."""
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 
@@ -10,8 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from seedproof.messages import printable
+from seedproof.predictions.checks import Check
+from seedproof.report.checks import finding
 from seedproof.report.explanations.heat import HeatMap
-from seedproof.report.explanations.view import Reasons
+from seedproof.report.explanations.view import ExplanationTable
 from seedproof.report.numbers import NO_BREAK
 from seedproof.report.view import Row, Unstable, View
 
@@ -25,6 +27,7 @@ MAX_LINE = 100
 HEADER = ("metric", "value", "95 % interval", "over")
 MORE = "{} more with --all"
 DYNAMICS = "one run over its steps"
+SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow"}
 
 
 @dataclass(frozen=True)
@@ -36,22 +39,63 @@ class Prose:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, MAX_LINE)
-        # Python does not count a no-break space as printable.
-        text = NO_BREAK.join(printable(part) for part in self.text.split(NO_BREAK))
-        yield Text(textwrap.fill(text, width, break_on_hyphens=False), style=self.style)
+        text = textwrap.fill(printable_text(self.text), width, break_on_hyphens=False)
+        yield Text(text, style=self.style)
+
+
+def printable_text(text: str) -> str:
+    """Return text without control characters, with its no-break spaces."""
+    # Python does not count a no-break space as printable.
+    return NO_BREAK.join(printable(part) for part in text.split(NO_BREAK))
+
+
+@dataclass(frozen=True)
+class CheckLines:
+    """Errors and warnings about the input, each followed by an empty line."""
+
+    checks: Sequence[Check]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        texts = check_lines(self.checks, min(options.max_width, MAX_LINE))
+        for check, lines in zip(self.checks, texts, strict=True):
+            text = Text(f"{lines}\n")
+            text.stylize(SEVERITY_STYLES[check.severity], 0, len(check.severity))
+            yield text
+
+
+def check_lines(checks: Sequence[Check], width: int, *, allowed: Collection[str] = ()) -> list[str]:
+    """Return the lines of each check: severity, name and message, then the remedy."""
+    indent = max((len(check.severity) for check in checks), default=0) + 2
+    texts = []
+    for check in checks:
+        name = f"{check.name} (allowed)" if check.name in allowed else check.name
+        message = f"{printable(name)}  {printable_text(finding(check))}"
+        lines = wrapped(message, check.severity.ljust(indent), width)
+        if check.remedy:
+            lines += "\n" + wrapped(printable_text(check.remedy), " " * indent, width)
+        texts.append(lines)
+    return texts
+
+
+def wrapped(text: str, start: str, width: int) -> str:
+    """Return text in lines, of which the first has a start and the others its width as indent."""
+    indent = " " * len(start)
+    return textwrap.fill(
+        text, width, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False
+    )
 
 
 def render(view: View, *, all_metrics: bool = False) -> RenderableType:
     """Return what a terminal shows: the key metrics, or all of them."""
-    parts: list[RenderableType] = [Text(view.title, style="dim"), Text("")]
+    parts: list[RenderableType] = [Text(view.title, style="dim"), Text(""), CheckLines(view.checks)]
     for sentence in view.sentences:
         parts += [Prose(sentence.text), Text("")]
     rows = [row for row in view.rows if row.is_key or all_metrics]
     parts.append(_metrics(HEADER, map(metric_cells, rows)))
     if len(rows) < len(view.rows):
         parts.append(Text(MORE.format(len(view.rows) - len(rows)), style="dim"))
-    for reasons in view.reasons:
-        parts += [Text(""), *_reasons(reasons)]
+    for explained in view.explanations:
+        parts += [Text(""), *_explanations(explained)]
     if view.dynamics is not None:
         cells = map(metric_cells, view.dynamics.rows)
         parts += [Text(""), _metrics([DYNAMICS, *HEADER[1:]], cells)]
@@ -68,12 +112,14 @@ def metric_cells(row: Row) -> tuple[str, ...]:
     return row.name, row.value, row.interval, row.over
 
 
-def reasons_table(reasons: Reasons) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def explanation_cells(
+    explained: ExplanationTable,
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return header and cells of one method; the last column is the explainer's own noise."""
-    last = "drawn twice" if reasons.has_floor else "over"
+    last = "drawn twice" if explained.has_floor else "over"
     rows = tuple(
-        (row.name, row.value, row.interval, row.floor if reasons.has_floor else row.over)
-        for row in reasons.rows
+        (row.name, row.value, row.interval, row.floor if explained.has_floor else row.over)
+        for row in explained.rows
     )
     return (*HEADER[:3], last), rows
 
@@ -94,13 +140,13 @@ def _notes(notes: Iterable[str]) -> list[RenderableType]:
     return [Prose(f"Note: {note}", style="dim") for note in notes]
 
 
-def _reasons(reasons: Reasons) -> list[RenderableType]:
+def _explanations(explained: ExplanationTable) -> list[RenderableType]:
     """Return the metrics of one method, its noise, and the texts if they are shown."""
-    (_, *header), rows = reasons_table(reasons)
-    table = _metrics([f"reasons by {printable(reasons.title)}", *header], rows)
-    parts: list[RenderableType] = [table, Prose(reasons.floor, style="dim")]
-    parts += _notes(reasons.notes)
-    for heat_map in reasons.heat_maps:
+    (_, *header), rows = explanation_cells(explained)
+    table = _metrics([f"explanations by {printable(explained.title)}", *header], rows)
+    parts: list[RenderableType] = [table, Prose(explained.floor, style="dim")]
+    parts += _notes(explained.notes)
+    for heat_map in explained.heat_maps:
         parts += [Text(""), *_heat_map(heat_map)]
     return parts
 

@@ -10,10 +10,11 @@ from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import Unit, card
+from seedproof.predictions.checks import Check
 from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
-from seedproof.report import sentences
+from seedproof.report import checks, sentences
 from seedproof.report.explanations.sentences import TOP_WORDS, which_words
-from seedproof.report.explanations.view import TOKENS, Reasons, build_reasons
+from seedproof.report.explanations.view import TOKENS, ExplanationTable, build_explanations
 from seedproof.report.numbers import WithUnit, in_brackets, is_too_wide, number
 from seedproof.report.sentences import Sentence
 from seedproof.stats.intervals import Estimate
@@ -102,10 +103,12 @@ class View:
     dots: tuple[int, int, int]
     key_figures: tuple[KeyFigure, ...]
     rows: tuple[Row, ...]
-    reasons: tuple[Reasons, ...]
+    explanations: tuple[ExplanationTable, ...]
     dynamics: DynamicsView | None
     unstable: tuple[Unstable, ...]
     notes: tuple[str, ...]
+    # Errors, then warnings.
+    checks: tuple[Check, ...] = ()
 
     def __repr__(self) -> str:
         return f"<View of {self.title}: {self.headline}>"
@@ -129,10 +132,14 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
             _row(name, value, is_key=name in key_metrics)
             for name, value in measurement.metrics.items()
         ),
-        reasons=build_reasons(measurement, with_texts=TOKENS in show),
+        explanations=build_explanations(measurement, with_texts=TOKENS in show),
         dynamics=_dynamics(measurement.dynamics),
         unstable=_unstable(measurement, columns),
-        notes=tuple(map(str, (*measurement.notes, *sentences.limits(measurement)))),
+        notes=(
+            *checks.notes(measurement.checks),
+            *map(str, (*measurement.notes, *sentences.limits(measurement))),
+        ),
+        checks=checks.alerts(measurement.checks),
     )
 
 

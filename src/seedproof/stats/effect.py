@@ -7,12 +7,11 @@ import numpy as np
 
 from seedproof.messages import Message
 from seedproof.metrics.card import card
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.stats.distributions import normal_quantile, student_quantile
 from seedproof.stats.intervals import TAIL, Over
 
 POWER = 0.8
-# With fewer runs there are figures and no verdicts.
-VERDICT_FROM = 5
 # An undecided interval whose upper end is more than this multiple of its value is not printed.
 WIDEST = 100.0
 # Means that measure how good the runs are; everything else measures how steady they are.
@@ -126,7 +125,7 @@ def scale_of(metric: str) -> Scale:
 
 
 def each_tail(n_arms: int) -> float:
-    """Return the tail of each of several comparisons, so that all hold together."""
+    """Return the tail of each of several comparisons, so that all hold simultaneously."""
     return TAIL / n_arms
 
 

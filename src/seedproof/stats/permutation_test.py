@@ -1,7 +1,7 @@
 """A permutation test over the runs of two versions.
 
-If only the seed changed, every assignment of the runs to the two versions is equally likely. The
-statistic is the flips beyond the seed, an energy distance between the versions (Székely and Rizzo
+If the versions do not differ, every assignment of the runs to them is equally likely. The
+statistic is the flips beyond noise, an energy distance between the versions (Székely and Rizzo
 2004), which needs only the disagreements of every two runs. An interval of the same quantity has
 far less power near 0, where it is a square whose first derivative vanishes.
 """
@@ -20,8 +20,8 @@ N_DRAWN = 9_999
 WAYS_AT_ONCE = 4096
 
 
-def exchange_p_value(disagreements: IntArray, n_old: int, *, rng: np.random.Generator) -> float:
-    """Return the share of assignments that show as many flips beyond the seed, or more.
+def permutation_p_value(disagreements: IntArray, n_old: int, *, rng: np.random.Generator) -> float:
+    """Return the share of assignments that show as many flips beyond noise, or more.
 
     `disagreements` counts the examples on which two runs differ, axes (runs, runs), old runs first.
     The p-value is exact for any dependence between examples; `rng` draws assignments if there are
@@ -64,6 +64,6 @@ def _beyond(matrix: FloatArray, is_old: FloatArray) -> FloatArray:
     return np.asarray(across / (n_old * n_new) - sum(within) / len(within))
 
 
-def least_exchange_p_value(n_old: int, n_new: int) -> float:
+def least_permutation_p_value(n_old: int, n_new: int) -> float:
     """Return the smallest possible p-value; swapped versions are equally far apart."""
     return (2 if n_old == n_new else 1) / all_splits(n_old, n_new)

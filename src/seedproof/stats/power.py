@@ -13,7 +13,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtri, stdtrit
 
 from seedproof.errors import OptionError
-from seedproof.stats.effect import POWER, VERDICT_FROM
+from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.stats.effect import POWER
 from seedproof.stats.intervals import CONFIDENCE
 from seedproof.typing import is_count
 

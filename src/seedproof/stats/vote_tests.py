@@ -108,7 +108,7 @@ class Discoveries:
 
     rate: float  # accepted share of false discoveries
     n_tested: int  # examples whose votes could be significant at all
-    n_found: int  # examples whose difference the seed does not explain
+    n_found: int  # examples whose difference noise does not explain
     threshold: float | None  # the largest significant p-value
     least_p: float  # the smallest p-value possible with this number of runs
     n_needed: int  # examples that must differ that clearly for any to be found

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Literal
 
 from seedproof.engines import n_cores
 from seedproof.errors import CodeChangedError, RunError, RunExistsError
-from seedproof.messages import Message
+from seedproof.messages import Message, problem_of
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.schema import digest
@@ -184,7 +184,10 @@ def _upload(path: Path, log: Location) -> None:
         log.replace(earlier + path.read_bytes())
     except OSError as error:
         message = Message(
-            "log-not-written", "{path} could not be written: {reason}", path=log, reason=str(error)
+            "log-not-written",
+            "{path} could not be written: {reason}",
+            path=log,
+            reason=problem_of(error),
         )
         warnings.warn(RunWarning(message), stacklevel=1)
 

@@ -6,6 +6,7 @@ from itertools import zip_longest
 import pytest
 
 from seedproof.doctor.checks import (
+    check_answers,
     check_files,
     check_ids,
     check_logged,
@@ -491,3 +492,22 @@ def test_every_call_of_a_line_is_compared():
 
     assert when((loop, "0", "0"), (loop, "1", "1")).verdict == "warn"
     assert when((loop, "5", "6"), (loop, "6", "7")).verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("answers", "labels", "verdict", "code"),
+    [
+        (["cat", "dog", "cat"], ["cat", "dog", "dog"], "pass", "several-answers"),
+        (["cat", "Dog", "cat"], ["cat", "dog", "dog"], "warn", "input-check"),
+        (["cat", "cat", "cat"], ["cat", "dog", "dog"], "warn", "constant-answer"),
+        (["cat", "cat", "cat"], ["", "", ""], "pass", "several-answers"),
+    ],
+    ids=["fit", "another spelling", "constant", "no labels"],
+)
+def test_answers_must_fit_the_labels(answers, labels, verdict, code):
+    log = SplitSeen(ids=["0", "1", "2"], labels=labels, answers=answers)
+
+    finding = check_answers(Observed(splits={"test": log}))
+
+    assert (finding.verdict, finding.observed.code) == (verdict, code)
+    assert check_answers(Observed(splits={"test": log}, is_cut=True)).verdict == "skip"

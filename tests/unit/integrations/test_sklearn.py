@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import SelectKBest
-from sklearn.linear_model import SGDClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -266,3 +266,29 @@ def test_repr_contains_no_data(data):
     assert repr(FitEstimator(tree(), (X, y), (X, y), np.arange(2))) == (
         "FitEstimator(estimator=DecisionTreeClassifier(splitter='random'))"
     )
+
+
+class FixedSeed(RandomForestClassifier):
+    """A forest that ignores its seed."""
+
+    def fit(self, X, y):  # noqa: N803 - scikit-learn's own name
+        self.random_state = 0
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "severity"),
+    [
+        (LogisticRegression(), "note"),
+        (make_pipeline(FunctionTransformer(), LogisticRegression()), "note"),
+        (FixedSeed(n_estimators=3), "error"),
+    ],
+    ids=["draws nothing", "in a pipeline", "ignores its seed"],
+)
+def test_identical_runs_are_an_error_unless_the_estimator_draws_nothing(data, estimator, severity):
+    study = study_estimator(estimator, *data, seeds=5)
+    study.run(engine="serial")
+
+    (check,) = study.measure().checks
+
+    assert (check.name, check.severity) == ("duplicate-runs", severity)

@@ -9,11 +9,11 @@ import pytest
 from seedproof.engines import Outcome, ProcessEngine, SerialEngine, in_order
 from seedproof.engines.ray import RayEngine
 from seedproof.errors import NotFoundError, OptionError, UnknownNameError
-from seedproof.measurement.accumulators import batches
 from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.examples import clear_examples
 from seedproof.measurement.measure import measure_on, measure_shard, measure_shards
 from seedproof.metrics import batch as metrics_batch
+from seedproof.metrics.batch import batches
 from seedproof.records import schema
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location

@@ -20,6 +20,8 @@ from seedproof.errors import (
     TooFewRunsError,
     UnknownLabelError,
 )
+from seedproof.measurement.load import load_saved
+from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
 from seedproof.records.resumable_ingest import ingest_tables
@@ -143,6 +145,23 @@ def test_predictions_of_a_store_are_those_of_its_arm():
     assert predictions.runs == shards.runs
     metrics = sp.measure(GOLDEN, arm="probs", split="test").metrics
     assert figures(predictions) == {name: value.value for name, value in metrics.items()}
+
+
+def test_results_say_what_repeats(tmp_path):
+    """Seeds if they are recorded; a saved report keeps it, and an older one has runs."""
+    seeded = sp.Predictions.from_store(GOLDEN, arm="probs", split="test")
+    table = sp.Predictions.from_arrays(ANSWERS)
+    sp.measure(seeded).save(tmp_path / "new")
+    sp.measure(seeded).save(tmp_path / "old")
+    place = tmp_path / "old" / "summary.json"
+    summary = json.loads(place.read_text(encoding="utf-8"))
+    del summary["repeats"]
+    place.write_text(json.dumps(summary), encoding="utf-8")
+
+    assert sp.measure(table).summary()["repeats"] == "runs"
+    assert sp.compare_versions(seeded, seeded).summary()["repeats"] == "seeds"
+    assert load_saved(Location.of(tmp_path / "new")).repeats == "seeds"
+    assert load_saved(Location.of(tmp_path / "old")).repeats == "runs"
 
 
 # --------------------------------------------------------------------------- probability of a class
@@ -417,7 +436,6 @@ def test_description_is_short():
     """It is shown in notebooks."""
     assert len(repr(SHAPES["arrays"]())) < 80
     assert SHAPES["arrays"]().repeats == "runs"
-    assert SHAPES["arrays"]().checks == ()
 
 
 @pytest.mark.parametrize("last", [float("nan"), float("inf"), None, "4"])

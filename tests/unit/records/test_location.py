@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.fs
 import pytest
 
-from seedproof.errors import NotFoundError, RunExistsError
+from seedproof.errors import NotFoundError, OptionError, RunExistsError
 from seedproof.records.location import Location
 from seedproof.testing.errors import WithFields
 
@@ -82,6 +82,17 @@ def test_open_write_replaces_a_file(tmp_path):
             file.write(content)
 
     assert place.read_bytes() == b"second"
+
+
+def test_folder_below_a_file_is_refused(tmp_path):
+    """The error has the path, and the reason as a code."""
+    (tmp_path / "file").write_text("")
+    place = tmp_path / "file" / "store"
+
+    with pytest.raises(OptionError, check=WithFields(folder=str(place))) as caught:
+        Location.of(place).make_folder()
+
+    assert caught.value.fields["reason"].code == "file-in-path"
 
 
 def test_creating_makes_folders_and_leaves_nothing_else(tmp_path):

@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from seedproof.comparison.gate.judge import Baseline, GateResult, judge
 from seedproof.comparison.gate.rules import Rule
 from seedproof.messages import Message, recorded
+from seedproof.predictions.checks import Check
 from seedproof.report.gate import (
     NearLimit,
     advice,
@@ -40,7 +41,7 @@ def check(kind="max", metric="flip_rate", limit=0.05, value=None, n_runs=10, **f
     """Judge a rule."""
     rule = Rule(kind, metric, limit)
     value = value or Estimate(0.044, 0.038, 0.052, BOTH)
-    return judge({metric: value}, [rule], n_runs=n_runs, **further).checks[0]
+    return judge({metric: value}, [rule], n_runs=n_runs, **further).rules[0]
 
 
 def compared(metric, effect, arm, base, **further):
@@ -273,13 +274,13 @@ def test_json_has_figures_and_sentences():
     content = json.loads(json.dumps(summary(RESULT), allow_nan=False))
 
     assert (content["outcome"], content["exit_code"], content["n_runs"]) == ("fail", 1, 10)
-    assert [entry["outcome"] for entry in content["checks"]] == ["pass", "investigate", "fail"]
-    assert content["checks"][0]["rule"] == {"kind": "max", "metric": "flip_rate", "limit": 0.06}
-    assert content["checks"][0]["found"]["high"] == 0.052
-    texts = [_plain(str(sentence(judged))) for judged in RESULT.checks]
-    assert [entry["text"] for entry in content["checks"]] == texts
-    assert content["checks"][0]["advice"] == ""
-    assert content["checks"][2]["advice"] == _plain(str(advice(RESULT.checks[2])))
+    assert [entry["outcome"] for entry in content["rules"]] == ["pass", "investigate", "fail"]
+    assert content["rules"][0]["rule"] == {"kind": "max", "metric": "flip_rate", "limit": 0.06}
+    assert content["rules"][0]["found"]["high"] == 0.052
+    texts = [_plain(str(sentence(judged))) for judged in RESULT.rules]
+    assert [entry["text"] for entry in content["rules"]] == texts
+    assert content["rules"][0]["advice"] == ""
+    assert content["rules"][2]["advice"] == _plain(str(advice(RESULT.rules[2])))
     assert content["notes"] == list(map(str, RESULT.notes))
 
 
@@ -289,8 +290,8 @@ def test_json_has_no_infinity():
 
     content = summary(GateResult((compared("flip_rate", effect, 0.04, 0.0),), 10))
 
-    assert content["checks"][0]["effect"]["low"] == 0.5
-    assert content["checks"][0]["effect"]["high"] is None
+    assert content["rules"][0]["effect"]["low"] == 0.5
+    assert content["rules"][0]["effect"]["high"] is None
 
 
 def test_junit_has_a_case_for_each_rule_under_a_name_without_its_limit():
@@ -341,10 +342,13 @@ def test_markdown_begins_with_the_verdict_and_ends_with_the_command():
 
 
 def hostile(words):
-    """Verdicts with user text as metric and note."""
+    """Verdicts with user text as metric, note and check."""
     rules = [Rule("max", words, limit) for limit in (0.06, 0.05, 0.03)]
     metrics = {words: Estimate(0.044, 0.038, 0.052, BOTH)}
-    return judge(metrics, rules, n_runs=10, notes=(recorded(words),))
+    checks = tuple(
+        Check(words, severity, (words,), words, words, words) for severity in ("warning", "note")
+    )
+    return judge(metrics, rules, n_runs=10, notes=(recorded(words),), checks=checks)
 
 
 @given(words=st.text(min_size=1) | st.sampled_from([HOSTILE, "|", "`", "a|b`c`"]))
@@ -384,3 +388,88 @@ def test_verdict_is_immutable():
     """It is a frozen dataclass."""
     with pytest.raises(AttributeError):
         check().outcome = "pass"
+
+
+# ------------------------------------------------------------------------------ checks of the input
+
+# A reason, as the JSON has it.
+UNTRUSTED = "untrusted input"
+COPIES = Check("duplicate-runs", "error", ("0", "1"), "Runs 0 and 1 agree.", "Run the doctor.")
+CHECKS = (
+    Check("few-runs", "warning", (), "There are 4 runs.", "Use 5."),
+    COPIES,
+    Check("outlier-run", "note", (), "Run 3 is odd.", "Look at it."),
+    Check("duplicate-runs", "error", ("2", "3"), "Runs 2 and 3 agree.", "Look again.", "baseline"),
+)
+
+
+def checked(*allowed):
+    """Judge a rule that holds, of an input with checks."""
+    metrics = {"flip_rate": Estimate(0.044, 0.038, 0.052, BOTH)}
+    rules = [Rule("max", "flip_rate", 0.06)]
+    return judge(metrics, rules, n_runs=10, checks=CHECKS, allowed=allowed)
+
+
+def cases_of(result):
+    """Return the outcome of each test case by its name: the type of its failure, or pass."""
+    cases = ET.fromstring(as_junit(result)).iter("testcase")  # noqa: S314 - our own
+    failures = {case.get("name"): case.find("failure") for case in cases}
+    return {name: "pass" if x is None else x.get("type") for name, x in failures.items()}
+
+
+def test_junit_has_a_case_for_each_name_of_an_error():
+    """Warnings and notes are properties; an allowed error passes."""
+    suite = ET.fromstring(as_junit(checked())).find("testsuite")  # noqa: S314 - our own
+
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
+    rule = "max flip_rate"
+    assert cases_of(checked()) == {"check.duplicate-runs": "investigate", rule: "investigate"}
+    assert cases_of(checked("duplicate-runs")) == {"check.duplicate-runs": "pass", rule: "pass"}
+    facts = [fact.get("name") for fact in suite.iter("property")]
+    assert facts == ["outcome", "n_runs", "warning", "note"]
+
+
+@pytest.mark.parametrize("allowed", [(), ("duplicate-runs",), ("few-runs", "duplicate-runs")])
+def test_every_output_records_what_is_allowed(allowed):
+    """Also if the check reports nothing."""
+    result = checked(*allowed)
+    suite = ET.fromstring(as_junit(result)).find("testsuite")  # noqa: S314 - our own
+
+    recorded_facts = [fact.get("value") for fact in suite.iter("property")
+                      if fact.get("name") == "allowed"]  # fmt: skip
+    assert tuple(recorded_facts) == allowed
+    assert tuple(summary(result)["allowed"]) == allowed
+    for text in (as_text(result), as_markdown(result)):
+        notes = [line for line in text.replace("\\", "").splitlines() if line.startswith("Note:")]
+        assert all(name in notes[0] for name in allowed)
+        assert text.count("(allowed)") == sum(check.name in allowed for check in CHECKS)
+
+
+def test_text_has_checks_and_no_rule_if_the_input_cannot_be_trusted():
+    """Errors first; with everything allowed the rule follows."""
+    starts = [line.split()[0] for line in as_text(checked()).splitlines() if line[:1].strip()]
+    allowed = as_text(checked("duplicate-runs")).splitlines()
+
+    assert starts == ["Investigate:", "error", "error", "warning", "Note:"]
+    starts = [line.split()[0] for line in allowed if line[:1].strip()]
+    assert starts == ["Pass:", "error", "error", "warning", "PASS", "Note:", "Note:"]
+
+
+def test_markdown_has_a_paragraph_for_each_error_and_warning():
+    """Before the table, whose rules are open."""
+    text = as_markdown(checked())
+
+    page = Page(text)
+    assert [row[0] for row in page.rows] == ["verdict", "🔍 investigate"]
+    before = text.partition("| verdict")[0]
+    assert [line.split("**")[1] for line in before.splitlines()[1:] if line] == [
+        "error", "error", "warning",
+    ]  # fmt: skip
+
+
+def test_json_has_rules_checks_and_format():
+    content = json.loads(json.dumps(summary(checked()), allow_nan=False))
+
+    assert content["format"] == 2
+    assert [entry["reason"] for entry in content["rules"]] == [UNTRUSTED]
+    assert tuple(map(Check.from_summary, content["checks"])) == CHECKS

@@ -1,5 +1,7 @@
 """Every sentence is no stronger than what was computed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -44,8 +46,8 @@ def _message(topic, predictions, labels=None):
     ("n_examples", "n_flips", "code", "fields"),
     [
         (1000, 0, "no-answer-changed", {"n_runs": 6}),
-        (1000, 100, "answers-changed", {"n_changed": 20, "per": 100}),
-        (200_000, 50, "answers-changed", {"n_changed": 5, "per": 10_000}),
+        (1000, 100, "answers-changed", {"n_changed": 20, "per": 100, "repeat": "run"}),
+        (200_000, 50, "answers-changed", {"n_changed": 5, "per": 10_000, "repeat": "run"}),
     ],
 )
 def test_headline_is_as_precise_as_its_interval(n_examples, n_flips, code, fields):
@@ -75,7 +77,16 @@ def test_headline_gives_a_range_if_one_run_is_an_outlier():
 
     assert message.code == "answers-changed-roughly"
     ends = {"low": round(100 * flips.low), "high": round(100 * flips.high)}
-    assert message.fields == ends | {"per": 100}
+    assert message.fields == ends | {"per": 100, "repeat": "run"}
+
+
+def test_headline_names_seeds_if_they_are_recorded():
+    """Without them, only runs are known to differ."""
+    measurement = sp.measure(_flipping(6, 1000, 20)).measurement
+
+    by_seed = headline(replace(measurement, repeats="seeds"))
+
+    assert (by_seed.fields["repeat"], headline(measurement).fields["repeat"]) == ("seed", "run")
 
 
 def test_headline_does_not_round_rare_flips_up():

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from seedproof.stats.effect import VERDICT_FROM, Effect, with_enough_runs
+from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.stats.effect import Effect, with_enough_runs
 
 BOTH = "runs × examples"
 SHOWN = Effect("flip_rate", "ratio", 0.5, 0.4, 0.7, BOTH, detectable=1.6, verdict="steadier")

@@ -198,26 +198,29 @@ def test_only_failures_are_printed_without_progress(tmp_path, capsys):
     assert line.endswith(state.message)
 
 
-def test_measure_notes_unfinished_runs(tmp_path):
-    """Fewer runs than planned are measured; a finished study has no note."""
-    assert make(tmp_path / "finished").measure().measurement.notes == ()
+def missing_runs(checks):
+    """Return the checks of missing runs."""
+    return [check for check in checks if check.name == "missing-runs"]
+
+
+def test_measure_names_unfinished_runs(tmp_path):
+    """Fewer runs than planned are measured; a finished study has no such check."""
+    assert missing_runs(make(tmp_path / "finished").measure().measurement.checks) == []
 
     measurement = make(tmp_path, "1", "3").measure().measurement
 
     assert measurement.runs == ("0", "2")
-    (note,) = measurement.notes
-    assert note.code == "planned-runs-missing"
-    assert (note.fields["runs"], note.fields["n_planned"]) == (("1", "3"), 4)
+    (check,) = missing_runs(measurement.checks)
+    assert (check.severity, check.runs) == ("warning", ("1", "3"))
 
 
-def test_compare_notes_unfinished_runs_per_arm(tmp_path):
+def test_compare_names_unfinished_runs_per_arm(tmp_path):
     """With the names of the arm and of all missing runs."""
     names = tuple(str(index) for index in range(2, 9))
     comparison = make(tmp_path, *names, seeds=9, arms=("none", "aswa")).compare().comparison
 
-    notes = [note for note in comparison.notes if note.code == "planned-runs-missing"]
-    assert [note.fields["arm"] for note in notes] == ["none", "aswa"]
-    assert [(note.fields["runs"], note.fields["n_planned"]) for note in notes] == [(names, 9)] * 2
+    checks = missing_runs(comparison.checks)
+    assert [(check.arm, check.runs) for check in checks] == [("none", names), ("aswa", names)]
 
 
 def test_study_with_too_few_finished_runs_is_refused(tmp_path):

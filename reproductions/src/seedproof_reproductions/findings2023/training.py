@@ -44,7 +44,7 @@ def log_run(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
     }
     scalars |= cost.scalars(prepared, setting, [trained.model for trained in models])
     if setting.track == "head" and not is_traced:
-        # Traced runs take longer, and fine-tuned ones share trainings: neither is the arm's cost.
+        # Traced runs take longer, and fine-tuned ones share a training: neither is the arm's cost.
         scalars["seconds"] = seconds
     for name, value in scalars.items():
         run.log_scalar(name, value)

@@ -20,7 +20,7 @@ from seedproof.comparison.arms.most_changed import MostChanged
 from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison
 from seedproof.engines import Engine
 from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
-from seedproof.measurement.accumulators import MetricAccumulators, batches
+from seedproof.measurement.accumulators import MetricAccumulators
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import (
     ExampleRows,
@@ -35,9 +35,10 @@ from seedproof.measurement.examples import (
 from seedproof.measurement.measure import measured, note_on_left_out
 from seedproof.measurement.selection import asks_for_explanations, known, narrowed
 from seedproof.messages import Message
-from seedproof.metrics.batch import Batch, batch_rows
+from seedproof.metrics.batch import Batch, batch_rows, batches
 from seedproof.metrics.entropy import rarefied_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
+from seedproof.predictions.checks import Check, by_severity, identical_arms, of_arms
 from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
 from seedproof.records.schema import Kind
@@ -63,6 +64,7 @@ class ArmData:
     seeds: tuple[str, ...] | None = None  # per run: runs of two arms with equal seeds are paired
     costs: Mapping[str, float] = field(default_factory=dict)  # median over its runs
     notes: tuple[Message, ...] = ()
+    checks: tuple[Check, ...] = ()  # that reading alone gave
 
 
 @dataclass(eq=False)
@@ -241,7 +243,7 @@ def compare_arms(
     arms: Sequence[ArmData],
     folder: Location,
     *,
-    gold: str | None = None,
+    reference: str | None = None,
     metrics: Collection[str] | None = None,
     match_rates: bool = False,
     skip_damaged: bool = False,
@@ -254,9 +256,9 @@ def compare_arms(
             "A comparison needs at least two arms. Give another arm or target.", n_arms=len(arms)
         )
     names = tuple(arm.name for arm in arms)
-    if gold is not None and gold not in names[1:]:
+    if reference is not None and reference not in names[1:]:
         raise OptionError(
-            "No arm {gold!r} is compared. Known: {known}.", gold=gold, known=names[1:]
+            "No arm {gold!r} is compared. Known: {known}.", gold=reference, known=names[1:]
         )
     alignment = ArmAlignment(names, tuple(narrowed(arm.source, metrics) for arm in arms))
     _check_labels(arms)
@@ -283,12 +285,16 @@ def compare_arms(
     n_lost = sum(n_rows for n_rows, _ in counts), sum(n_labeled for _, n_labeled in counts)
     base = whole.arms[0].accumulators.result()
     baseline, *others = [arm.result(base, n_lost, tail=tail) for arm in finished]
+    sources = {arm.name: arm.source for arm in arms}
+    identical = identical_arms(sources, {arm.name: arm.seeds for arm in arms})
+    checks = of_arms({arm.name: arm.measurement.checks for arm in (baseline, *others)})
     return Comparison(
         baseline=baseline,
-        arms=tuple(_with_shares_of_gold(others, gold)),
+        arms=tuple(_with_shares(others, reference)),
         confidence=1 - 2 * tail,
         notes=tuple(dict.fromkeys(notes)),
-        gold=gold,
+        checks=by_severity([*identical, *checks]),
+        reference=reference,
     )
 
 
@@ -297,7 +303,9 @@ class _FinishedArm:
 
     def __init__(self, data: ArmData, part: ArmPart, table: ExampleTable) -> None:
         self._data, self._part = data, part
-        self._measurement = measured(data.source, part.accumulators, table, data.notes)
+        self._measurement = measured(data.source, part.accumulators, table, data.notes).with_checks(
+            data.checks
+        )
         is_paired = part.contrast is not None and part.contrast.is_paired
         self.explanations = ArmExplanations(data.name, data.source, is_paired)
 
@@ -388,9 +396,9 @@ def _whole(
     return whole, [sink.table for sink in sinks] or [StoredExamples(place) for place in places]
 
 
-def _with_shares_of_gold(arms: Sequence[ComparedArm], gold: str | None) -> Sequence[ComparedArm]:
-    """Return arms with their gain in label entropy as a share of the gold standard's, if shown."""
-    best = next((arm.effects["label_entropy"] for arm in arms if arm.name == gold), None)
+def _with_shares(arms: Sequence[ComparedArm], reference: str | None) -> Sequence[ComparedArm]:
+    """Return arms with their gain in label entropy as a share of the reference arm's, if shown."""
+    best = next((arm.effects["label_entropy"] for arm in arms if arm.name == reference), None)
     if best is None or best.value is None or best.verdict != "steadier":
         return arms
     gain = 1 - best.value

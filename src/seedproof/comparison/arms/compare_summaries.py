@@ -6,6 +6,7 @@ from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import MissingExampleError, OptionError
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
+from seedproof.predictions.checks import of_arms
 from seedproof.stats.contrast import NO_COUNTERPART, from_estimates
 from seedproof.stats.effect import Effect, each_tail, scale_of, with_enough_runs
 
@@ -20,16 +21,18 @@ GROWS_WITH_RUNS = frozenset({"label_entropy"})
 WITHOUT_RATIO = frozenset({"accuracy_sd_excess"})
 
 
-def compare_saved(reports: Mapping[str, Measurement], *, gold: str | None = None) -> Comparison:
+def compare_summaries(
+    reports: Mapping[str, Measurement], *, reference: str | None = None
+) -> Comparison:
     """Compare every report with the first, which is the baseline."""
     if len(reports) < 2:
         raise OptionError(
             "A comparison needs at least two reports. Give another one, or records.",
             n_reports=len(reports),
         )
-    if gold is not None:
+    if reference is not None:
         raise OptionError(
-            "A gold standard needs records, not reports. Leave {option} out.", option="--gold"
+            "A reference arm needs records, not reports. Leave {option} out.", option="--gold"
         )
     tail = each_tail(len(reports) - 1)
     (base_name, base), *others = reports.items()
@@ -51,6 +54,7 @@ def compare_saved(reports: Mapping[str, Measurement], *, gold: str | None = None
         arms=tuple(_compare_with_base(name, base, report, tail) for name, report in others),
         confidence=1 - 2 * tail,
         notes=(NOTE,),
+        checks=of_arms({name: report.checks for name, report in reports.items()}),
     )
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from seedproof.measurement.accumulators import batch_of
 from seedproof.measurement.examples import ExampleRows
+from seedproof.metrics.batch import batch_of
 from seedproof.records.arrow import texts_to_arrow, to_arrow
 from seedproof.records.shards import Shard
 from seedproof.typing import IntArray

@@ -10,6 +10,7 @@ import pyarrow as pa
 from seedproof.errors import UnknownNameError
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
+from seedproof.predictions.checks import Check
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import IntArray
@@ -56,8 +57,8 @@ class ComparedArm:
             if the same examples were not explained.
         is_paired: Whether its runs have the seeds of the baseline's runs.
         high_entropy: Effect on the least stable examples; None for the baseline.
-        share_of_gold: Reduction of label entropy as a share of the gold standard's; None without
-            a gold standard, or if its gain is not shown.
+        share_of_gold: Reduction of label entropy as a share of the reference arm's; None without
+            a reference arm, or if its gain is not shown.
         costs: Median costs of its runs: `seconds` of training, and what they logged.
         votes: Number of examples by their share of votes under the baseline (columns) and here
             (rows), by `VOTE_SHARES`; None for the baseline.
@@ -126,9 +127,10 @@ class Comparison:
 
     baseline: ComparedArm
     arms: tuple[ComparedArm, ...]
-    confidence: float  # of each effect, so that all arms hold together with 95 %
+    confidence: float  # of each effect, so that all arms hold simultaneously with 95 %
     notes: tuple[Message, ...] = ()
-    gold: str | None = None  # name of the gold standard, such as an ensemble
+    checks: tuple[Check, ...] = ()  # of all arms
+    reference: str | None = None  # arm whose gain counts as 100 %, such as an ensemble
 
     @property
     def match_rates(self) -> bool:
@@ -153,10 +155,11 @@ class Comparison:
             "n_labeled": first.n_labeled,
             "n_classes": first.n_classes,
             "confidence": self.confidence,
-            "gold": self.gold,
+            "gold": self.reference,
             **({"match_rates": True} if self.match_rates else {}),
             "baseline": self.baseline.summary(),
             "arms": [arm.summary() for arm in self.arms],
+            "checks": [check.summary() for check in self.checks],
             "notes": [str(note) for note in self.notes],
         }
 

@@ -10,9 +10,9 @@ import numpy as np
 from seedproof.comparison.blame.variance_shares import Shares, shares_of
 from seedproof.engines import Engine
 from seedproof.errors import InputError
-from seedproof.measurement.accumulators import batches
 from seedproof.measurement.engines import map_shards
 from seedproof.messages import Message
+from seedproof.metrics.batch import batches
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.seeds.seed_design import NOTHING, SeedDesign

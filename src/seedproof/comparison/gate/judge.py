@@ -1,7 +1,7 @@
 """The verdict on each rule: pass, fail, or investigate if the interval contains the limit."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -12,8 +12,10 @@ from seedproof.measurement.selection import needs_in_words, needs_of, unknown
 from seedproof.messages import Message
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
+from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.predictions.checks import Check
 from seedproof.stats.distributions import logit
-from seedproof.stats.effect import VERDICT_FROM, Effect
+from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate, student
 
 # More runs than this are not advised.
@@ -34,6 +36,7 @@ Reason: TypeAlias = Literal[
     "too few runs",
     "unlike numbers of runs",
     "no interval",
+    "untrusted input",
 ]
 EXIT_CODES: Mapping[Outcome, int] = {"pass": 0, "fail": 1, "investigate": 3}
 
@@ -56,14 +59,27 @@ class RuleVerdict:
 class GateResult:
     """The verdicts on all rules, in their order."""
 
-    checks: tuple[RuleVerdict, ...]
+    rules: tuple[RuleVerdict, ...]
     n_runs: int
     notes: tuple[Message, ...] = ()
+    checks: tuple[Check, ...] = ()  # of the input
+    allowed: tuple[str, ...] = ()  # names of checks that do not block the gate
+
+    @property
+    def blocking(self) -> tuple[Check, ...]:
+        """Errors in the input that are not allowed, so that nothing can be judged."""
+        errors = (check for check in self.checks if check.severity == "error")
+        return tuple(check for check in errors if check.name not in self.allowed)
 
     @property
     def outcome(self) -> Outcome:
-        """`fail` if a rule fails, else `investigate` if a rule is open, else `pass`."""
-        outcomes = {check.outcome for check in self.checks}
+        """`fail` if a rule fails, else `investigate` if a rule is open, else `pass`.
+
+        Always `investigate` if the input has an error.
+        """
+        if self.blocking:
+            return "investigate"
+        outcomes = {verdict.outcome for verdict in self.rules}
         if "fail" in outcomes:
             return "fail"
         return "investigate" if "investigate" in outcomes else "pass"
@@ -90,13 +106,15 @@ def judge(
     n_runs: int,
     baseline: Baseline | None = None,
     notes: tuple[Message, ...] = (),
+    checks: tuple[Check, ...] = (),
+    allowed: tuple[str, ...] = (),
 ) -> GateResult:
-    """Judge every rule."""
-    checks = []
+    """Judge every rule; if the input has an error that is not allowed, all rules stay open."""
+    verdicts = []
     for rule in rules:
         value = _required(metrics, rule.metric, "these predictions")
         if rule.kind != "no-worse":
-            checks.append(_within(rule, value, n_runs))
+            verdicts.append(_within(rule, value, n_runs))
         elif baseline is None:
             raise OptionError(
                 "no-worse {metric} compares with a baseline. Give {option}, or baseline= "
@@ -105,8 +123,15 @@ def judge(
                 option="--baseline",
             )
         else:
-            checks.append(_compare(rule, value, n_runs, baseline))
-    return GateResult(tuple(checks), n_runs, notes)
+            verdicts.append(_compare(rule, value, n_runs, baseline))
+    result = GateResult(tuple(verdicts), n_runs, notes, checks, allowed)
+    if not result.blocking:
+        return result
+    undecided = [
+        replace(verdict, outcome="investigate", reason="untrusted input", more_runs=None)
+        for verdict in verdicts
+    ]
+    return replace(result, rules=tuple(undecided))
 
 
 def _required(metrics: Mapping[str, Estimate], metric: str, where: str) -> Estimate:

@@ -1,16 +1,18 @@
-"""Rules of a gate: limits of metrics, and margins against a baseline."""
+"""Rules of a gate: limits of metrics, margins against a baseline, and allowed checks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from numbers import Real
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from seedproof.errors import OptionError
+from seedproof.errors import OptionError, UnknownNameError
 from seedproof.measurement.selection import unknown
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
+from seedproof.predictions.checks import CHECK_NAMES
 from seedproof.stats.effect import scale_of
 
 # A tenth of the baseline for ratios; half a percentage point for metrics of quality.
@@ -107,3 +109,22 @@ def check_names(rules: Sequence[Rule]) -> None:
                 better=better,
                 meant=meant,
             )
+
+
+def allowed_checks(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of allowed checks, each once; refuse unknown ones."""
+    if isinstance(names, str):
+        raise OptionError(
+            "allow= is the text {names!r}. Give a list of names: [{names!r}].",
+            names=names,
+            keyword="allow",
+        )
+    for name in (allowed := tuple(dict.fromkeys(names))):
+        if name not in CHECK_NAMES:
+            near = get_close_matches(str(name), CHECK_NAMES)
+            raise UnknownNameError(
+                "There is no check {check!r} to allow. Known: {known}.",
+                check=name,
+                known=tuple(dict.fromkeys((*near, *CHECK_NAMES))),
+            )
+    return allowed

@@ -1,1 +1,1 @@
-"""A new version against the old one, next to what another seed changes."""
+"""A new version against the old one, next to the differences between runs."""

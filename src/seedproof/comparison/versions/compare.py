@@ -1,4 +1,4 @@
-"""Comparison of two versions of a model: changes that another seed does not explain.
+"""Comparison of two versions of a model: changes that differences between runs do not explain.
 
 The examples of both are read once. Memory grows with runs, classes and slices, never with examples.
 """
@@ -16,25 +16,26 @@ from seedproof.comparison.versions.disagreement import Disagreement, directed_fl
 from seedproof.comparison.versions.groups import Groups, GroupSums
 from seedproof.comparison.versions.result import (
     OWN_COLUMNS,
-    Exchange,
     GroupFigures,
+    PermutationTest,
     VersionComparison,
 )
 from seedproof.engines import Engine
 from seedproof.errors import TooFewRunsError
-from seedproof.measurement.accumulators import batches
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import ExampleWriter
 from seedproof.messages import Message
+from seedproof.metrics.batch import batches
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import Shard, ShardSource, canonical_order
 from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import Cross
-from seedproof.stats.effect import VERDICT_FROM, Effect, with_enough_runs
+from seedproof.stats.effect import Effect, with_enough_runs
 from seedproof.stats.intervals import TAIL, Estimate
-from seedproof.stats.permutation_test import exchange_p_value, least_exchange_p_value
+from seedproof.stats.permutation_test import least_permutation_p_value, permutation_p_value
 from seedproof.stats.vote_tests import (
     Discoveries,
     adjusted,
@@ -62,10 +63,10 @@ def compare_versions(
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> VersionComparison:
-    """Compare a new version with the old one, and separate the changes that a new seed causes."""
+    """Compare a new version with the old one, and separate the changes that another run causes."""
     if len(old.runs) == len(new.runs) == 1:
         raise TooFewRunsError(
-            "Both versions have a single run, so the effect of another seed is unknown. "
+            "Both versions have a single run, so the differences between runs are unknown. "
             "Train at least one of them again: 2 runs give figures, 5 also verdicts.",
             n_runs=1,
         )
@@ -132,6 +133,8 @@ class VersionSums:
         self._n_runs = {"old": len(sources[0].runs), "new": len(sources[1].runs)}
         self._is_judged = max(self._n_runs.values()) >= VERDICT_FROM
         self._is_labeled = any(source.n_labeled for source in sources)
+        has_seeds = all(source.repeats == "seeds" for source in sources)
+        self._repeats = "seeds" if has_seeds else "runs"
         self.groups = Groups(classes if self._is_labeled else (), slices)
         self.sums: dict[str, GroupSums] = defaultdict(GroupSums)
         self.cross = Cross(is_paired=False)
@@ -285,7 +288,7 @@ class VersionSums:
         if not self._is_judged:
             discoveries = replace(discoveries, n_found=0, threshold=None)
         # Always the same generator, so that the same predictions give the same bytes.
-        p_value = exchange_p_value(self.disagreements, n_old, rng=np.random.default_rng(0))
+        p_value = permutation_p_value(self.disagreements, n_old, rng=np.random.default_rng(0))
         groups = list(self._group_figures())
         return VersionComparison(
             old_runs=self._runs[0],
@@ -297,12 +300,13 @@ class VersionSums:
                 column: tuple(figures for kind, figures in groups if kind == f"slice {column}")
                 for column in self.groups.slices
             },
-            exchange=Exchange(p_value, least_exchange_p_value(n_old, n_new)),
+            permutation_test=PermutationTest(p_value, least_permutation_p_value(n_old, n_new)),
             discoveries=discoveries,
             unexplained=self._unexplained(discoveries),
             examples_file=examples_file,
             notes=(*notes, *self.groups.notes),
             steadiness=self._steadiness(),
+            repeats=self._repeats,
         )
 
     def _steadiness(self) -> Effect | None:
@@ -343,7 +347,7 @@ class VersionSums:
             yield kind, GroupFigures(name, n_examples, n_labeled, figures, beyond, is_beyond)
 
     def _unexplained(self, discoveries: Discoveries) -> pa.Table:
-        """Return the examples that changed more than seeds explain, with their q-values."""
+        """Return the examples that changed by more than noise, with their q-values."""
         kept, n_runs = pa.concat_tables(self.kept), self._n_runs
         q_values = adjusted(self.p_counts, n_old=n_runs["old"], n_new=n_runs["new"])
         threshold = -1.0 if discoveries.threshold is None else discoveries.threshold

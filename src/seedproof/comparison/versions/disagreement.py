@@ -2,7 +2,7 @@
 
 A flip between versions is an old and a new run that disagree. Two runs of one version show the
 no-change baseline. The flips beyond it, averaged over examples, estimate half the squared distance
-of the two distributions of votes: 0 where only the seed changed.
+of the two distributions of votes: 0 where the versions do not differ.
 """
 
 from collections.abc import Callable

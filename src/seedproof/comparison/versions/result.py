@@ -9,8 +9,10 @@ import pyarrow as pa
 
 from seedproof.measurement.examples import StoredExamples
 from seedproof.messages import Message
+from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.predictions.checks import Check
 from seedproof.records.location import Location
-from seedproof.stats.effect import VERDICT_FROM, Effect
+from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import TAIL, Estimate
 from seedproof.stats.vote_tests import Discoveries
 
@@ -42,7 +44,7 @@ class GroupFigures:
     n_examples: int
     n_labeled: int
     figures: Mapping[str, Estimate]  # those of right and wrong need labels
-    # Flips beyond the seed, with an interval that holds for all classes or all values of a column
+    # Flips beyond noise, with an interval that holds for all classes or all values of a column
     # together; a single example has none.
     beyond: Estimate
     is_beyond: bool  # that interval is above 0, and the runs are enough for a verdict
@@ -60,8 +62,8 @@ class GroupFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
-    """Permutation test over runs of whether there are flips beyond the seed."""
+class PermutationTest:
+    """Permutation test over runs of whether there are flips beyond noise."""
 
     p_value: float
     least: float  # the smallest p-value possible with this number of runs
@@ -69,7 +71,7 @@ class Exchange:
 
 @dataclass(frozen=True, eq=False)
 class VersionComparison:
-    """A new version compared with the old one, next to what another seed changes."""
+    """A new version compared with the old one, next to the differences between runs."""
 
     old_runs: tuple[str, ...]
     new_runs: tuple[str, ...]
@@ -77,14 +79,16 @@ class VersionComparison:
     whole: GroupFigures
     by_class: tuple[GroupFigures, ...]  # gold classes that have an example
     slices: Mapping[str, tuple[GroupFigures, ...]]  # by column, one per value
-    exchange: Exchange
+    permutation_test: PermutationTest
     discoveries: Discoveries
-    # At most 500 examples whose votes the seed does not explain, by p-value, with all predictions.
+    # At most 500 examples whose votes noise does not explain, by p-value, with all predictions.
     unexplained: pa.Table
     examples_file: Location  # Parquet file with one row per example
     notes: tuple[Message, ...] = ()
     # Flip rate of the new version as a ratio to the old one's; None if a version has a single run.
     steadiness: Effect | None = None
+    checks: tuple[Check, ...] = ()  # of both versions, whose names are `old` and `new`
+    repeats: str = "runs"  # unit of repetition: `seeds` if both versions recorded them
 
     def __getitem__(self, name: str) -> Estimate:
         return self.whole.figures[name]
@@ -96,20 +100,21 @@ class VersionComparison:
 
     @property
     def is_beyond(self) -> bool:
-        """True if flips beyond the seed are shown, by the permutation test or by the interval.
+        """True if flips beyond noise are shown, by the permutation test or by the interval.
 
         If a version has a single run, no p-value can be small, and the interval decides.
         """
-        return self.is_judged and (self.exchange.p_value <= 2 * TAIL or self.whole.is_beyond)
+        is_shown = self.permutation_test.p_value <= 2 * TAIL or self.whole.is_beyond
+        return self.is_judged and is_shown
 
     @property
     def is_judged(self) -> bool:
-        """True if the runs of a version are enough to know what another seed changes."""
+        """True if the runs of a version are enough to know how much runs differ."""
         return max(len(self.old_runs), len(self.new_runs)) >= VERDICT_FROM
 
     @property
     def baseline_from(self) -> Literal["both", "old", "new"]:
-        """Version whose runs show what another seed changes: a single run cannot."""
+        """Version whose runs show the noise: a single run cannot."""
         if len(self.old_runs) == 1:
             return "new"
         return "old" if len(self.new_runs) == 1 else "both"
@@ -132,6 +137,7 @@ class VersionComparison:
             "format": FORMAT,
             "old_runs": list(self.old_runs),
             "new_runs": list(self.new_runs),
+            "repeats": self.repeats,
             "n_examples": self.n_examples,
             "n_labeled": self.whole.n_labeled,
             "n_classes": len(self.classes),
@@ -144,9 +150,10 @@ class VersionComparison:
             "is_judged": self.is_judged,
             "is_beyond": self.is_beyond,
             "steadiness": None if self.steadiness is None else self.steadiness.summary(),
-            "exchange": asdict(self.exchange),
+            "exchange": asdict(self.permutation_test),
             "discoveries": asdict(self.discoveries),
             "unexplained": self.unexplained.select(listed).to_pylist(),
+            "checks": [check.summary() for check in self.checks],
             "notes": [str(note) for note in self.notes],
         }
 

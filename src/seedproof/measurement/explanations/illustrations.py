@@ -11,10 +11,10 @@ from seedproof.measurement.explanations.explained_predictions import Predicted
 from seedproof.records.explanation_shards import ExplanationShard, ExplanationShards
 from seedproof.typing import FloatArray, IntArray
 
-OTHER_REASONS = "same answer, other reasons"
+OTHER_EXPLANATIONS = "same answer, other explanations"
 OTHER_ANSWERS = "other answers, other reasons"
-SAME_REASONS = "same answer, same reasons"
-RULES = (OTHER_REASONS, OTHER_ANSWERS, SAME_REASONS)
+SAME_EXPLANATIONS = "same answer, same explanations"
+RULES = (OTHER_EXPLANATIONS, OTHER_ANSWERS, SAME_EXPLANATIONS)
 # With fewer tokens, runs can hardly differ in which of them matter.
 MIN_TOKENS = 5
 SCHEMA = pa.schema(
@@ -65,9 +65,9 @@ class Illustrations:
         agreed = predicted.is_agreed & is_long
         split = predicted.is_known & ~predicted.is_agreed & is_long
         for rule, fits, sign in (
-            (OTHER_REASONS, agreed, 1.0),
+            (OTHER_EXPLANATIONS, agreed, 1.0),
             (OTHER_ANSWERS, split, 1.0),
-            (SAME_REASONS, agreed, -1.0),
+            (SAME_EXPLANATIONS, agreed, -1.0),
         ):
             places = np.flatnonzero(fits)
             if not len(places):

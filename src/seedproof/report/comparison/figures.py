@@ -10,6 +10,7 @@ import numpy as np
 from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.groups import (
     KEY_FIGURES,
@@ -29,7 +30,7 @@ from seedproof.report.explanations.sentences import named
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
 from seedproof.report.numbers import NO_BREAK, quantity
-from seedproof.stats.effect import VERDICT_FROM, Effect, scale_of
+from seedproof.stats.effect import Effect, scale_of
 
 ACCURACY, COST, VOTES = "Stability and accuracy", "Stability and cost", "Example by example"
 MAX_NAME = 15

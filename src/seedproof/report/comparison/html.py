@@ -105,12 +105,12 @@ def _made(comparison: Comparison, view: ComparisonView) -> list[tuple[str, str]]
         f" each, so that for one metric those of all {n_arms} arms hold simultaneously with "
         f"95{NO_BREAK}% confidence (Bonferroni); they are not adjusted for the number of metrics"
     )
-    gold = f"{comparison.gold}: its gain in label entropy is 100 %."
+    reference = f"{comparison.reference}: its gain in label entropy is 100 %."
     facts = {
         "Arms": "; ".join(f"{name}: {detail}" for name, detail in view.arms),
         "Intervals": f"{each}{together if n_arms > 1 else ''}. {INTERVALS}",
         "Methods": METHODS,
-        "Gold standard": None if comparison.gold is None else gold,
+        "Reference arm": None if comparison.reference is None else reference,
         "Limits": LIMITS,
         "Versions": versions(),
         "Digest": f"{digest(comparison.to_json())} (of comparison.json, format {FORMAT})",

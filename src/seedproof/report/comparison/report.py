@@ -10,6 +10,7 @@ from rich.console import RenderableType
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import UnknownNameError
+from seedproof.predictions.checks import Check
 from seedproof.report.comparison.figures import build_figures
 from seedproof.report.comparison.text import render
 from seedproof.report.comparison.view import ComparisonView, build_overview, build_view
@@ -63,6 +64,11 @@ class ComparisonReport(HoldsScratch, Result):
     def arms(self) -> tuple[ComparedArm, ...]:
         """The other arms."""
         return self.comparison.arms
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Findings about the input, each with the name of its arm."""
+        return self.comparison.checks
 
     def arm(self, name: str) -> ComparedArm:
         """Return an arm, or the baseline, by its name."""

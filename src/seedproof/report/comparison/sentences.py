@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.amounts import Amounts
 from seedproof.report.comparison.groups import (
@@ -30,7 +31,7 @@ from seedproof.report.sentences import (
     ONLY_TOP,
     spread_cause,
 )
-from seedproof.stats.effect import VERDICT_FROM, Verdict
+from seedproof.stats.effect import Verdict
 
 MAX_NAMED = 3
 MAX_NAME_LENGTH = 44
@@ -411,8 +412,9 @@ def limits(comparison: Comparison) -> tuple[Message, ...]:
         messages.append(NO_PROBABILITIES)
     elif "top" in kinds:
         messages.append(ONLY_TOP)
-    others = [arm for arm in comparison.arms if arm.name != comparison.gold]
+    reference = comparison.reference
+    others = [arm for arm in comparison.arms if arm.name != reference]
     is_judged = not with_verdict(comparison, "label_entropy", "too few runs")
-    if comparison.gold is not None and is_judged and all(a.share_of_gold is None for a in others):
-        messages.append(_say("gold-without-gain", gold=comparison.gold))
+    if reference is not None and is_judged and all(a.share_of_gold is None for a in others):
+        messages.append(_say("gold-without-gain", gold=reference))
     return tuple(messages)

@@ -9,7 +9,7 @@ from seedproof.messages import printable
 from seedproof.report.comparison.groups import verdict_kind
 from seedproof.report.comparison.view import Block, ComparisonView, Sheet
 from seedproof.report.numbers import sign
-from seedproof.report.text import Prose, bare_table
+from seedproof.report.text import CheckLines, Prose, bare_table
 
 MAX_NAME = 16
 MAX_COLUMNS = 4
@@ -28,7 +28,7 @@ STYLES = {"good": "green", "bad": "red", "open": "dim"}
 def render(view: ComparisonView) -> RenderableType:
     """Return the text for a terminal."""
     parts: list[RenderableType] = [Prose(view.title, style="dim"), Text("")]
-    parts += [Prose(view.headline, style="bold"), Text("")]
+    parts += [Prose(view.headline, style="bold"), Text(""), CheckLines(view.checks)]
     for finding in view.findings:
         text = f"{finding.verdict or ''} {finding.text}".strip()
         parts += [Prose(f"{finding.topic}: {text}"), Text("")]

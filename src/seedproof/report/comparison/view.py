@@ -11,6 +11,8 @@ from seedproof.errors import ColumnError
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
 from seedproof.metrics.entropy import HIGH_ENTROPY
+from seedproof.predictions.checks import Check
+from seedproof.report import checks
 from seedproof.report.comparison import amounts, sentences
 from seedproof.report.comparison.groups import (
     KEY_FIGURES,
@@ -134,7 +136,7 @@ class ComparisonView:
     """A comparison as sentences and rows.
 
     `arms` has each arm and a description of its runs, the baseline first. `dots` groups a hundred
-    examples: all runs agree, some differ, entropy above 0.56.
+    examples: all runs agree, some differ, entropy above 0.56. `checks` has errors, then warnings.
     """
 
     title: str
@@ -150,6 +152,7 @@ class ComparisonView:
     sheet: Sheet | None
     moved: tuple[Moved, ...]
     notes: tuple[str, ...]
+    checks: tuple[Check, ...] = ()
 
     def __repr__(self) -> str:
         return f"<ComparisonView of {self.title}: {self.headline}>"
@@ -194,7 +197,11 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
             for arm in foremost(comparison)
             if arm.settled is not None
         ),
-        notes=tuple(map(str, (*comparison.notes, *sentences.limits(comparison)))),
+        notes=(
+            *checks.notes(comparison.checks),
+            *map(str, (*comparison.notes, *sentences.limits(comparison))),
+        ),
+        checks=checks.alerts(comparison.checks),
     )
 
 
@@ -222,8 +229,8 @@ def _runs(comparison: Comparison, arm: ComparedArm) -> str:
     role = "paired" if arm.is_paired else "not paired"
     if arm is comparison.baseline:
         role = "baseline"
-    elif arm.name == comparison.gold:
-        role += ", gold standard"
+    elif arm.name == comparison.reference:
+        role += ", reference"
     return f"{arm.measurement.n_runs} runs, {role}"
 
 
@@ -306,12 +313,12 @@ SHARES: Mapping[str, tuple[str, Callable[[ComparedArm], float | None]]] = {
 
 
 def _sheet(comparison: Comparison) -> Sheet | None:
-    """Return reductions of entropy, shares of the gold standard, and costs; None without any."""
+    """Return reductions of entropy, shares of the reference's gain, and costs; None without any."""
     columns: list[tuple[str, str, dict[str, str]]] = []
     for name, (title, value_of) in SHARES.items():
         values = {arm.name: value_of(arm) for arm in comparison.arms}
         cells = {arm: str(WithUnit(x, "percent")) for arm, x in values.items() if x is not None}
-        columns.append((name, title.format(comparison.gold), cells))
+        columns.append((name, title.format(comparison.reference), cells))
     every = all_arms(comparison)
     for name in dict.fromkeys(key for arm in every for key in arm.costs):
         costs = {arm.name: quantity(arm.costs[name]) for arm in every if name in arm.costs}
@@ -382,6 +389,7 @@ def build_overview(view: ComparisonView) -> Overview:
         sections=(Section("Effects", "Every effect", (TextTable(HEADER, rows),)),),
         notes=view.notes,
         brackets=view.brackets,
+        checks=view.checks,
     )
 
 

@@ -1,1 +1,1 @@
-"""Would another seed have given another reason? What a report says and shows of explanations."""
+"""Sentences, tables and texts of a report about explanations."""

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from seedproof.measurement.explanations.illustrations import (
     OTHER_ANSWERS,
-    OTHER_REASONS,
-    SAME_REASONS,
+    OTHER_EXPLANATIONS,
+    SAME_EXPLANATIONS,
 )
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.messages import Message, Sentences
@@ -41,9 +41,9 @@ SENTENCES = {
 }
 _say = Sentences(SENTENCES)
 RULES = {
-    OTHER_REASONS: "agreed-and-farthest-apart",
+    OTHER_EXPLANATIONS: "agreed-and-farthest-apart",
     OTHER_ANSWERS: "disagreed-and-farthest-apart",
-    SAME_REASONS: "agreed-and-closest",
+    SAME_EXPLANATIONS: "agreed-and-closest",
 }
 
 
@@ -136,12 +136,11 @@ def _title(rule: str, is_top: BoolArray) -> Message:
     """Return what the rule selects, as far as the top words confirm it."""
     answer = "Other answers" if rule == OTHER_ANSWERS else "Same answer"
     if (is_top == is_top[0]).all():
-        reasons = "same top words"
+        words = "same top words"
     else:
-        reasons = "closest reasons" if rule == SAME_REASONS else "other reasons"
-    code = f"{answer} {reasons}".lower().replace(" ", "-")
-    text = reasons.replace("reasons", "explanations")
-    return Message(code, "{answer}, {reasons}", answer=answer, reasons=text)
+        words = f"{'closest' if rule == SAME_EXPLANATIONS else 'other'} explanations"
+    code = f"{answer} {words}".lower().replace(" ", "-")
+    return Message(code, "{answer}, {words}", answer=answer, words=words)
 
 
 def _top_words(is_top: BoolArray) -> Message:

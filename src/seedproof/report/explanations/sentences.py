@@ -34,9 +34,9 @@ SENTENCES = {
     "lists would share about 20\N{NO-BREAK SPACE}%, and more in short texts.",
     "noise-measured": "The noise floor is the difference between two draws of {method} for the "
     "same run, over {n_repeated:,} examples. Where a figure does not exceed it, another draw "
-    "changes the explanation as much as another seed does.",
+    "changes the explanation as much as another run does.",
     "no-noise": "Explanations by {method} have no randomness of their own, so all of these "
-    "differences come from the seed.",
+    "are differences between runs.",
     "noise-unknown": "The noise of the explainer is unknown, because not every run was explained "
     "twice by {method}. Log a second draw of a few examples in all runs to measure it.",
 }

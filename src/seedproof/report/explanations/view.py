@@ -15,7 +15,7 @@ TOKENS = "tokens"
 
 
 @dataclass(frozen=True)
-class ReasonRow:
+class ExplanationRow:
     """One metric of explanations; the floor is its value between two draws of one run."""
 
     name: str
@@ -30,13 +30,13 @@ class ReasonRow:
 
 
 @dataclass(frozen=True)
-class Reasons:
+class ExplanationTable:
     """Explanations by one method."""
 
     method: str
     title: str
     n_examples: int
-    rows: tuple[ReasonRow, ...]
+    rows: tuple[ExplanationRow, ...]
     floor: str
     has_floor: bool
     heat_maps: tuple[HeatMap, ...]
@@ -44,10 +44,12 @@ class Reasons:
     notes: tuple[str, ...]
 
 
-def build_reasons(measurement: Measurement, *, with_texts: bool) -> tuple[Reasons, ...]:
+def build_explanations(
+    measurement: Measurement, *, with_texts: bool
+) -> tuple[ExplanationTable, ...]:
     """Return the view of the explanations by each method."""
     return tuple(
-        Reasons(
+        ExplanationTable(
             method=method,
             title=named(method),
             n_examples=explained.n_examples,
@@ -62,13 +64,13 @@ def build_reasons(measurement: Measurement, *, with_texts: bool) -> tuple[Reason
     )
 
 
-def _row(name: str, value: Estimate, explained: ExplanationMeasurement) -> ReasonRow:
+def _row(name: str, value: Estimate, explained: ExplanationMeasurement) -> ExplanationRow:
     about = card(name)
     floor = bare_floor = "no noise" if is_computed(explained.method) else "unknown"
     if explained.noise is not None:
         floor = bracketed(explained.noise[name], about.unit)
         bare_floor = str(WithUnit(explained.noise[name].value, about.unit))
-    return ReasonRow(
+    return ExplanationRow(
         name=name,
         title=about.title,
         value=number(value.value, about.unit) + sign(about.unit),

@@ -74,7 +74,7 @@ def section_titles(measurement: Measurement, figures: Sequence[Figure]) -> dict[
         low, high = (WithUnit(float(end), "percent") for end in (ece.min(), ece.max()))
         titles["Calibration"] = _say("calibration-error-range", low=low, high=high)
     if measurement.explanations:
-        titles["Reasons"] = section_title(list(measurement.explanations.values()))
+        titles["Explanations"] = section_title(list(measurement.explanations.values()))
     if measurement.dynamics is not None:
         titles["Dynamics"] = _say("entropy-over-steps")
     return titles

@@ -36,7 +36,7 @@ _BY_CHANCE = (
     "with {n_examples:,} examples, chance alone spreads 95 of 100 runs over {chance:.0f} points"
 )
 SENTENCES = {
-    "decided-by-seed": "Examples at the top are decided by the seed.",
+    "decided-by-seed": "Examples at the top vary most between runs.",
     "wrong-to-right": "Left: mostly wrong; right: mostly right.",
     "sure-to-split": "Right: every run is sure; further left and up: runs differ.",
     "counts-by-shade": "Darker cells hold more examples, on a logarithmic scale.",

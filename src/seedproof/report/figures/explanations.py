@@ -80,7 +80,7 @@ def _figure(
     floor = [] if noise is None else [DRAWN_TWICE]
     return Figure(
         name=f"top_words_{explained.method}",
-        section="Reasons",
+        section="Explanations",
         title="Top words by confidence"
         + (f": {method}" if len(measurement.explanations) > 1 else ""),
         takeaway=_takeaway(rows, is_binary=is_binary),

@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from seedproof.comparison.versions.result import VersionComparison
 from seedproof.errors import UnknownNameError
 from seedproof.measurement.examples import ExampleTable, StoredExamples
+from seedproof.predictions.checks import Check
 from seedproof.report.figures.base import Figure
 from seedproof.report.mappings import ByName, WrittenEstimate
 from seedproof.report.overview import Overview, PageOptions
@@ -71,6 +72,11 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
     def examples(self) -> pa.Table:
         """One row per example, in the order of their ids."""
         return self.comparison.examples()
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Findings about the input, each with its version, `old` or `new`, as the arm."""
+        return self.comparison.checks
 
     @property
     def steadiness(self) -> Effect | None:

@@ -7,11 +7,11 @@ from rich.cells import cell_len
 
 from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.messages import Message, Sentences, printable
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.comparison.amounts import change_with_ends
 from seedproof.report.comparison.text import shortened
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, in_brackets, signless
 from seedproof.report.text import MAX_CELL
-from seedproof.stats.effect import VERDICT_FROM
 from seedproof.stats.intervals import TAIL, Estimate
 
 N_LISTED = 10
@@ -20,10 +20,10 @@ IN_FILE = "all are in versions.json (--out)"
 RATE = f"false discovery rate {{percent:.0f}}{NO_BREAK}%"
 RUNS = "two new runs disagree on {new} of the answers, two old ones on {old}"
 ITS_RUNS = "two of its runs disagree on {new} of the answers, two old ones on {old}"
-CHANGED = "The new version changes {flip_rate} of the answers; two retrains of"
-# The version whose runs estimate what another seed changes.
+CHANGED = "The new version changes {flip_rate} of the answers; two runs of"
+# The version whose runs estimate the noise.
 BASELINES = {"both": "one version", "old": "the old one", "new": "the new one"}
-# Headlines by the sentence on stability: for a change beyond the seed, and for none.
+# Headlines by the sentence on stability: for a change beyond noise, and for none.
 HEADLINES = {
     "new-version-steadier": ("more-changes-and-steadier", "steadier"),
     "new-version-less-steady": ("more-changes-and-less-steady", "less-steady"),
@@ -31,25 +31,25 @@ HEADLINES = {
 USUAL_HEADLINES = ("more-changes", "no-change-shown")
 SENTENCES = {
     "more-changes-and-steadier": "The new version is steadier, and changes more answers than "
-    "another seed would",
-    "steadier": "The new version is steadier; no change beyond the seed is shown",
+    "another {repeat} would",
+    "steadier": "The new version is steadier; no change beyond run-to-run noise is shown",
     "more-changes-and-less-steady": "The new version is less steady, and changes more answers than "
-    "another seed would",
-    "less-steady": "The new version is less steady; no change beyond the seed is shown",
-    "more-changes": "The new version changes more answers than another seed would",
-    "no-change-shown": "No change beyond the seed is shown",
-    "few-runs": "Too few runs to distinguish the new version from another seed",
+    "another {repeat} would",
+    "less-steady": "The new version is less steady; no change beyond run-to-run noise is shown",
+    "more-changes": "The new version changes more answers than another {repeat} would",
+    "no-change-shown": "No change beyond run-to-run noise is shown",
+    "few-runs": "Too few runs to distinguish the new version from another {repeat}",
     "compared-versions": "{old} · {new} · {n_examples:,} examples · {n_classes:,} classes",
     "steadiness-unknown": "The {version} version has a single run, so its stability is unknown.",
     "new-version-steadier": f"The new version is steadier: {ITS_RUNS} ({{change}}).",
     "new-version-less-steady": f"The new version is less steady: {ITS_RUNS} ({{change}}).",
     "steadiness-of-few-runs": f"Too few runs to compare the stability of the versions: {RUNS}.",
     "directions": "{negative} of the answers were right and are wrong now{negative_beyond}; "
-    "{positive} were wrong and are right now{positive_beyond}. Another seed alone gives "
-    "{no_change} of each.",
-    "more-than-seed": ", more than the seed explains",
-    "fewer-than-seed": ", fewer than another seed would give",
-    "not-shown-to-exceed-seed": ", not shown to be more than another seed would give",
+    "{positive} were wrong and are right now{positive_beyond}. Another {repeat} alone "
+    "gives {no_change} of each.",
+    "more-than-seed": ", more than another {repeat} would give",
+    "fewer-than-seed": ", fewer than another {repeat} would give",
+    "not-shown-to-exceed-seed": ", not shown to be more than another {repeat} would give",
     "accuracy-of-few-runs": "Accuracy goes from {old} to {new}; these runs are too few to separate "
     "luck from progress.",
     "accuracy-open": "Accuracy goes from {old} to {new}: no change is shown, {change}.",
@@ -57,10 +57,10 @@ SENTENCES = {
     "accuracy-worse": "Accuracy goes from {old} to {new}: worse, {change}.",
     "no-example-contested": "No single example can be named: with {old} and {new}, no example has "
     "enough disagreement to be tested.",
-    "no-example-changed": f"No single example is shown to change by more than the seed explains "
+    "no-example-changed": f"No single example is shown to change by more than run-to-run noise "
     f"({RATE}).",
-    "one-run": "The {version} version has one run. The effect of another seed is estimated from "
-    "the {other} one, which assumes that both are equally steady.",
+    "one-run": "The {version} version has one run. The effect of another {repeat} is estimated "
+    "from the {other} one, which assumes that both are equally steady.",
     "two-runs": "With two runs of the {version} version, intervals cover examples only: other runs "
     "may differ more.",
     "figures-only": "With fewer than {at_least} runs of each version there are figures and no "
@@ -116,6 +116,11 @@ def _runs(comparison: VersionComparison) -> dict[str, Message]:
     }
 
 
+def _repeat(comparison: VersionComparison) -> str:
+    """Return `seed` if seeds are known to vary, otherwise `run`."""
+    return comparison.repeats.removesuffix("s")
+
+
 def sentences(comparison: VersionComparison) -> tuple[Message, ...]:
     """Return the sentences, the most important first."""
     messages = [_changed(comparison), steadier(comparison)]
@@ -126,29 +131,31 @@ def sentences(comparison: VersionComparison) -> tuple[Message, ...]:
 
 def _changed(comparison: VersionComparison) -> Message:
     beyond = comparison["flip_rate_beyond"]
-    start = f"{CHANGED} {BASELINES[comparison.baseline_from]} already change {{no_change}}"
+    start = f"{CHANGED} {BASELINES[comparison.baseline_from]} already differ on {{no_change}}"
     fields: dict[str, object] = {
         "flip_rate": WithInterval(comparison["flip_rate"], "percent"),
         "baseline_from": comparison.baseline_from,
         "no_change": WithInterval(comparison["flip_rate_no_change"], "percent"),
         "beyond": Points(beyond),
+        "repeat": _repeat(comparison),
     }
     in_parentheses = after_comma = ""
     if _can_be_small(comparison):
         in_parentheses, after_comma = " ({p_value})", ", {p_value}"
-        fields["p_value"] = PValue(comparison.exchange.p_value)
+        fields["p_value"] = PValue(comparison.permutation_test.p_value)
     if comparison.whole.is_beyond:
-        code, end = "change-beyond-seed", f"; {{beyond}} are beyond the seed{in_parentheses}."
+        code = "change-beyond-seed"
+        end = f"; {{beyond}} are beyond run-to-run noise{in_parentheses}."
     elif comparison.is_beyond:
         code = "change-of-unknown-size"
-        end = f". That is more than another seed would{in_parentheses}, but by an unknown amount: "
-        end += "{beyond}."
+        end = f". That is more than another {{repeat}} would{in_parentheses}, but by an unknown "
+        end += "amount: {beyond}."
     elif beyond.over == "examples" or not comparison.is_judged:
         code = "change-of-few-runs"
-        end = "; these runs are too few to show whether that is more than another seed would."
+        end = "; these runs are too few to show whether that is more than another {repeat} would."
     else:
         code = "change-not-shown"
-        end = ". That is not shown to be more than another seed would change "
+        end = ". That is not shown to be more than another {repeat} would change "
         end += f"({{beyond}}{after_comma}){{shown_for}}."
         fields["shown_for"] = _but_shown(comparison)
     return Message(code, start + end, **fields)
@@ -177,21 +184,21 @@ def steadier(comparison: VersionComparison) -> Message:
 
 def headline(comparison: VersionComparison) -> Message:
     """Return the finding in one short sentence."""
-    changed = _changed(comparison).code
+    changed, repeat = _changed(comparison).code, _repeat(comparison)
     beyond, not_beyond = HEADLINES.get(steadier(comparison).code, USUAL_HEADLINES)
     if changed in {"change-beyond-seed", "change-of-unknown-size"}:
-        return _say(beyond)
+        return _say(beyond, repeat=repeat)
     is_short = changed == "change-of-few-runs" and not_beyond == "no-change-shown"
-    return _say("few-runs" if is_short else not_beyond)
+    return _say("few-runs" if is_short else not_beyond, repeat=repeat)
 
 
 def _can_be_small(comparison: VersionComparison) -> bool:
     """Return whether the exact test over these runs can give a small p-value."""
-    return comparison.exchange.least <= 2 * TAIL
+    return comparison.permutation_test.least <= 2 * TAIL
 
 
 def _but_shown(comparison: VersionComparison) -> Message | str:
-    """Return the classes and slices that change beyond the seed, although the whole does not."""
+    """Return the classes and slices that change beyond noise, although the whole does not."""
     kinds = {"class ": comparison.by_class}
     kinds |= {f"{column} = ": parts for column, parts in comparison.slices.items()}
     ranked = [(kind, part) for kind, parts in kinds.items() for part in ordered(parts)]
@@ -211,13 +218,16 @@ def _but_shown(comparison: VersionComparison) -> Message | str:
 
 
 def _directions(comparison: VersionComparison) -> Message:
-    fields: dict[str, object] = {}
+    repeat = _repeat(comparison)
+    fields: dict[str, object] = {"repeat": repeat}
     for direction in ("negative", "positive"):
         beyond = comparison[f"{direction}_flip_rate_beyond"]
         codes = {1: "more-than-seed", -1: "fewer-than-seed", 0: "not-shown-to-exceed-seed"}
         fields[direction] = WithInterval(comparison[f"{direction}_flip_rate"], "percent")
         is_judged = beyond.over != "examples" and comparison.is_judged
-        fields[f"{direction}_beyond"] = _say(codes[_side(beyond)]) if is_judged else ""
+        fields[f"{direction}_beyond"] = (
+            _say(codes[_side(beyond)], repeat=repeat) if is_judged else ""
+        )
     no_change = WithInterval(comparison["directed_flip_rate_no_change"], "percent")
     return _say("directions", **fields, no_change=no_change)
 
@@ -254,8 +264,8 @@ def _single_examples(comparison: VersionComparison) -> Message:
     if tests.n_found:
         noun = "example" if tests.n_found == 1 else "examples"
         words = (
-            f"On {{n_found:,}} {noun} the seed does not explain the change ({RATE}; {{n_tested:,}} "
-            "had enough disagreement to be tested)."
+            f"On {{n_found:,}} {noun} run-to-run noise does not explain the change ({RATE}; "
+            "{n_tested:,} had enough disagreement to be tested)."
         )
         return Message("examples-changed", words, **fields)
     if not tests.n_tested:
@@ -275,10 +285,11 @@ def _single_examples(comparison: VersionComparison) -> Message:
 def limits(comparison: VersionComparison) -> tuple[Message, ...]:
     """Return what these runs cannot show."""
     n_runs = {"old": len(comparison.old_runs), "new": len(comparison.new_runs)}
+    repeat = _repeat(comparison)
     messages = []
     for version, other in (("old", "new"), ("new", "old")):
         if n_runs[version] == 1:
-            messages.append(_say("one-run", version=version, other=other))
+            messages.append(_say("one-run", version=version, other=other, repeat=repeat))
         if n_runs[version] == 2:
             messages.append(_say("two-runs", version=version))
     if not comparison.is_judged:
@@ -289,7 +300,7 @@ def limits(comparison: VersionComparison) -> tuple[Message, ...]:
 
 
 def ordered(parts: Sequence[GroupFigures]) -> list[GroupFigures]:
-    """Return parts that change beyond the seed first, then those that change most."""
+    """Return parts that change beyond noise first, then those that change most."""
     return sorted(parts, key=lambda part: (not part.is_beyond, -part.beyond.value))
 
 
@@ -317,9 +328,9 @@ def legend(
 
 def _judged(comparison: VersionComparison, parts: Sequence[GroupFigures]) -> Message:
     """Return what the intervals of groups cover, and what the star means."""
-    rows = {1: "its one row", 2: "both rows together"}
-    together = rows.get(len(parts), "all {n_parts:,} rows together")
-    start = f"Beyond the seed: in points, intervals hold for {together}"
+    rows = {1: "for its one row", 2: "simultaneously for both rows"}
+    together = rows.get(len(parts), "simultaneously for all {n_parts:,} rows")
+    start = f"Beyond noise: in points, intervals hold {together}"
     if any(part.beyond.over == "examples" for part in parts):
         words = f"{start}, but cover examples only, so no row is judged."
         return Message("rows-not-judged", words, n_parts=len(parts))

@@ -10,11 +10,12 @@ from rich.text import Text
 
 from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.messages import Message, printable
+from seedproof.report import checks
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, Mark, intervals
 from seedproof.report.numbers import WithUnit, in_brackets, sign, signless
 from seedproof.report.overview import Overview, Section, TextTable, key_figure
-from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, Prose, bare_table
+from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, CheckLines, Prose, bare_table
 from seedproof.report.versions import sentences
 from seedproof.report.versions.sentences import N_LISTED, fitted
 from seedproof.report.view import KeyFigure, unknown_column
@@ -31,11 +32,11 @@ TITLES = {
     "flip_rate_old": "two runs of the old version",
     "flip_rate_new": "two runs of the new version",
     "flip_rate_no_change": "no-change baseline",
-    "flip_rate_beyond": "  beyond the seed",
+    "flip_rate_beyond": "  beyond noise",
     "negative_flip_rate": "right before, wrong now",
-    "negative_flip_rate_beyond": "  beyond the seed",
+    "negative_flip_rate_beyond": "  beyond noise",
     "positive_flip_rate": "wrong before, right now",
-    "positive_flip_rate_beyond": "  beyond the seed",
+    "positive_flip_rate_beyond": "  beyond noise",
     "directed_flip_rate_no_change": "no-change baseline of each",
     "accuracy_old": "accuracy of the old version",
     "accuracy_new": "accuracy of the new version",
@@ -47,13 +48,13 @@ DIFFERENCES = frozenset(
 KEYS = {
     "flip_rate": ("Changed answers", "of the answers differ between an old and a new run."),
     "flip_rate_no_change": ("No change", "of them differ between two runs of one version."),
-    "flip_rate_beyond": ("Beyond the seed", "more than another seed would change."),
+    "flip_rate_beyond": ("Beyond noise", "more than two runs of one version differ."),
     "accuracy_change": ("Change of accuracy", "from the old version to the new one."),
 }
 FIGURES_HEAD = ("figure", "value", "95 % interval", "over")
-GROUP_HEAD = ("examples", "changed", "no change", "beyond the seed", "r→w", "w→r")
+GROUP_HEAD = ("examples", "changed", "no change", "beyond noise", "r→w", "w→r")
 PAGE_GROUP_HEAD = (
-    *("examples", "changed", "no change", "beyond the seed, points"),
+    *("examples", "changed", "no change", "beyond noise, points"),
     *("right → wrong", "wrong → right"),
 )
 # The column with text, and the number of columns without right and wrong.
@@ -67,7 +68,7 @@ TOPICS = {
     "change": CHANGES,
 }
 BEYOND_MARKS: dict[Mark, str] = {
-    "bad": "more than another seed would change",
+    "bad": "more than run-to-run noise",
     "open": "not shown to be more",
 }
 PAIRED = Message(
@@ -76,7 +77,7 @@ PAIRED = Message(
     "not the overlap of these two.",
 )
 TOGETHER = Message(
-    "intervals-together", "Intervals hold for all rows together; 0 is the seed alone."
+    "intervals-together", "Intervals hold simultaneously for all rows; 0 is run-to-run noise alone."
 )
 
 
@@ -130,7 +131,7 @@ def _group_rows(
 def _example_columns(
     comparison: VersionComparison, n_listed: int, show: Sequence[str], *, is_short: bool
 ) -> list[tuple[str, list[str]]]:
-    """Return the examples that the seed does not explain, smallest p-values first."""
+    """Return the examples whose change is more than noise, smallest p-values first."""
     rows, classes = comparison.unexplained.slice(0, n_listed).to_pylist(), comparison.classes
 
     def fit(text: str, width: int) -> str:
@@ -168,6 +169,7 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
     """Return the text for a terminal."""
     _check_columns(comparison, show)
     parts: list[RenderableType] = [Text(str(sentences.title(comparison)), style="dim"), Text("")]
+    parts.append(CheckLines(checks.alerts(comparison.checks)))
     for sentence in sentences.sentences(comparison):
         parts += [Prose(str(sentence)), Text("")]
     table = bare_table()
@@ -186,7 +188,7 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
         left_out = sentences.left_out_examples(comparison)
         if left_out is not None:
             parts.append(Prose(str(left_out), style="dim"))
-    notes = (*comparison.notes, *sentences.limits(comparison))
+    notes = _notes(comparison)
     if notes:
         parts += [Text(""), *(Prose(f"Note: {note}", style="dim") for note in notes)]
     return Group(*parts)
@@ -248,7 +250,7 @@ def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -
         titles = (f"By {column}", column, f"values of {column}")
         sections.append(_group_section(comparison, titles, parts))
     if len(comparison.unexplained):
-        finding = "Examples whose change the seed does not explain"
+        finding = "Examples that change by more than run-to-run noise"
         sections.append(Section(EXAMPLES, finding, (_example_table(comparison, show),)))
     return Overview(
         headline=str(sentences.headline(comparison)),
@@ -258,8 +260,14 @@ def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -
         ),
         key_figures=tuple(_key_figures(comparison)),
         sections=tuple(sections),
-        notes=tuple(map(str, (*comparison.notes, *sentences.limits(comparison)))),
+        notes=_notes(comparison),
+        checks=checks.alerts(comparison.checks),
     )
+
+
+def _notes(comparison: VersionComparison) -> tuple[str, ...]:
+    further = (*comparison.notes, *sentences.limits(comparison))
+    return (*checks.notes(comparison.checks), *map(str, further))
 
 
 def _topic(code: str) -> str:
@@ -289,11 +297,11 @@ def _group_section(
     """Return the table of groups; `titles` are its topic, its first column, and the groups."""
     topic, title, what = titles
     n_beyond = sum(part.is_beyond for part in parts)
-    finding = f"No change beyond the seed is shown for individual {what}"
+    finding = f"No change beyond run-to-run noise is shown for individual {what}"
     if not comparison.is_judged:
         finding = f"Too few runs to judge individual {what}"
     elif n_beyond:
-        finding = f"{n_beyond:,} of {len(parts):,} {what} change beyond the seed"
+        finding = f"{n_beyond:,} of {len(parts):,} {what} change beyond run-to-run noise"
     shown = sentences.ordered(parts)[:N_ON_PAGE]
     head, *rows = _group_rows(shown, PAGE_GROUP_HEAD, missing="–")
     cells = tuple((part.name, *row) for part, row in zip(shown, rows, strict=True))
@@ -337,7 +345,7 @@ def build_figures(comparison: VersionComparison) -> tuple[Figure, ...]:
 
 
 def _right_and_wrong(comparison: VersionComparison) -> Iterator[Figure]:
-    lines = [Line("another seed", comparison["directed_flip_rate_no_change"])]
+    lines = [Line("no-change baseline", comparison["directed_flip_rate_no_change"])]
     for direction, name in (("negative", "right → wrong"), ("positive", "wrong → right")):
         beyond = comparison[f"{direction}_flip_rate_beyond"]
         is_above = beyond.over != "examples" and beyond.low is not None and beyond.low > 0.0
@@ -351,7 +359,7 @@ def _right_and_wrong(comparison: VersionComparison) -> Iterator[Figure]:
         section=DIRECTIONS,
         axis="answers, %",
         unit="percent",
-        marks={"base": "either direction, another seed alone", **BEYOND_MARKS},
+        marks={"base": "either direction, run-to-run noise alone", **BEYOND_MARKS},
     )
     yield intervals(
         "accuracy",
@@ -371,10 +379,10 @@ def _beyond(name: str, what: str, parts: Sequence[GroupFigures], section: str) -
     shown = sentences.ordered(parts)[:N_DRAWN]
     yield intervals(
         name,
-        f"Answers that change beyond the seed, by {what}",
+        f"Answers that change beyond run-to-run noise, by {what}",
         [Line(part.name, part.beyond, "bad" if part.is_beyond else "open") for part in shown],
         section=section,
-        axis="beyond the seed, points",
+        axis="beyond noise, points",
         unit="points",
         marks=BEYOND_MARKS,
         reference=0.0,

@@ -62,7 +62,7 @@ def codistillation_loss(
 
     Co-distillation against churn is by Bhojanapalli et al. (2021, arXiv:2102.03349) and Hidey et
     al. (2022, arXiv:2204.04735), after Anil et al. (2018, arXiv:1804.03235). Variants differ in
-    the divergence and in what is detached; this one is ours. Two models cost two trainings, and
+    the divergence and in what is detached; this one is ours. Two models cost two training runs, and
     one of them is served.
 
     Args:

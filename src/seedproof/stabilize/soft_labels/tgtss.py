@@ -49,7 +49,7 @@ class Tgtss:
     mean is raised to a power: q = p̄^T / Σ p̄^T. A student is trained on q alone (Findings of ACL
     2023, "Measuring and Mitigating Local Instability in Deep Neural Networks", section 4.5).
 
-    Predicting the whole training set so often costs several trainings: `n_predicted` counts it.
+    Predicting the whole training set so often costs several training runs: `n_predicted` counts it.
     The free variant observes the probabilities that training computes anyway, for its own batches.
     They belong to the weights before the step, and include dropout if the model has it.
 

@@ -151,39 +151,39 @@ def test_unequal_numbers_of_runs_are_not_paired_and_their_entropies_rarefied(stu
     assert abs(arm.effects["label_entropy"].value - 1) < 0.12  # 300 examples, one population
 
 
-def test_shares_of_gold_are_ratios_of_gains(study, tmp_path):
-    """The gold standard itself has a share of 1."""
+def test_shares_of_the_reference_are_ratios_of_gains(study, tmp_path):
+    """The reference arm itself has a share of 1."""
     rng, logits, labels = study
     arms = arms_of(study)
     arms.append(
         ArmData("half", ArrayShards(probs_of(rng, logits, noise=0.6), labels=labels), SEEDS)
     )
 
-    comparison = compare_arms(arms, Location.of(tmp_path), gold="calm")
+    comparison = compare_arms(arms, Location.of(tmp_path), reference="calm")
 
     gains = {arm.name: 1 - arm.effects["label_entropy"].value for arm in comparison.arms}
     assert comparison.arm("calm").share_of_gold == 1.0
     assert comparison.arm("half").share_of_gold == pytest.approx(gains["half"] / gains["calm"])
 
 
-def test_a_gold_standard_without_a_gain_gives_no_shares(study, tmp_path):
+def test_reference_arm_without_a_gain_gives_no_shares(study, tmp_path):
     """They would be noise."""
     rng, logits, labels = study
     arms = [
         ArmData(name, ArrayShards(probs_of(rng, logits), labels=labels), SEEDS)
-        for name in ("none", "gold", "other")
+        for name in ("none", "best", "other")
     ]
 
-    comparison = compare_arms(arms, Location.of(tmp_path), gold="gold")
+    comparison = compare_arms(arms, Location.of(tmp_path), reference="best")
 
     assert [arm.share_of_gold for arm in comparison.arms] == [None, None]
 
 
-@pytest.mark.parametrize("gold", ["none", "missing"])
-def test_an_unknown_gold_standard_is_refused(study, tmp_path, gold):
+@pytest.mark.parametrize("reference", ["none", "missing"])
+def test_unknown_reference_arm_is_refused(study, tmp_path, reference):
     """And so is the baseline."""
-    with pytest.raises(OptionError, check=WithFields(gold=gold, known=("calm",))):
-        compare_arms(arms_of(study), Location.of(tmp_path), gold=gold)
+    with pytest.raises(OptionError, check=WithFields(gold=reference, known=("calm",))):
+        compare_arms(arms_of(study), Location.of(tmp_path), reference=reference)
 
 
 def test_one_arm_alone_is_refused(study, tmp_path):

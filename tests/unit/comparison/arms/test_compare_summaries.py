@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from seedproof.comparison.arms.compare_summaries import compare_saved
+from seedproof.comparison.arms.compare_summaries import compare_summaries
 from seedproof.errors import MissingExampleError, OptionError
 from seedproof.stats.intervals import Estimate
 from seedproof.testing.errors import WithFields
@@ -15,7 +15,12 @@ BOTH = "runs × examples"
 def report(n_runs=10, n_examples=100, **metrics):
     """Return the attributes of a measurement that a comparison of reports needs."""
     return SimpleNamespace(
-        explanations={}, n_runs=n_runs, n_examples=n_examples, n_labeled=n_examples, metrics=metrics
+        explanations={},
+        n_runs=n_runs,
+        n_examples=n_examples,
+        n_labeled=n_examples,
+        metrics=metrics,
+        checks=(),
     )
 
 
@@ -24,7 +29,7 @@ def test_half_widths_add_as_squares_on_the_log_scale():
     base = report(flip_rate=Estimate(0.01, 0.005, 0.02, BOTH))
     arm = report(flip_rate=Estimate(0.04, 0.02, 0.08, BOTH))
 
-    effect = compare_saved({"base": base, "arm": arm}).arms[0].effects["flip_rate"]
+    effect = compare_summaries({"base": base, "arm": arm}).arms[0].effects["flip_rate"]
 
     assert effect.value == pytest.approx(4.0)
     assert (effect.low, effect.high) == pytest.approx((4 / 2**2**0.5, 4 * 2**2**0.5))
@@ -49,7 +54,7 @@ def test_figures_without_a_meaningful_ratio_are_not_compared(metric, base, arm, 
     """Entropies of different numbers of runs, and excess spreads."""
     reports = {"base": report(**{metric: base}), "arm": report(n_runs, **{metric: arm})}
 
-    effect = compare_saved(reports).arms[0].effects[metric]
+    effect = compare_summaries(reports).arms[0].effects[metric]
 
     assert (effect.value, effect.verdict) == (None, "not tested")
 
@@ -59,12 +64,12 @@ def test_reports_of_other_examples_are_refused():
     first = {"name": "base", "n_examples": 100, "n_labeled": 100}
     second = {"other_name": "arm", "other_n_examples": 99, "other_n_labeled": 99}
     with pytest.raises(MissingExampleError, check=WithFields(**first, **second)):
-        compare_saved({"base": report(), "arm": report(n_examples=99)})
+        compare_summaries({"base": report(), "arm": report(n_examples=99)})
 
 
 def test_a_report_alone_and_a_gold_standard_are_refused():
     """Both need more data."""
     with pytest.raises(OptionError, check=WithFields(n_reports=1)):
-        compare_saved({"base": report()})
+        compare_summaries({"base": report()})
     with pytest.raises(OptionError, check=WithFields(option="--gold")):
-        compare_saved({"base": report(), "arm": report()}, gold="arm")
+        compare_summaries({"base": report(), "arm": report()}, reference="arm")

@@ -23,6 +23,7 @@ from seedproof.errors import OptionError
 from seedproof.metrics import FAMILIES
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ValueOnly
+from seedproof.predictions.checks import Check
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate, estimate
 from seedproof.testing.errors import WithFields
@@ -35,18 +36,19 @@ NO_INTERVAL = "no interval"
 TOO_FEW_EXAMPLES = "too few examples"
 TOO_NEAR = "too near"
 UNLIKE_NUMBERS = "unlike numbers of runs"
+UNTRUSTED = "untrusted input"
 
 
 def test_reasons_are_those_of_the_gate():
     """All of them are listed here."""
-    reasons = {MORE_RUNS, NO_INTERVAL, TOO_FEW_EXAMPLES, TOO_NEAR, UNLIKE_NUMBERS}
+    reasons = {MORE_RUNS, NO_INTERVAL, TOO_FEW_EXAMPLES, TOO_NEAR, UNLIKE_NUMBERS, UNTRUSTED}
 
     assert reasons | {"interval", "value", "too few runs"} == set(get_args(Reason))
 
 
 def check_of(rule, value, n_runs=10, **further):
     """Judge a single rule."""
-    return judge({rule.metric: value}, [rule], n_runs=n_runs, **further).checks[0]
+    return judge({rule.metric: value}, [rule], n_runs=n_runs, **further).rules[0]
 
 
 # -------------------------------------------------------------------------- limits of the metric
@@ -109,7 +111,7 @@ def test_one_broken_rule_fails_the_gate_and_one_open_rule_leaves_it_open(outcome
 
     result = judge(metrics, rules, n_runs=10)
 
-    assert [check.outcome for check in result.checks] == outcomes
+    assert [verdict.outcome for verdict in result.rules] == outcomes
     assert (result.outcome, result.exit_code) == (whole, code)
 
 
@@ -160,7 +162,7 @@ def settled_by(simulation, rule, rng, n_studies):
 
 def judged(metrics, rule, n_runs):
     """Judge a rule on several metrics."""
-    return judge(metrics, [rule], n_runs=n_runs).checks[0]
+    return judge(metrics, [rule], n_runs=n_runs).rules[0]
 
 
 def test_advised_runs_settle_about_half_of_the_open_rules():
@@ -410,3 +412,34 @@ def test_target_can_fail_against_a_baseline_without_flips(low, outcome):
     check = check_of(rule, Estimate(0.05, 0.04, 0.06, BOTH), baseline=baseline)
 
     assert check.outcome == outcome
+
+
+# ------------------------------------------------------------------------------ checks of the input
+
+COPIES = Check("duplicate-runs", "error", ("0", "1"), "", "")
+STUCK = Check("constant-run", "error", ("2",), "", "", arm="baseline")
+FEW = Check("few-runs", "warning", (), "", "")
+
+
+@pytest.mark.parametrize(
+    ("checks", "allowed", "blocking"),
+    [
+        ((COPIES,), (), (COPIES,)),
+        ((COPIES, STUCK, FEW), ("duplicate-runs",), (STUCK,)),
+        ((COPIES,), ("duplicate-runs",), ()),
+        ((FEW, replace(COPIES, severity="note")), (), ()),
+        ((), ("duplicate-runs",), ()),
+    ],
+)
+@pytest.mark.parametrize(("limit", "usual"), [(0.9, "pass"), (0.01, "fail")])
+def test_error_in_the_input_leaves_every_rule_open(checks, allowed, blocking, limit, usual):
+    """Nothing passes and nothing fails, unless the check is allowed."""
+    metrics = {"flip_rate": Estimate(0.05, 0.04, 0.06, BOTH)}
+    rules = [Rule("max", "flip_rate", limit)]
+
+    result = judge(metrics, rules, n_runs=10, checks=checks, allowed=allowed)
+
+    assert (result.checks, result.allowed, result.blocking) == (checks, allowed, blocking)
+    assert result.outcome == result.rules[0].outcome == ("investigate" if blocking else usual)
+    assert result.exit_code == (3 if blocking else {"pass": 0, "fail": 1}[usual])
+    assert (result.rules[0].reason == UNTRUSTED) == bool(blocking)

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from seedproof.comparison.gate.rules import Rule, check_names, limit_of
+from seedproof.comparison.gate.rules import Rule, allowed_checks, check_names, limit_of
 from seedproof.errors import OptionError, UnknownNameError
 from seedproof.metrics import METRIC_NAMES
+from seedproof.predictions.checks import CHECK_NAMES
 from seedproof.testing.errors import WithFields
 
 
@@ -92,3 +93,27 @@ def test_what_has_no_better_direction_cannot_be_worse():
     """The spread that chance gives is a reference."""
     with pytest.raises(OptionError, check=WithFields(metric="accuracy_sd_independent")):
         check_names([Rule.no_worse("accuracy_sd_independent")])
+
+
+def test_allowed_checks_are_kept_once():
+    assert allowed_checks(["few-runs", "duplicate-runs", "few-runs"]) == (
+        "few-runs",
+        "duplicate-runs",
+    )
+
+
+def test_error_for_an_unknown_check_lists_the_nearest_name_first():
+    """All known names follow, each once."""
+    with pytest.raises(UnknownNameError) as raised:
+        allowed_checks(["few-runs", "identical-arm"])
+
+    known = raised.value.fields["known"]
+    assert raised.value.fields["check"] == "identical-arm"
+    assert known[0] == "identical-arms"
+    assert sorted(known) == sorted(CHECK_NAMES)
+
+
+def test_allowed_checks_are_not_a_single_text():
+    """Its letters are not names."""
+    with pytest.raises(OptionError, check=WithFields(keyword="allow")):
+        allowed_checks("few-runs")

@@ -21,7 +21,7 @@ from seedproof.measurement.measure import measure_shards
 from seedproof.records import schema
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
-from seedproof.stats.permutation_test import exchange_p_value
+from seedproof.stats.permutation_test import permutation_p_value
 from seedproof.testing.errors import WithFields
 from support.simulation import Simulation
 
@@ -65,7 +65,9 @@ def test_figures_equal_the_hand_computed_values(compare):
     }
     for name, value in expected.items():
         assert result[name].value == pytest.approx(value, rel=1e-12), name
-    assert result.exchange.p_value == 1.0  # no assignment of these six votes is closer together
+    assert (
+        result.permutation_test.p_value == 1.0
+    )  # no assignment of these six votes is closer together
 
 
 def _pairwise(old, new, gold):
@@ -178,7 +180,7 @@ def test_permutation_test_counts_every_assignment_of_the_runs(versions):
         far += _pairwise(pooled[list(chosen)], pooled[rest], gold)["flip_rate_beyond"] > seen - 1e-9
 
     differ = (pooled[:, None] != pooled[None]).sum(axis=2)
-    result = exchange_p_value(differ, len(old), rng=np.random.default_rng(0))
+    result = permutation_p_value(differ, len(old), rng=np.random.default_rng(0))
 
     assert result == pytest.approx(far / len(choices), rel=1e-12)
 
@@ -189,7 +191,7 @@ def test_permutation_test_of_many_runs_draws_assignments_at_random():
     pooled = rng.integers(0, 2, (40, 100))
     differ = (pooled[:, None] != pooled[None]).sum(axis=2)
 
-    result = [exchange_p_value(differ, 20, rng=np.random.default_rng(0)) for _ in range(2)]
+    result = [permutation_p_value(differ, 20, rng=np.random.default_rng(0)) for _ in range(2)]
 
     assert result[0] == result[1]
     assert 0.01 < result[0] <= 1.0

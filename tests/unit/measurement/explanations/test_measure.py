@@ -11,8 +11,8 @@ from seedproof.errors import EmptyInputError
 from seedproof.measurement.explanations import ExplanationMeasurement
 from seedproof.measurement.explanations.illustrations import (
     OTHER_ANSWERS,
-    OTHER_REASONS,
-    SAME_REASONS,
+    OTHER_EXPLANATIONS,
+    SAME_EXPLANATIONS,
 )
 from seedproof.measurement.explanations.measure import estimate_figure, measure_explanations
 from seedproof.metrics.explanations import Explanations, RaggedScores
@@ -276,9 +276,9 @@ def test_illustrations_are_selected_by_rule(make):
     rows = {row["rule"]: row for row in result.illustrations.to_pylist()}
 
     assert {rule: row["example"] for rule, row in rows.items()} == {
-        OTHER_REASONS: "11",
+        OTHER_EXPLANATIONS: "11",
         OTHER_ANSWERS: "13",
-        SAME_REASONS: "12",
+        SAME_EXPLANATIONS: "12",
     }
     split = rows[OTHER_ANSWERS]
     assert split["predictions"] == [0, 0, 1, 1]
@@ -291,7 +291,7 @@ def test_no_example_is_shown_twice(make):
     """If runs agree on one example only, it is both the closest and the most different."""
     result = measured(make([1], [steady(6, spread=1.0)], probs=run_probs([0.9])))
 
-    assert result.illustrations.column("rule").to_pylist() == [OTHER_REASONS]
+    assert result.illustrations.column("rule").to_pylist() == [OTHER_EXPLANATIONS]
 
 
 def test_examples_on_which_all_runs_agree_have_their_own_means(make):

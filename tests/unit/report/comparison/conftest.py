@@ -13,7 +13,7 @@ from seedproof.report.comparison.report import ComparisonReport
 def compare(tmp_path_factory):
     """Compare arrays by the names of their arms; the first is the baseline."""
 
-    def build(arms, *, labels=None, classes=None, is_paired=True, gold=None, costs=None):
+    def build(arms, *, labels=None, classes=None, is_paired=True, reference=None, costs=None):
         sides = [
             ArmData(
                 name,
@@ -24,7 +24,7 @@ def compare(tmp_path_factory):
             for name, values in arms.items()
         ]
         folder = Location.of(tmp_path_factory.mktemp("comparison"))
-        return ComparisonReport(compare_arms(sides, folder, gold=gold))
+        return ComparisonReport(compare_arms(sides, folder, reference=reference))
 
     return build
 
@@ -49,7 +49,7 @@ def drawn_probs():
 
 @pytest.fixture(scope="session")
 def usual(compare, drawn_probs):
-    """A noisy baseline, a calm arm, a noisy one, and a gold standard of five runs; with costs."""
+    """A noisy baseline, a calm arm, a noisy one, and a reference arm of five runs; with costs."""
     base, labels = drawn_probs(2, 10, noise=0.9, run_sd=0.4)
     arms = {
         "none": base,
@@ -60,5 +60,5 @@ def usual(compare, drawn_probs):
     costs = {name: {"seconds": 60.0, "serving_multiplier": 1.0} for name in arms}
     costs["ensemble"] = {"seconds": 600.0, "serving_multiplier": 10.0}
     return compare(
-        arms, labels=labels, classes=["negative", "positive"], gold="ensemble", costs=costs
+        arms, labels=labels, classes=["negative", "positive"], reference="ensemble", costs=costs
     )

@@ -236,7 +236,7 @@ def test_brackets_have_the_confidence_of_each_interval(usual):
     assert message.fields == {"percent": pytest.approx(100 * (1 - 0.05 / 3)), "n_arms": 3}
 
 
-def test_gold_standard_without_a_gain_is_noted(usual):
+def test_reference_arm_without_a_gain_is_noted(usual):
     """If the ensemble shows no gain, no arm has a share of it."""
     arms = tuple(replace(arm, share_of_gold=None) for arm in usual.comparison.arms)
     comparison = replace(usual.comparison, arms=arms)

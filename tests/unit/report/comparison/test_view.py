@@ -39,8 +39,8 @@ def test_published_entropy_cut_is_larger_and_noted(usual):
     assert "regression-to-the-mean" in [note.code for note in sheet.notes]
 
 
-def test_shares_of_the_gold_standard_and_costs_have_columns(usual):
-    """The gold standard itself has 100 %; costs are there for the baseline too."""
+def test_shares_of_the_reference_and_costs_have_columns(usual):
+    """The reference arm itself has 100 %; costs are there for the baseline too."""
     sheet = usual.view().sheet
     rows = {row[0]: dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows}
 
@@ -51,7 +51,7 @@ def test_shares_of_the_gold_standard_and_costs_have_columns(usual):
 
 
 def test_column_without_data_is_absent(compare, drawn_probs):
-    """No gold standard, no costs: no such columns."""
+    """No reference arm, no costs: no such columns."""
     base, labels = drawn_probs(2, 6, noise=0.9)
     arm = drawn_probs(3, 6, noise=0.4)[0]
 

@@ -8,7 +8,11 @@ import pytest
 
 import seedproof as sp
 from seedproof.errors import ColumnError
-from seedproof.measurement.explanations.illustrations import OTHER_REASONS, SAME_REASONS, SCHEMA
+from seedproof.measurement.explanations.illustrations import (
+    OTHER_EXPLANATIONS,
+    SAME_EXPLANATIONS,
+    SCHEMA,
+)
 from seedproof.report.explanations.heat import has_signs, heat_maps
 from seedproof.testing.errors import WithFields
 
@@ -20,7 +24,7 @@ def shown(three_methods):
     """The heat map of one text."""
 
     def build(
-        scores, *, rule=OTHER_REASONS, predictions=None, confidences=None, classes=("n", "p")
+        scores, *, rule=OTHER_EXPLANATIONS, predictions=None, confidences=None, classes=("n", "p")
     ):
         scores = np.asarray(scores, dtype=np.float32)
         n_runs, n_tokens = scores.shape
@@ -112,9 +116,9 @@ def test_split_answers_are_counted(shown):
 @pytest.mark.parametrize(
     ("scores", "rule", "code"),
     [
-        ([[9, 1, 1, 1, 1], [1, 9, 1, 1, 1]], OTHER_REASONS, "same-answer-other-reasons"),
-        ([[9, 1, 1, 1, 1], [8, 2, 1, 1, 1]], OTHER_REASONS, "same-answer-same-top-words"),
-        ([[9, 8, 1, 1, 1], [8, 9, 1, 1, 1]], SAME_REASONS, "same-answer-closest-reasons"),
+        ([[9, 1, 1, 1, 1], [1, 9, 1, 1, 1]], OTHER_EXPLANATIONS, "same-answer-other-explanations"),
+        ([[9, 1, 1, 1, 1], [8, 2, 1, 1, 1]], OTHER_EXPLANATIONS, "same-answer-same-top-words"),
+        ([[9, 8, 1, 1, 1], [8, 9, 1, 1, 1]], SAME_EXPLANATIONS, "same-answer-closest-explanations"),
     ],
 )
 def test_title_agrees_with_the_top_words(shown, scores, rule, code):
@@ -135,15 +139,15 @@ def test_long_texts_are_cut_with_a_caption(shown):
 
 def test_rules_select_their_texts(hand_made):
     """Same answer, other words: text 1; other answers: text 2; same answer, closest: text 0."""
-    result = hand_made.view(show=["tokens"]).reasons[0].heat_maps
+    result = hand_made.view(show=["tokens"]).explanations[0].heat_maps
 
     assert [(entry.example, entry.title.code) for entry in result] == [
-        ("1", "same-answer-other-reasons"),
-        ("2", "other-answers-other-reasons"),
+        ("1", "same-answer-other-explanations"),
+        ("2", "other-answers-other-explanations"),
         ("0", "same-answer-same-top-words"),
     ]
     assert result[0].rows[1].top_words == ("h",)
-    assert hand_made.view(show=["tokens"]).reasons[0].has_signs
+    assert hand_made.view(show=["tokens"]).explanations[0].has_signs
     # The distance is a mean, so the closest text may still have different top words.
     assert [entry.captions[0].code for entry in result] == [
         "agreed-and-farthest-apart",
@@ -163,7 +167,7 @@ def test_rules_select_their_texts(hand_made):
 
 def test_texts_are_shown_on_request_only(hand_made):
     """By default no token is in the view, on the page or in the text."""
-    assert hand_made.view().reasons[0].heat_maps == ()
+    assert hand_made.view().explanations[0].heat_maps == ()
     assert ">good<" not in hand_made.to_html()
     assert OPTION in hand_made.to_html()
     assert ">good<" in hand_made.to_html(show=["tokens"])

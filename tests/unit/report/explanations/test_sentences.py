@@ -61,7 +61,7 @@ def test_report_without_explanations_has_none():
     view = sp.measure([[0, 1, 1], [0, 1, 0]]).view()
 
     assert [topic.topic for topic in view.sentences] == ["Answers"]
-    assert view.reasons == ()
+    assert view.explanations == ()
     assert view.key_figures[-1].name == "discrepancy"
 
 
@@ -190,4 +190,4 @@ def test_report_of_predicted_classes_has_explanations(make_explained_store):
     report = sp.measure(make_explained_store({"none": (labels, {"x": scores})}, tokens=tokens))
 
     assert report.view().sentences[-1].messages[0].fields["method"] == "x"
-    assert 'id="reasons"' in report.to_html(show=["tokens"])
+    assert 'id="explanations"' in report.to_html(show=["tokens"])

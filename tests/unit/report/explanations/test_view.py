@@ -36,7 +36,7 @@ def test_page(three_methods, snapshot, visible):
 
 def test_every_metric_has_a_row_with_its_noise(three_methods):
     """Value, interval and noise, in the unit of the card."""
-    lime = three_methods.view().reasons[2]
+    lime = three_methods.view().explanations[2]
     explained = three_methods.explanations["lime"]
     row = next(row for row in lime.rows if row.name == NAME)
 
@@ -54,11 +54,11 @@ def test_every_metric_has_a_row_with_its_noise(three_methods):
 def test_noise_that_was_not_measured_has_no_number(request, report, code):
     """Attention is known to have none; that of a custom method is unknown."""
     result = request.getfixturevalue(report)
-    reasons = result.view().reasons[0]
+    explained = result.view().explanations[0]
 
-    assert on_floor(result.explanations[reasons.method]).code == code
-    assert not reasons.has_floor
-    assert not any(sign.isdigit() for row in reasons.rows for sign in row.floor)
+    assert on_floor(result.explanations[explained.method]).code == code
+    assert not explained.has_floor
+    assert not any(sign.isdigit() for row in explained.rows for sign in row.floor)
 
 
 def test_top_words_are_a_key_figure(three_methods):
@@ -91,8 +91,8 @@ def test_text_fits_80_columns(three_methods):
 
     assert max(map(len, with_tokens.splitlines())) <= 80
     view = three_methods.view(show=["tokens"])
-    assert plain.count(NAME) == len(view.reasons) == 3
-    heat_maps = [heat_map for reasons in view.reasons for heat_map in reasons.heat_maps]
+    assert plain.count(NAME) == len(view.explanations) == 3
+    heat_maps = [heat_map for explained in view.explanations for heat_map in explained.heat_maps]
     assert len(heat_maps) == 9
     shown = [f"{heat_map.title} ({heat_map.example})." for heat_map in heat_maps]
     assert all(start in with_tokens for start in shown)
@@ -125,7 +125,7 @@ def test_short_form_has_a_part_for_each_method(three_methods):
     """With all metrics."""
     short = three_methods._repr_html_()
 
-    assert all(reasons.title in short for reasons in three_methods.view().reasons)
+    assert all(explained.title in short for explained in three_methods.view().explanations)
     assert short.count(NAME) == 3
 
 
@@ -143,7 +143,7 @@ def test_arms_side_by_side_have_their_explanations(make_explained_store, drawn_t
     assert max(map(len, text.splitlines())) <= 80
     pages = {name: (tmp_path / name / "report.html").read_text() for name in ("none", "plain")}
     assert ">w0<" in pages["none"]
-    assert 'id="reasons"' not in pages["plain"]
+    assert 'id="explanations"' not in pages["plain"]
     with pytest.raises(ColumnError, check=WithFields(column="words", known=("tokens",))):
         reports.save(tmp_path, show=["words"])
 

@@ -39,7 +39,7 @@ def draw(three_methods):
 
 def test_every_method_has_a_chart(three_methods):
     """It is named after the method, and has a floor if the noise is known."""
-    figures = [f for f in build_figures(three_methods.measurement) if f.section == "Reasons"]
+    figures = [f for f in build_figures(three_methods.measurement) if f.section == "Explanations"]
 
     methods = ("attention", "gradient", "lime")
     assert [figure.name for figure in figures] == [f"top_words_{method}" for method in methods]

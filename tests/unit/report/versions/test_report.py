@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import seedproof as sp
-from seedproof.comparison.versions.result import Exchange
+from seedproof.comparison.versions.result import PermutationTest
 from seedproof.errors import ColumnError, UnknownNameError
 from seedproof.report.versions import VersionReport
 from seedproof.report.versions.sentences import (
@@ -195,6 +195,19 @@ def test_headline_has_stability_and_change():
     assert headline(report(2, 2, 30).comparison).code == "few-runs"
 
 
+def test_sentences_name_seeds_if_both_versions_recorded_them():
+    """Without them, only runs are known to differ."""
+    comparison = report(6, 6, 30).comparison
+
+    by_seed = replace(comparison, repeats="seeds")
+
+    assert (headline(comparison).fields["repeat"], comparison.summary()["repeats"]) == (
+        "run",
+        "runs",
+    )
+    assert (headline(by_seed).fields["repeat"], by_seed.summary()["repeats"]) == ("seed", "seeds")
+
+
 @pytest.mark.parametrize("n_new", [6, 2])
 def test_steadiness_equals_the_effect_of_compare(n_new):
     """Both verbs have the same ratio, interval, power and verdict."""
@@ -223,7 +236,10 @@ def test_single_old_run_has_no_stability_and_a_note():
     assert (message.code, message.fields) == ("steadiness-unknown", {"version": "old"})
     assert title(result.comparison).fields["old"].fields["n_runs"] == 1
     assert _sentences(result)[0].fields["baseline_from"] == "new"
-    assert (note.code, note.fields) == ("one-run", {"version": "old", "other": "new"})
+    assert (note.code, note.fields) == (
+        "one-run",
+        {"version": "old", "other": "new", "repeat": "run"},
+    )
 
 
 def test_figures_print_as_in_the_table():
@@ -278,8 +294,8 @@ def test_unknown_names_are_refused():
 def _with_whole(result, *, p_value, **changes):
     """The same comparison with another verdict on the whole."""
     whole = replace(result.comparison.whole, **changes)
-    exchange = Exchange(p_value, result.comparison.exchange.least)
-    return VersionReport(replace(result.comparison, whole=whole, exchange=exchange))
+    permutation_test = PermutationTest(p_value, result.comparison.permutation_test.least)
+    return VersionReport(replace(result.comparison, whole=whole, permutation_test=permutation_test))
 
 
 def test_change_of_unknown_size_has_its_own_sentence():

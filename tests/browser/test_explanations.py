@@ -78,7 +78,7 @@ def test_page_with_explanations_is_sound(shape, open_page, assert_sound, width, 
 
     opened.unfold()
     assert opened.page.locator(".heat:visible").count() in {2, 3}
-    plots = opened.page.locator("#reasons").locator(".plot")
+    plots = opened.page.locator("#explanations").locator(".plot")
     assert plots.locator("svg").count() == plots.count() > 0
     assert_sound(opened)
 
@@ -136,7 +136,7 @@ def test_long_texts_are_cut(long, open_page):
 
     assert len(text.split()) == 61
     assert text.endswith("…")
-    heat_map = long.view(show=["tokens"]).reasons[0].heat_maps[0]
+    heat_map = long.view(show=["tokens"]).explanations[0].heat_maps[0]
     assert heat_map.captions[-1].code == "words-left-out"
     assert page.locator(".why").first.inner_text() == heat_map.caption
 
@@ -146,7 +146,7 @@ def test_tokens_are_absent_unless_requested(one_method, open_page):
     page = open_page(one_method).page
 
     assert "word0" not in page.content()
-    assert page.locator("#reasons").locator("code", has_text="--show").count() == 1
+    assert page.locator("#explanations").locator("code", has_text="--show").count() == 1
 
 
 def test_page_prints_light_with_every_method(three_methods, open_page, assert_prints_well):
