@@ -62,10 +62,11 @@ def test_few_runs_of_a_model_at_chance_get_no_verdict(n_runs, seedproof, tmp_pat
         "gate", base, *rules, "--no-worse", "flip_rate=9", "--baseline", arm, "--json"
     )
     assert code == 3
-    checks = json.loads(out)["checks"]
-    assert {(c["outcome"], c["reason"], c["more_runs"]) for c in checks} == {
+    judged = json.loads(out)
+    assert {(rule["outcome"], rule["reason"], rule["more_runs"]) for rule in judged["rules"]} == {
         ("investigate", NO_VERDICT, 5 - n_runs)
     }
+    assert {check["name"] for check in judged["checks"]} == {"few-runs"}
 
 
 def test_interval_that_is_too_wide_is_named_and_kept_in_the_summary(seedproof, tmp_path):
@@ -129,6 +130,6 @@ def test_saved_reports_of_few_runs_get_no_verdict(seedproof, tmp_path):
     rule = ("--no-worse", "flip_rate", "--baseline", tmp_path / "base", "--json")
     code, out, _ = seedproof("gate", tmp_path / "calm", *rule)
 
-    (check,) = json.loads(out)["checks"]
-    assert (code, check["reason"], check["effect"]["verdict"]) == (3, NO_VERDICT, NO_VERDICT)
-    assert check["effect"]["low"] is not None
+    (judged,) = json.loads(out)["rules"]
+    assert (code, judged["reason"], judged["effect"]["verdict"]) == (3, NO_VERDICT, NO_VERDICT)
+    assert judged["effect"]["low"] is not None

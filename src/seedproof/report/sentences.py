@@ -60,7 +60,6 @@ SENTENCES = {
     "consensus": "the majority answer",
     "two-runs": "With two runs, intervals are over examples only; another pair of runs may differ "
     "more.",
-    "few-runs": "{n_runs} runs give figures and no verdicts; use at least {at_least}.",
     "no-labels": "There are no labels, so accuracy and calibration are left out.",
     "no-probabilities": "There are no probabilities, so confidence and calibration are left out.",
     "only-top-classes": "Only the most probable classes were kept: flips, entropy, accuracy and "
@@ -295,8 +294,6 @@ def followed(measurement: Measurement) -> Message:
 def limits(measurement: Measurement) -> tuple[Message, ...]:
     """Return the limitations of these runs and their records."""
     messages = []
-    if measurement.n_runs < VERDICT_FROM:
-        messages.append(_say("few-runs", n_runs=measurement.n_runs, at_least=VERDICT_FROM))
     if measurement.n_runs == 2:
         messages.append(_say("two-runs"))
     if not measurement.n_labeled:

@@ -174,10 +174,9 @@ def test_followed_class_depends_on_the_labels():
         (
             _flipping(2, 50, 5),
             np.zeros(50, dtype=int),
-            ["few-runs", "two-runs", "no-probabilities"],
+            ["two-runs", "no-probabilities"],
         ),
-        (_flipping(4, 50, 5), np.zeros(50, dtype=int), ["few-runs", "no-probabilities"]),
-        (_flipping(5, 50, 5), np.zeros(50, dtype=int), ["no-probabilities"]),
+        (_flipping(3, 50, 5), np.zeros(50, dtype=int), ["no-probabilities"]),
         (np.full((8, 4, 2), 0.5), None, ["no-labels"]),
     ],
 )

@@ -147,6 +147,7 @@ class VersionComparison:
             "slices": {
                 column: [part.summary() for part in parts] for column, parts in self.slices.items()
             },
+            "is_judged": self.is_judged,
             "is_beyond": self.is_beyond,
             "steadiness": None if self.steadiness is None else self.steadiness.summary(),
             "exchange": asdict(self.permutation_test),

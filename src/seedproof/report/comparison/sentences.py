@@ -3,7 +3,7 @@
 An interval that includes no change is "no difference shown", with the smallest detectable effect.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
@@ -62,7 +62,6 @@ SENTENCES = {
     "uneven-arms": "Arms differ in their number of runs: {counts}.",
     "two-runs": "With two runs of an arm, intervals cover examples only: other runs may differ "
     "more.",
-    "few-runs": "Arms with fewer than {at_least} runs get figures and no verdicts: {counts}.",
     "gold-without-gain": "{gold} shows no gain of its own, so no arm has a share of it.",
 }
 _say = Sentences(SENTENCES)
@@ -327,12 +326,9 @@ def cautions(comparison: Comparison) -> tuple[Message, ...]:
     n_runs = {arm.name: arm.measurement.n_runs for arm in all_arms(comparison)}
     uneven = {arm: n for arm, n in n_runs.items() if n != n_base or arm == comparison.baseline.name}
     if len(uneven) > 1:
-        messages.append(_say("uneven-arms", counts=_counts(uneven), n_runs=uneven))
+        counts = tuple(_say("runs-of-arm", arm=arm, n_runs=n) for arm, n in uneven.items())
+        messages.append(_say("uneven-arms", counts=Series(counts, ", "), n_runs=uneven))
     return (*messages, *costs(comparison))
-
-
-def _counts(n_runs: Mapping[str, int]) -> Series:
-    return Series(tuple(_say("runs-of-arm", arm=arm, n_runs=n) for arm, n in n_runs.items()), ", ")
 
 
 def _gets_worse(comparison: Comparison, metric: str) -> Message:
@@ -398,12 +394,8 @@ def brackets(comparison: Comparison) -> Message:
 def limits(comparison: Comparison) -> tuple[Message, ...]:
     """Return what these runs cannot show."""
     measurements = [arm.measurement for arm in all_arms(comparison)]
-    n_runs = {arm.name: arm.measurement.n_runs for arm in all_arms(comparison)}
-    few = {arm: n for arm, n in n_runs.items() if n < VERDICT_FROM}
     messages = []
-    if few:
-        messages.append(_say("few-runs", at_least=VERDICT_FROM, counts=_counts(few), n_runs=few))
-    if 2 in few.values():
+    if any(measurement.n_runs == 2 for measurement in measurements):
         messages.append(_say("two-runs"))
     if not comparison.baseline.measurement.n_labeled:
         messages.append(NO_LABELS)

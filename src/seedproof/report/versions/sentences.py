@@ -7,7 +7,6 @@ from rich.cells import cell_len
 
 from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.messages import Message, Sentences, printable
-from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.comparison.amounts import change_with_ends
 from seedproof.report.comparison.text import shortened
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, in_brackets, signless
@@ -63,8 +62,6 @@ SENTENCES = {
     "from the {other} one, which assumes that both are equally steady.",
     "two-runs": "With two runs of the {version} version, intervals cover examples only: other runs "
     "may differ more.",
-    "figures-only": "With fewer than {at_least} runs of each version there are figures and no "
-    "verdicts. One version needs at least {at_least}, better both.",
     "examples-of-few-runs": "No single example is named: with {old} and {new} there is no verdict.",
     "no-labels": "No labels were given, so right and wrong answers are left out.",
     "right-and-wrong": "r→w: right before, wrong now. w→r: wrong before, right now.",
@@ -292,8 +289,6 @@ def limits(comparison: VersionComparison) -> tuple[Message, ...]:
             messages.append(_say("one-run", version=version, other=other, repeat=repeat))
         if n_runs[version] == 2:
             messages.append(_say("two-runs", version=version))
-    if not comparison.is_judged:
-        messages.append(_say("figures-only", at_least=VERDICT_FROM))
     if not comparison.whole.n_labeled:
         messages.append(_say("no-labels"))
     return tuple(messages)
