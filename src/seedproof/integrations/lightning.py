@@ -16,7 +16,7 @@ from seedproof.seeds import Streams
 from seedproof.seeds.streams import NUMPY
 from seedproof.stabilize import AverageWarning, Policy, WeightAverage, build
 from seedproof.stabilize.evaluation_mode import evaluating
-from seedproof.stabilize.optimizer_state import STATE_KEY, saved_average
+from seedproof.stabilize.optimizer_state import put_average, saved_average
 from seedproof.training.rng import advance, capture, from_portable, restore, to_portable
 from seedproof.training.run import Run
 
@@ -168,11 +168,12 @@ class AveragingCallback(Callback):
         groups = checkpoint["optimizer_states"][self.optimizer]["param_groups"]
         saved = saved_average(groups)
         if saved is None:
-            saved = groups[0][STATE_KEY] = self.average.state_dict()
+            saved = self.average.state_dict()
+        if self.average.n_entered > 0 and not saved["raw"]:
+            saved["raw"] = {name: weights[names[name]].clone() for name in saved["average"]}
+        put_average(groups, saved)
         if self.average.n_entered == 0:
             return
-        if not saved["raw"]:
-            saved["raw"] = {name: weights[names[name]].clone() for name in saved["average"]}
         for name, value in self.average.chosen_weights().items():
             weights[names[name]] = value.to(weights[names[name]].dtype)
 

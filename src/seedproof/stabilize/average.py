@@ -14,10 +14,10 @@ from seedproof.messages import Message
 from seedproof.stabilize import batch_norm
 from seedproof.stabilize.averaged_copy import AveragedCopy
 from seedproof.stabilize.optimizer_state import (
-    STATE_KEY,
     average_to_resume,
     counted_steps,
     drop_average,
+    put_average,
 )
 from seedproof.stabilize.policy import Policy, Window
 from seedproof.stabilize.tracked import tracked, trained
@@ -403,7 +403,7 @@ class WeightAverage:
             "policy": repr(self.policy),
             "counters": self._count.plain(),
             "average": self._averaged_copy.averages(),
-            # Empty if the model holds its own weights. Distributed checkpoints omit what is empty.
+            # Empty if the model holds its own weights.
             "raw": self._averaged_copy.raw() or {},
             "snapshots": [self._averaged_copy.gathered(copies) for copies in self._snapshots],
             "optimizer_steps": counted_steps(self._optimizer),
@@ -439,18 +439,16 @@ class WeightAverage:
         self._swap_out()
         self._set_counters(Counters.from_plain(state["counters"]))
         self._averaged_copy.load(state["average"])
-        snapshots = state.get("snapshots", [])
-        self._snapshots = [self._averaged_copy.parts(copies) for copies in snapshots]
-        raw = state.get("raw")
-        if raw:
+        self._snapshots = [self._averaged_copy.parts(copies) for copies in state["snapshots"]]
+        if state["raw"]:
             self._reshard()
-            self._averaged_copy.load_model(raw)
+            self._averaged_copy.load_model(state["raw"])
         self._is_new = False
-        self._raw_differs = bool(raw) and not self._averaged_copy.equals_model()
+        self._raw_differs = bool(state["raw"]) and not self._averaged_copy.equals_model()
         self._versions = self._averaged_copy.versions()
 
     def _save_with_optimizer(self, _: Optimizer, state: dict[str, Any]) -> None:
-        state["param_groups"][0][STATE_KEY] = self.state_dict()
+        put_average(state["param_groups"], self.state_dict())
 
     def _load_with_optimizer(self, _: Optimizer) -> None:
         if self.policy is None or self._resume():
