@@ -201,6 +201,16 @@ def options_by_kind():
     return {kind: StateDictOptions(full_state_dict=kind == "full") for kind in KINDS}
 
 
+def load_in_order(order, load):
+    """Build an average before or after a state is loaded; `load` takes a model and an optimizer."""
+    model, optimizer = sharded_with_adam(seed=9)
+    if order == "built first":
+        build("ema", model, optimizer)
+    load(model, optimizer)
+    if order == "loaded first":
+        build("ema", model, optimizer)
+
+
 def refused_from_files(rank, folder):
     """Return the codes of errors where `dcp.load` omits the average or a part of it.
 
@@ -217,16 +227,16 @@ def refused_from_files(rank, folder):
     go_on(average, model, optimizer, rank, EVENTS[:HALFWAY])
     with average.applied():
         dcp.save(get_optimizer_state_dict(model, optimizer), checkpoint_id=folder / "applied")
-    codes = {}
-    for order in ("built first", "loaded first"):
-        model, optimizer = sharded_with_adam(seed=9)
-        if order == "built first":
-            build("ema", model, optimizer)
+
+    def load(model, optimizer):
         state = get_optimizer_state_dict(model, optimizer)
         dcp.load(state, checkpoint_id=folder / "applied")
+        set_optimizer_state_dict(model, optimizer, state)
+
+    codes = {}
+    for order in ("built first", "loaded first"):
         with pytest.raises(MissingAverageError) as caught:
-            set_optimizer_state_dict(model, optimizer, state)
-            build("ema", model, optimizer)
+            load_in_order(order, load)
         codes[order] = caught.value.code
     return codes
 

@@ -87,7 +87,8 @@ class AveragedCopy:
 
     def versions(self) -> list[int]:
         """Return how often each parameter was written, without waiting for the device."""
-        return [local(o)._version for o in self._originals if isinstance(o, nn.Parameter)]
+        parameters = [local(o) for o in self._originals if isinstance(o, nn.Parameter)]
+        return [parameter._version for parameter in parameters]  # noqa: SLF001 - torch has no other
 
     def copies(self) -> dict[str, Tensor]:
         """Return a copy of this rank's part of the average, by name."""

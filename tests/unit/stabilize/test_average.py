@@ -347,9 +347,7 @@ def test_wrappers_do_not_change_names(name):
 def test_state_is_saved_with_the_optimizer_until_removal():
     _, optimizer, average = train_net(attach("naswa"))
 
-    assert is_same_data(
-        saved_average(optimizer.state_dict()["param_groups"]), average.state_dict()
-    )
+    assert is_same_data(saved_average(optimizer.state_dict()["param_groups"]), average.state_dict())
     average.remove()
     assert saved_average(optimizer.state_dict()["param_groups"]) is None
 
