@@ -181,14 +181,14 @@ def resumed_by_torch(name, rank, *, while_applied):
         }
     results = {"whole": go_on(average, model, optimizer, rank, EVENTS[HALFWAY:])}
     for kind, options in options_by_kind().items():
-        for order in ("built first", "loaded first"):
+        for order in ("build-first", "load-first"):
             model, optimizer = sharded_with_adam(seed=9)
-            if order == "built first":
+            if order == "build-first":
                 average = build(name, model, optimizer)
             weights, state = deepcopy(saved[kind])
             torchs.set_model_state_dict(model, weights, options=options)
             torchs.set_optimizer_state_dict(model, optimizer, state, options=options)
-            if order == "loaded first":
+            if order == "load-first":
                 average = build(name, model, optimizer)
             results[kind, order] = go_on(average, model, optimizer, rank, EVENTS[HALFWAY:])
     return results
@@ -204,10 +204,10 @@ def options_by_kind():
 def load_in_order(order, load):
     """Build an average before or after a state is loaded; `load` takes a model and an optimizer."""
     model, optimizer = sharded_with_adam(seed=9)
-    if order == "built first":
+    if order == "build-first":
         build("ema", model, optimizer)
     load(model, optimizer)
-    if order == "loaded first":
+    if order == "load-first":
         build("ema", model, optimizer)
 
 
@@ -234,7 +234,7 @@ def refused_from_files(rank, folder):
         set_optimizer_state_dict(model, optimizer, state)
 
     codes = {}
-    for order in ("built first", "loaded first"):
+    for order in ("build-first", "load-first"):
         with pytest.raises(MissingAverageError) as caught:
             load_in_order(order, load)
         codes[order] = caught.value.code
@@ -369,7 +369,7 @@ def test_ranks_decide_alike_although_statistics_differ(ranks):
 
 
 @pytest.mark.parametrize(("name", "while_applied"), RESUMED)
-@pytest.mark.parametrize("order", ["built first", "loaded first"])
+@pytest.mark.parametrize("order", ["build-first", "load-first"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_states_that_torch_saved_can_be_resumed(ranks, name, while_applied, kind, order):
     """Bit for bit, with the average built before or after they are loaded."""
@@ -381,7 +381,7 @@ def test_states_that_torch_saved_can_be_resumed(ranks, name, while_applied, kind
 
 def test_states_that_torch_loads_in_part_are_refused(ranks):
     for rank in ranks:
-        assert rank["refused"] == {"built first": "SP505", "loaded first": "SP505"}
+        assert rank["refused"] == {"build-first": "SP505", "load-first": "SP505"}
 
 
 def test_training_changes_the_weights(alone):
