@@ -27,7 +27,8 @@ SeedproofError                      SP000
 │   ├── StudyChangedError           SP501  the store contains another study
 │   ├── CodeChangedError            SP502  finished runs were made by other code
 │   ├── TaskError                   SP503  a task in another process failed
-│   └── TargetError                 SP504  the training target cannot be found or called
+│   ├── TargetError                 SP504  the training target cannot be found or called
+│   └── MissingAverageError         SP505  an optimizer resumes without its average
 └── EnvironmentChangedError (ValueError)
                                     SP601  records were made in different environments
 """
@@ -239,6 +240,12 @@ class TargetError(RunError):
     """The training target cannot be found or called."""
 
     code = "SP504"
+
+
+class MissingAverageError(RunError):
+    """An optimizer has taken steps, but the average of its weights was not saved with it."""
+
+    code = "SP505"
 
 
 class EnvironmentChangedError(SeedproofError, ValueError):

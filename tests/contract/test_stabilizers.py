@@ -11,6 +11,7 @@ from seedproof.stabilize import (
     WeightAverage,
     build,
 )
+from seedproof.stabilize.optimizer_state import saved_average
 from seedproof.testing.stabilizers import StabilizerContract
 from seedproof.testing.trainings import Net, adam, are_equal, averaged, copies, train
 
@@ -80,4 +81,4 @@ class TestNone(StabilizerContract):
         assert are_equal(averaged(average, model), own)
         assert average.state_dict() == {}
         assert (average.n_steps, average.n_entered, average.is_attached) == (0, 0, False)
-        assert "seedproof_average" not in optimizer.state_dict()
+        assert saved_average(optimizer.state_dict()["param_groups"]) is None

@@ -6,6 +6,8 @@ The file is also the program of the ranks: two processes that communicate over l
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
+from copy import deepcopy
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,8 +15,9 @@ import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.optim import SGD
+from torch.optim import SGD, Adam
 
+from seedproof.errors import MissingAverageError
 from seedproof.stabilize import build
 from seedproof.testing.trainings import (
     EVENTS,
@@ -32,6 +35,9 @@ pytestmark = [pytest.mark.xdist_group("ranks"), pytest.mark.full]
 NAMES = ("aswa", "naswa", "ema", "naswa-code", "lawa")
 WRAPPERS = ("ddp", "fsdp")
 HALFWAY = 7  # in the middle of the second epoch
+# How torch saves the state of an optimizer under FSDP2.
+KINDS = ("full", "sharded")
+RESUMED = (("ema", False), ("ema", True), ("naswa", True), ("lawa", False))
 N_RANKS = 2
 LIMIT_SECONDS = 120
 # Ranks average gradients of half a batch each, and one process takes the mean over the whole: two
@@ -145,6 +151,96 @@ def with_batch_norm(rank):
     return {"entered": training.entered, "weights": weights}
 
 
+def sharded_with_adam(seed=0):
+    """Return a model under FSDP2, and an optimizer with state."""
+    model = wrap(Scaled(seed), "fsdp")
+    return model, Adam(model.parameters(), lr=0.05)
+
+
+def go_on(average, model, optimizer, rank, events):
+    """Train, and return the state of the average."""
+    for kind, index in events:
+        if kind == "end":
+            average.end_epoch()
+        else:
+            take_step(model, optimizer, part_of(batch(index), rank))
+    return average.state_dict()
+
+
+def resumed_by_torch(name, rank, *, while_applied):
+    """Resume from states that torch saved, with the average built before or after they load."""
+    from torch.distributed.checkpoint import state_dict as torchs
+
+    model, optimizer = sharded_with_adam()
+    average = build(name, model, optimizer)
+    go_on(average, model, optimizer, rank, EVENTS[:HALFWAY])
+    with average.applied() if while_applied else nullcontext():
+        saved = {
+            kind: deepcopy(torchs.get_state_dict(model, optimizer, options=options))
+            for kind, options in options_by_kind().items()
+        }
+    results = {"whole": go_on(average, model, optimizer, rank, EVENTS[HALFWAY:])}
+    for kind, options in options_by_kind().items():
+        for order in ("build-first", "load-first"):
+            model, optimizer = sharded_with_adam(seed=9)
+            if order == "build-first":
+                average = build(name, model, optimizer)
+            weights, state = deepcopy(saved[kind])
+            torchs.set_model_state_dict(model, weights, options=options)
+            torchs.set_optimizer_state_dict(model, optimizer, state, options=options)
+            if order == "load-first":
+                average = build(name, model, optimizer)
+            results[kind, order] = go_on(average, model, optimizer, rank, EVENTS[HALFWAY:])
+    return results
+
+
+def options_by_kind():
+    """Return the options of torch for each kind of state."""
+    from torch.distributed.checkpoint.state_dict import StateDictOptions
+
+    return {kind: StateDictOptions(full_state_dict=kind == "full") for kind in KINDS}
+
+
+def load_in_order(order, load):
+    """Build an average before or after a state is loaded; `load` takes a model and an optimizer."""
+    model, optimizer = sharded_with_adam(seed=9)
+    if order == "build-first":
+        build("ema", model, optimizer)
+    load(model, optimizer)
+    if order == "load-first":
+        build("ema", model, optimizer)
+
+
+def refused_from_files(rank, folder):
+    """Return the codes of errors where `dcp.load` omits the average or a part of it.
+
+    It loads only the entries that the given state has.
+    """
+    from torch.distributed import checkpoint as dcp
+    from torch.distributed.checkpoint.state_dict import (
+        get_optimizer_state_dict,
+        set_optimizer_state_dict,
+    )
+
+    model, optimizer = sharded_with_adam()
+    average = build("ema", model, optimizer)
+    go_on(average, model, optimizer, rank, EVENTS[:HALFWAY])
+    with average.applied():
+        dcp.save(get_optimizer_state_dict(model, optimizer), checkpoint_id=folder / "applied")
+
+    def load(model, optimizer):
+        state = get_optimizer_state_dict(model, optimizer)
+        dcp.load(state, checkpoint_id=folder / "applied")
+        set_optimizer_state_dict(model, optimizer, state)
+
+    codes = {}
+    for order in ("build-first", "load-first"):
+        with pytest.raises(MissingAverageError) as caught:
+            load_in_order(order, load)
+        codes[order] = caught.value.code
+    return codes
+
+
 def be_a_rank(rank, folder):
     """Run the program of a rank."""
     dist.init_process_group(
@@ -162,6 +258,11 @@ def be_a_rank(rank, folder):
                 results[name, wrapper] = whole_training(name, wrapper, rank)
                 results[name, wrapper, "resumed"] = second_half(name, checkpoint, wrapper, rank)
         results["batch norm"] = with_batch_norm(rank)
+        for name, while_applied in RESUMED:
+            results["torch", name, while_applied] = resumed_by_torch(
+                name, rank, while_applied=while_applied
+            )
+        results["refused"] = refused_from_files(rank, folder)
     torch.save(results, folder / f"rank-{rank}.pt")
     dist.barrier()
     dist.destroy_process_group()
@@ -265,6 +366,22 @@ def test_ranks_decide_alike_although_statistics_differ(ranks):
 
     assert first["entered"] == second["entered"]
     assert are_equal(first["weights"], second["weights"])
+
+
+@pytest.mark.parametrize(("name", "while_applied"), RESUMED)
+@pytest.mark.parametrize("order", ["build-first", "load-first"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_that_torch_saved_can_be_resumed(ranks, name, while_applied, kind, order):
+    """Bit for bit, with the average built before or after they are loaded."""
+    for rank in ranks:
+        results = rank["torch", name, while_applied]
+
+        assert is_same_data(results[kind, order], results["whole"])
+
+
+def test_states_that_torch_loads_in_part_are_refused(ranks):
+    for rank in ranks:
+        assert rank["refused"] == {"build-first": "SP505", "load-first": "SP505"}
 
 
 def test_training_changes_the_weights(alone):

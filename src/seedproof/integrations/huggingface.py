@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from seedproof.errors import RunError
+from seedproof.errors import MissingAverageError, RunError
 from seedproof.stabilize import Policy, WeightAverage, build
-from seedproof.stabilize.average import STATE_KEY
 from seedproof.stabilize.evaluation_mode import evaluating
 from seedproof.training.run import Run
 
@@ -32,41 +30,6 @@ def seeds_of(run: Run) -> dict[str, int]:
     return {"seed": int(both.generate_state(1)[0]), "data_seed": run.seeds["order"]}
 
 
-def load_saved(
-    file: str,
-    key: str,
-    args: TrainingArguments,
-    state: TrainerState,
-    resume_from: str | Path | None,
-) -> Mapping[str, Any]:
-    """Load a file that has a key from the checkpoint that training is resumed from.
-
-    The Trainer does not say which checkpoint that is, so try all likely folders.
-    """
-    likely = (
-        resume_from,
-        args.resume_from_checkpoint,
-        Path(str(args.output_dir)) / f"checkpoint-{state.global_step}",
-    )
-    folders = [Path(folder) for folder in likely if isinstance(folder, str | Path)]
-    for folder in folders:
-        if (folder / file).is_file():
-            saved: Mapping[str, Any] = torch.load(
-                folder / file, map_location="cpu", weights_only=True
-            )
-            if key in saved:
-                return saved
-    raise RunError(
-        "Training resumes at step {step}, but the state of this callback was not saved in {file} "
-        "of {places}. Resume from a checkpoint that was saved with this callback (pass its folder "
-        "as resume_from if it is elsewhere), or start again.",
-        step=state.global_step,
-        file=file,
-        folders=folders,
-        places=tuple(map(str, folders)),
-    )
-
-
 class AveragingCallback(TrainerCallback):
     """Average the weights while a Trainer trains.
 
@@ -78,16 +41,16 @@ class AveragingCallback(TrainerCallback):
         name: `none`, `aswa`, `naswa`, `ema`, `switch-ema`, `swa`, `lawa`, …: see
             `seedproof.stabilize.build`.
         policy: Settings that replace the preset's.
-        resume_from: The checkpoint's folder, if training is resumed from outside the Trainer's
-            output folder.
+        start_late: Start a new average if training is resumed from a checkpoint that has none.
+            If omitted, such a checkpoint is refused.
     """
 
     def __init__(
-        self, name: str, *, policy: Policy | None = None, resume_from: str | Path | None = None
+        self, name: str, *, policy: Policy | None = None, start_late: bool = False
     ) -> None:
         self.name = name
         self.policy = policy
-        self.resume_from = resume_from
+        self.start_late = start_late
         self.average: WeightAverage | None = None
         self._applied = ExitStack()
 
@@ -100,20 +63,37 @@ class AveragingCallback(TrainerCallback):
         optimizer: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Attach to the optimizer; if training is resumed, restore the average."""
+        """Attach to the optimizer; if training is resumed, the Trainer has loaded its state."""
         self._applied.close()
         if self.average is not None:
             # Training that was interrupted did not reach `on_train_end`.
             self.average.remove()
         bare = getattr(optimizer, "optimizer", optimizer)
-        self.average = build(self.name, model, bare, policy=self.policy)
-        if state.global_step > 0 and self.average.policy is not None:
-            saved = load_saved("optimizer.pt", STATE_KEY, args, state, self.resume_from)[STATE_KEY]
-            _check_matches(model, saved, state.global_step)
-            self.average.load_state_dict(saved)
+        is_resumed = state.global_step > 0
+        # Training that begins may use the optimizer of an earlier one.
+        start_late = self.start_late or not is_resumed
+        self.average = build(self.name, model, bare, policy=self.policy, start_late=start_late)
+        if is_resumed and self.average.policy is not None:
+            self._align(self.average, state)
+
+    def _align(self, average: WeightAverage, state: TrainerState) -> None:
+        """Give an average the number of epochs of the training that is resumed."""
+        n_epochs = int(state.epoch or 0)
+        if average.n_steps > 0:
             # A checkpoint at the last step of an epoch is saved before the epoch ends.
-            while int(state.epoch or 0) > self.average.n_epochs:
-                self.average.end_epoch()
+            while average.n_epochs < n_epochs:
+                average.end_epoch()
+        elif self.start_late:
+            empty = average.state_dict()
+            counters = empty["counters"] | {"n_epochs": n_epochs}
+            average.load_state_dict(empty | {"counters": counters})
+        else:
+            # Some optimizers count no steps, so `build` did not notice.
+            raise MissingAverageError(
+                "Training resumes at step {step}, but the optimizer's state has no average. Resume "
+                "from a checkpoint that was saved with this callback, or pass start_late=True.",
+                step=state.global_step,
+            )
 
     def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
         """Give the model its own weights for training."""
@@ -154,23 +134,6 @@ class AveragingCallback(TrainerCallback):
         self._applied.close()
         if not has_best_model:
             self.average.finish()
-
-
-def _check_matches(model: Any, saved: Mapping[str, Any], step: int) -> None:
-    """Check that the saved average belongs to the model: other checkpoints may be in the folder."""
-    if saved["raw"] is None:
-        return
-    for name, parameter in model.named_parameters():
-        average = saved["average"].get(name)
-        if average is None or hasattr(parameter, "_local_tensor"):
-            continue
-        if not torch.equal(parameter.detach().cpu(), average.to(parameter.dtype)):
-            raise RunError(
-                "The average for step {step} belongs to another checkpoint than the model: "
-                "{parameter!r} differs. Pass the checkpoint's folder as resume_from.",
-                step=step,
-                parameter=name,
-            )
 
 
 class RunCallback(TrainerCallback):

@@ -14,7 +14,6 @@ from torch.utils.data import Dataset
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from seedproof.errors import ColumnError, OptionError, RunError, ShapeError
-from seedproof.integrations.huggingface import load_saved
 from seedproof.stabilize import Tgtss, soft_cross_entropy
 from seedproof.stabilize.evaluation_mode import evaluating
 from seedproof.training.rng import untouched
@@ -167,7 +166,7 @@ class TgtssCallback(TrainerCallback):
                 n_processes=args.world_size,
             )
         if state.global_step > 0:
-            saved = load_saved(STATE_FILE, "tgtss", args, state, self.resume_from)
+            saved = _load_saved(args, state, self.resume_from)
             if saved["history"] != _digest(state):
                 # Checkpoints of another training may be in the same folder.
                 raise RunError(
@@ -245,3 +244,33 @@ class TgtssCallback(TrainerCallback):
 def _digest(state: TrainerState) -> str:
     """Return a hash of the logged losses, which identifies a training."""
     return sha256(json.dumps(state.log_history, sort_keys=True).encode()).hexdigest()
+
+
+def _load_saved(
+    args: TrainingArguments, state: TrainerState, resume_from: str | Path | None
+) -> Mapping[str, Any]:
+    """Load the state file of the checkpoint that training is resumed from.
+
+    The Trainer does not say which checkpoint that is, so try all likely folders.
+    """
+    likely = (
+        resume_from,
+        args.resume_from_checkpoint,
+        Path(str(args.output_dir)) / f"checkpoint-{state.global_step}",
+    )
+    folders = [Path(folder) for folder in likely if isinstance(folder, str | Path)]
+    for folder in folders:
+        if (folder / STATE_FILE).is_file():
+            saved: Mapping[str, Any] = torch.load(
+                folder / STATE_FILE, map_location="cpu", weights_only=True
+            )
+            return saved
+    raise RunError(
+        "Training resumes at step {step}, but the state of this callback was not saved in {file} "
+        "of {places}. Resume from a checkpoint that was saved with this callback (pass its folder "
+        "as resume_from if it is elsewhere), or start again.",
+        step=state.global_step,
+        file=STATE_FILE,
+        folders=folders,
+        places=tuple(map(str, folders)),
+    )

@@ -15,8 +15,8 @@ from seedproof.messages import Message
 from seedproof.seeds import Streams
 from seedproof.seeds.streams import NUMPY
 from seedproof.stabilize import AverageWarning, Policy, WeightAverage, build
-from seedproof.stabilize.average import STATE_KEY
 from seedproof.stabilize.evaluation_mode import evaluating
+from seedproof.stabilize.optimizer_state import put_average, saved_average
 from seedproof.training.rng import advance, capture, from_portable, restore, to_portable
 from seedproof.training.run import Run
 
@@ -62,12 +62,22 @@ class AveragingCallback(Callback):
             `seedproof.stabilize.build`.
         policy: Settings that replace the preset's.
         optimizer: Index of the optimizer to follow.
+        start_late: Start a new average if training is resumed from a checkpoint that has none.
+            If omitted, such a checkpoint is refused.
     """
 
-    def __init__(self, name: str, *, policy: Policy | None = None, optimizer: int = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        policy: Policy | None = None,
+        optimizer: int = 0,
+        start_late: bool = False,
+    ) -> None:
         self.name = name
         self.policy = policy
         self.optimizer = optimizer
+        self.start_late = start_late
         self.average: WeightAverage | None = None
         self._applied = ExitStack()
         self._was_interrupted = False
@@ -78,7 +88,9 @@ class AveragingCallback(Callback):
         """Attach to the optimizer, before Lightning restores its state."""
         chosen = trainer.optimizers[self.optimizer]
         self._was_interrupted = False
-        self.average = build(self.name, pl_module, chosen, policy=self.policy)
+        self.average = build(
+            self.name, pl_module, chosen, policy=self.policy, start_late=self.start_late
+        )
         savers = [c for c in trainer.checkpoint_callbacks if getattr(c, "save_weights_only", False)]
         if savers and self.average.policy is not None:
             message = Message(
@@ -153,14 +165,15 @@ class AveragingCallback(Callback):
         weights = checkpoint["state_dict"]
         # The average's names omit the prefix of compiled modules.
         names = {name.replace("_orig_mod.", ""): name for name in weights}
-        state = checkpoint["optimizer_states"][self.optimizer]
-        if STATE_KEY not in state:
-            state[STATE_KEY] = self.average.state_dict()
+        groups = checkpoint["optimizer_states"][self.optimizer]["param_groups"]
+        saved = saved_average(groups)
+        if saved is None:
+            saved = self.average.state_dict()
+        if self.average.n_entered > 0 and not saved["raw"]:
+            saved["raw"] = {name: weights[names[name]].clone() for name in saved["average"]}
+        put_average(groups, saved)
         if self.average.n_entered == 0:
             return
-        saved = state[STATE_KEY]
-        if saved["raw"] is None:
-            saved["raw"] = {name: weights[names[name]].clone() for name in saved["average"]}
         for name, value in self.average.chosen_weights().items():
             weights[names[name]] = value.to(weights[names[name]].dtype)
 

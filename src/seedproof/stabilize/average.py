@@ -7,18 +7,21 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.optim import Optimizer
 
 from seedproof.errors import OptionError, RunError
 from seedproof.messages import Message
 from seedproof.stabilize import batch_norm
 from seedproof.stabilize.averaged_copy import AveragedCopy
+from seedproof.stabilize.optimizer_state import (
+    average_to_resume,
+    counted_steps,
+    drop_average,
+    put_average,
+)
 from seedproof.stabilize.policy import Policy, Window
+from seedproof.stabilize.tracked import tracked, trained
 from seedproof.stabilize.weighting import Counters, weigh
-
-# The key of the average in the optimizer's state.
-STATE_KEY = "seedproof_average"
 
 
 class AverageWarning(UserWarning):
@@ -30,43 +33,74 @@ class WeightAverage:
 
     Two lines suffice: create it, and call `end_epoch()`. It holds one more set of weights in 32
     bits; the model is neither copied nor wrapped. Its state is saved with
-    `optimizer.state_dict()`.
+    `optimizer.state_dict()`, and restored if that is loaded, before or after.
 
     Args:
         model: The model to average. Frozen weights are skipped, shared ones counted once.
         optimizer: The optimizer whose steps are followed.
         policy: Settings of the average. If omitted, the class's own.
+        start_late: Start a new average if the optimizer has taken steps and has none.
+
+    Raises:
+        OptionError: The model has nothing to average, or the optimizer has another average.
+        MissingAverageError: The optimizer has taken steps without an average.
     """
 
     preset: ClassVar[Policy | None] = None
 
     def __init__(
-        self, model: nn.Module, optimizer: Optimizer, policy: Policy | None = None
+        self,
+        model: nn.Module,
+        optimizer: Optimizer,
+        policy: Policy | None = None,
+        *,
+        start_late: bool = False,
     ) -> None:
         self.policy = self.preset if policy is None else policy
         self._model = model
         self._optimizer = optimizer
+        self._start_late = start_late
         self._count = Counters()
         self._snapshots: list[dict[str, Tensor]] = []
         self._is_applied = False
         self._saved_statistics: list[tuple[Tensor, Tensor]] = []
         self._handles: list[Any] = []
+        # Until the first step: how often each weight was written.
+        self._versions: list[int] | None = None
+        self._is_new, self._raw_differs = True, False
         if self.policy is None:
             self._averaged_copy = AveragedCopy({})
             return
-        self._averaged_copy = AveragedCopy(_tracked(_unwrapped(model), self.policy))
+        self._averaged_copy = AveragedCopy(tracked(model, self.policy))
         if not self._averaged_copy.names:
             raise OptionError(
                 "The model has no trainable parameter: nothing to average.", n_parameters=0
             )
         self._measure_distance = self._distance_to_model(self.policy)
-        self._set_counters(Counters(n_members=int(self.policy.begins_with == "weights")))
+        if not self._resume():
+            self._begin(self.policy)
         self._handles = [
             optimizer.register_step_pre_hook(self._before_step),
             optimizer.register_step_post_hook(self._after_step),
             optimizer.register_state_dict_post_hook(self._save_with_optimizer),
-            optimizer.register_load_state_dict_pre_hook(self._load_with_optimizer),
+            optimizer.register_load_state_dict_post_hook(self._load_with_optimizer),
         ]
+
+    def _begin(self, policy: Policy) -> None:
+        """Start a new average from the model's weights."""
+        self._averaged_copy.take_model()
+        self._set_counters(Counters(n_members=int(policy.begins_with == "weights")))
+        self._snapshots = []
+        self._is_new, self._raw_differs = True, False
+        self._versions = self._averaged_copy.versions()
+
+    def _resume(self) -> bool:
+        """Restore the average that the optimizer has loaded; return False if it has none."""
+        saved = average_to_resume(self._optimizer, start_late=self._start_late)
+        if saved is not None:
+            self.load_state_dict(saved)
+        drop_average(self._optimizer.param_groups)
+        return saved is not None
 
     def _distance_to_model(self, policy: Policy) -> Callable[[], Tensor] | None:
         """Return the distance that the policy tests, if it has a test."""
@@ -74,7 +108,7 @@ class WeightAverage:
             return None
         # Without batch-norm statistics: under DDP each rank has its own, so ranks would decide
         # differently, and their weights would diverge.
-        weights = _trained(_unwrapped(self._model))
+        weights = trained(self._model)
         names = tuple(weights) if policy.accept.parameters is None else policy.accept.parameters
         unknown = [name for name in names if name not in weights]
         if unknown:
@@ -93,8 +127,24 @@ class WeightAverage:
 
     def _before_step(self, *_: object) -> None:
         self._refuse_while_applied("step")
+        if self._versions is not None:
+            self._check_first_step()
         if self.policy is not None and self.policy.enters == "before-step":
             self._offer(self.policy, is_real=self._is_real_step())
+
+    def _check_first_step(self) -> None:
+        """Check for weights that were loaded after the average began or was restored."""
+        if self._versions != self._averaged_copy.versions():
+            if self._is_new and self.n_entered == 0:
+                self._averaged_copy.take_model()
+            elif self._raw_differs and self._averaged_copy.equals_model():
+                raise RunError(
+                    "The checkpoint was saved while the average was applied, and its averaged "
+                    "weights were loaded over the model's own. Load the model before the optimizer "
+                    "or before the average is built.",
+                    reloaded="model",
+                )
+        self._versions = None
 
     def _after_step(self, *_: object) -> None:
         if self.policy is None:
@@ -168,6 +218,7 @@ class WeightAverage:
         self._averaged_copy.take_mean(self._snapshots)
 
     def _restart(self, policy: Policy) -> None:
+        self._versions = None
         self._reshard()
         if policy.restart == "assign":
             self._averaged_copy.assign()
@@ -352,8 +403,10 @@ class WeightAverage:
             "policy": repr(self.policy),
             "counters": self._count.plain(),
             "average": self._averaged_copy.averages(),
-            "raw": self._averaged_copy.raw(),
+            # Empty if the model holds its own weights.
+            "raw": self._averaged_copy.raw() or {},
             "snapshots": [self._averaged_copy.gathered(copies) for copies in self._snapshots],
+            "optimizer_steps": counted_steps(self._optimizer),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -387,51 +440,24 @@ class WeightAverage:
         self._set_counters(Counters.from_plain(state["counters"]))
         self._averaged_copy.load(state["average"])
         self._snapshots = [self._averaged_copy.parts(copies) for copies in state["snapshots"]]
-        if state["raw"] is not None:
+        if state["raw"]:
             self._reshard()
             self._averaged_copy.load_model(state["raw"])
+        self._is_new = False
+        self._raw_differs = bool(state["raw"]) and not self._averaged_copy.equals_model()
+        self._versions = self._averaged_copy.versions()
 
     def _save_with_optimizer(self, _: Optimizer, state: dict[str, Any]) -> None:
-        state[STATE_KEY] = self.state_dict()
+        put_average(state["param_groups"], self.state_dict())
 
-    def _load_with_optimizer(self, _: Optimizer, state: dict[str, Any]) -> None:
-        if STATE_KEY in state:
-            self.load_state_dict(state[STATE_KEY])
-        else:
+    def _load_with_optimizer(self, _: Optimizer) -> None:
+        if self.policy is None or self._resume():
+            return
+        self._swap_out()
+        self._begin(self.policy)
+        if not self._start_late:
             text = "The optimizer's checkpoint has no average: averaging starts again."
             _warn(Message("no-saved-average", text))
-
-
-def _unwrapped(model: nn.Module) -> nn.Module:
-    """Return the model without DDP and compile, so that a checkpoint fits with and without."""
-    while True:
-        if isinstance(model, DataParallel | DistributedDataParallel):
-            model = model.module
-        elif isinstance(inner := getattr(model, "_orig_mod", None), nn.Module):
-            model = inner
-        else:
-            return model
-
-
-def _trained(model: nn.Module) -> dict[str, Tensor]:
-    return _by_name(
-        (name, parameter)
-        for name, parameter in model.named_parameters()
-        if parameter.requires_grad and parameter.is_floating_point()
-    )
-
-
-def _tracked(model: nn.Module, policy: Policy) -> dict[str, Tensor]:
-    """Return trained parameters, and batch-norm statistics if the policy averages them."""
-    tensors = _trained(model)
-    if tensors and policy.batch_norm == "average":
-        tensors |= _by_name(batch_norm.statistics(model).items())
-    return tensors
-
-
-def _by_name(tensors: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
-    """Return tensors under the names that they have if no part of the model is compiled."""
-    return {name.replace("_orig_mod.", ""): tensor for name, tensor in tensors}
 
 
 def _warn(message: Message, *, depth: int = 1) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from seedproof.stabilize.distance import MeanNorm, SumOfDifferences, chunks_of
 from seedproof.stabilize.fsdp import is_sharded, local, part, whole
@@ -78,6 +78,17 @@ class AveragedCopy:
         chosen = [i for i, name in enumerate(self.names) if names is None or name in names]
         measure = SumOfDifferences if order == 1 else MeanNorm
         return measure([self.values[i] for i in chosen], [self._originals[i] for i in chosen])
+
+    @torch.no_grad()
+    def take_model(self) -> None:
+        """Copy the model's weights into the average."""
+        for value, original in self._pairs():
+            value.copy_(original)
+
+    def versions(self) -> list[int]:
+        """Return how often each parameter was written, without waiting for the device."""
+        parameters = [local(o) for o in self._originals if isinstance(o, nn.Parameter)]
+        return [parameter._version for parameter in parameters]  # noqa: SLF001 - torch has no other
 
     def copies(self) -> dict[str, Tensor]:
         """Return a copy of this rank's part of the average, by name."""

@@ -40,9 +40,16 @@ PRESETS: dict[str, Policy | None] = {
 
 
 def build(
-    name: str, model: nn.Module, optimizer: Optimizer, *, policy: Policy | None = None
+    name: str,
+    model: nn.Module,
+    optimizer: Optimizer,
+    *,
+    policy: Policy | None = None,
+    start_late: bool = False,
 ) -> WeightAverage:
     """Return the average of a given name, attached to an optimizer.
+
+    If the optimizer has loaded a state that was saved with an average, that one is resumed.
 
     Args:
         name: `none`, `aswa`, `aswa-code`, `naswa`, `naswa-code`, `swa`, `ema`, `switch-ema` or
@@ -50,13 +57,16 @@ def build(
         model: The model to average; it is neither copied nor wrapped.
         optimizer: The optimizer whose steps are followed.
         policy: Settings that replace the preset's.
+        start_late: Start a new average if the optimizer has taken steps and has none. If
+            omitted, such an optimizer is refused, because its average may have been lost.
 
     Returns:
         An average. The one for `none` does nothing, so that the loop needs no special case.
 
     Raises:
         UnknownNameError: There is no such average.
-        OptionError: A policy for `none`.
+        OptionError: A policy for `none`, or the optimizer has loaded another average.
+        MissingAverageError: The optimizer has taken steps without an average.
     """
     if name not in PRESETS:
         raise UnknownNameError(
@@ -64,7 +74,8 @@ def build(
         )
     if name == "none" and policy is not None:
         raise OptionError("The average {name!r} has no policy. Choose another name.", name=name)
-    return WeightAverage(model, optimizer, PRESETS[name] if policy is None else policy)
+    chosen = PRESETS[name] if policy is None else policy
+    return WeightAverage(model, optimizer, chosen, start_late=start_late)
 
 
 class ASWA(WeightAverage):

@@ -20,7 +20,7 @@ from torch.optim import SGD, Adam, SparseAdam
 
 from seedproof.errors import RunError
 from seedproof.stabilize import AverageWarning
-from seedproof.stabilize.average import STATE_KEY
+from seedproof.stabilize.optimizer_state import saved_average
 from seedproof.testing.engines import is_same_state
 from seedproof.testing.errors import WithFields, warning_codes
 from seedproof.testing.trainings import (
@@ -73,7 +73,7 @@ class StabilizerContract:
         average.finish()
 
         assert n_hooks(optimizer) == 0
-        assert STATE_KEY not in optimizer.state_dict()
+        assert saved_average(optimizer.state_dict()["param_groups"]) is None
 
     def test_removing_removes_all_hooks_and_keeps_the_weights(self, attach: Attach) -> None:
         model, optimizer, average = train_net(attach)
@@ -233,8 +233,9 @@ class StabilizerContract:
     # ----------------------------------------------------------------------------- checkpoints
 
     @pytest.mark.parametrize("while_applied", [False, True])
+    @pytest.mark.parametrize("attached_first", [False, True])
     def test_resumed_training_equals_an_uninterrupted_one(
-        self, attach: Attach, *, while_applied: bool
+        self, attach: Attach, *, while_applied: bool, attached_first: bool
     ) -> None:
         """After any step and any epoch, bit for bit, from the optimizer's own checkpoint."""
         model = Net()
@@ -253,9 +254,12 @@ class StabilizerContract:
         for n_done, (weights, state) in enumerate(saved, start=1):
             fresh = Net(seed=9)
             optimizer = adam(fresh)
-            average = attach(fresh, optimizer)
+            if attached_first:
+                average = attach(fresh, optimizer)
             fresh.load_state_dict(weights)
             optimizer.load_state_dict(state)
+            if not attached_first:
+                average = attach(fresh, optimizer)
             for event in EVENTS[n_done:]:
                 play(average, fresh, optimizer, event)
 

@@ -10,12 +10,12 @@ from safetensors.torch import load_file
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
 import seedproof as sp
-from seedproof.errors import RunError
+from seedproof.errors import MissingAverageError, RunError
 from seedproof.integrations.huggingface import AveragingCallback, RunCallback, seeds_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.stabilize import PRESETS
-from seedproof.stabilize.average import STATE_KEY
+from seedproof.stabilize.optimizer_state import saved_average
 from seedproof.testing.errors import WithFields
 from seedproof.testing.trainings import are_equal, copies, is_same_data, n_hooks
 from seedproof.training.spec import StudySpec
@@ -142,36 +142,43 @@ def test_gradient_accumulation_can_be_resumed(tmp_path):
         assert again.average.n_steps == 2 * N_EPOCHS
 
 
-def test_checkpoint_outside_the_output_folder_needs_resume_from(tmp_path):
+def test_checkpoint_outside_the_output_folder_can_be_resumed(tmp_path):
+    """Even if the output folder has one of another training, at the same step."""
     trainer, _ = train(tmp_path / "here", "ema")
     expected = copies(trainer.model)
-    checkpoint = tmp_path / "here" / "checkpoint-6"
+    train(tmp_path / "there", "ema", learning_rate=0.02)
 
-    with pytest.raises(RunError, check=WithFields(step=6)):
-        train(tmp_path / "there", "ema", resume=checkpoint)
-    callback = AveragingCallback("ema", resume_from=checkpoint)
-    resumed = make_trainer(tmp_path / "there", [callback])
-    resumed.train(resume_from_checkpoint=str(checkpoint))
+    resumed, _ = train(tmp_path / "there", "ema", resume=tmp_path / "here" / "checkpoint-6")
 
     assert are_equal(copies(resumed.model), expected)
 
 
-def test_checkpoint_of_another_training_is_refused(tmp_path):
-    """One of the same step is in the output folder, where the callback looks."""
-    train(tmp_path / "here", "ema")
-    train(tmp_path / "there", "ema", learning_rate=0.02)
+@pytest.mark.parametrize(
+    ("optimizer", "fields"), [("adamw_torch", {"optimizer_steps": 6}), ("sgd", {"step": 6})]
+)
+def test_checkpoint_without_average_is_refused(optimizer, fields, tmp_path):
+    """Also if the optimizer counts no steps."""
+    make_trainer(tmp_path, [], optim=optimizer).train()
 
-    with pytest.raises(
-        RunError, check=WithFields(step=4, parameter="bert.embeddings.word_embeddings.weight")
-    ):
-        train(tmp_path / "there", "ema", resume=tmp_path / "here" / "checkpoint-4")
+    with pytest.raises(MissingAverageError, check=WithFields(**fields)) as caught:
+        train(tmp_path, "ema", resume=tmp_path / "checkpoint-6", optim=optimizer)
+
+    assert caught.value.code == "SP505"
 
 
-def test_checkpoint_without_average_is_refused(tmp_path):
+def test_average_can_start_late_and_be_resumed(tmp_path):
+    """It counts epochs like the training, so that it ends none twice."""
     make_trainer(tmp_path, []).train()
+    results = []
+    for step in (6, 10):
+        callback = AveragingCallback("switch-ema", start_late=True)
+        trainer = make_trainer(tmp_path, [callback])
+        trainer.train(resume_from_checkpoint=str(tmp_path / f"checkpoint-{step}"))
+        results.append(copies(trainer.model))
+        assert callback.average.n_steps == N_EPOCHS * N_STEPS - 6
+        assert callback.average.n_epochs == N_EPOCHS
 
-    with pytest.raises(RunError, check=WithFields(step=6)):
-        train(tmp_path, "ema", resume=tmp_path / "checkpoint-6")
+    assert are_equal(*results)
 
 
 @pytest.mark.parametrize("name", AVERAGES)
@@ -182,7 +189,7 @@ def test_checkpoints_and_evaluation_have_the_averaged_weights(name, tmp_path):
 
     # In the middle of the last epoch, when all of them have begun.
     weights, optimizer = saved(tmp_path / f"checkpoint-{2 * N_STEPS + 2}")
-    state = optimizer[STATE_KEY]
+    state = saved_average(optimizer["param_groups"])
     assert state["counters"]["n_entered"] > 0
     assert all(torch.equal(weights[key], value) for key, value in state["average"].items())
     assert any(not torch.equal(weights[key], value) for key, value in state["raw"].items())

@@ -9,12 +9,12 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import seedproof as sp
-from seedproof.errors import RunError
+from seedproof.errors import MissingAverageError, RunError
 from seedproof.integrations.lightning import AveragingCallback, EpochSampler, RunCallback
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.stabilize import PRESETS, AverageWarning
-from seedproof.stabilize.average import STATE_KEY
+from seedproof.stabilize.optimizer_state import saved_average
 from seedproof.testing.errors import WithFields, warning_codes
 from seedproof.testing.trainings import (
     are_equal,
@@ -213,7 +213,7 @@ def test_checkpoints_and_validation_have_the_averaged_weights(name, tmp_path):
     module, callback, trainer = fit(name, saver)
 
     checkpoint = load(tmp_path / f"epoch={N_EPOCHS - 1}.ckpt")
-    state = checkpoint["optimizer_states"][0][STATE_KEY]
+    state = saved_average(checkpoint["optimizer_states"][0]["param_groups"])
     weights = checkpoint["state_dict"]
     chosen = callback.average.chosen_weights()
     assert {"layers.1.running_mean", "layers.4.weight"} <= chosen.keys()
@@ -283,7 +283,29 @@ def test_compiled_part_does_not_change_the_saved_average(tmp_path):
     assert are_equal(copies(compiled), copies(plain))
     assert are_equal(copies(resumed), copies(plain))
     states = [load(tmp_path / f / "epoch=1.ckpt")["optimizer_states"][0] for f in ("c", "p")]
-    assert is_same_data(*(state[STATE_KEY] for state in states))
+    assert is_same_data(*(saved_average(state["param_groups"]) for state in states))
+
+
+def test_checkpoint_without_average_is_refused(tmp_path):
+    fit("none", each_epoch(tmp_path))
+
+    with pytest.raises(MissingAverageError, check=WithFields(optimizer_steps=8)) as caught:
+        fit("ema", resume=tmp_path / "epoch=1.ckpt")
+
+    assert caught.value.code == "SP505"
+
+
+def test_average_can_start_late_and_be_resumed(tmp_path):
+    fit("none", each_epoch(tmp_path / "none"))
+    results = []
+    for checkpoint in ("none/epoch=1.ckpt", "late/epoch=2.ckpt"):
+        module, callback = Net(seed=2), AveragingCallback("switch-ema", start_late=True)
+        trainer = make_trainer([callback, each_epoch(tmp_path / "late")])
+        train(trainer, module, resume=tmp_path / checkpoint)
+        results.append(copies(module))
+        assert callback.average.n_steps == 2 * N_STEPS
+
+    assert are_equal(*results)
 
 
 def test_weights_only_checkpoints_cause_a_warning(tmp_path):
@@ -401,7 +423,7 @@ def test_checkpoint_after_an_exception_has_both_sets_of_weights(hook, tmp_path):
         train(trainer, module)
 
     checkpoint = load(tmp_path / "on_exception.ckpt")
-    state = checkpoint["optimizer_states"][0][STATE_KEY]
+    state = saved_average(checkpoint["optimizer_states"][0]["param_groups"])
     own, inside = copies(module), averaged(callback.average, module)
     assert state["counters"]["n_entered"] > 0
     assert all(torch.equal(own[key], value) for key, value in state["raw"].items())
