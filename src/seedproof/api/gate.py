@@ -244,7 +244,13 @@ def _measured(
         return loaded
     measure = partial(measure_shards) if engine is None else partial(measure_on, engine)
     place = Location.of(working / f"{name}.parquet")
-    return measure(loaded.source, place, progress=progress, notes=loaded.notes)
+    return measure(
+        loaded.source,
+        place,
+        clusters=loaded.clusters,
+        progress=progress,
+        notes=loaded.notes,
+    )
 
 
 def _compared(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from seedproof.measurement.clusters import Clusters
 from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement, without_nan
@@ -57,6 +58,7 @@ class Measurement:
         explanations: The same for explanations, by method; empty without records of them.
         dynamics: Label entropy within single runs over their steps; None if no run was traced.
         left_out: Damaged shards that are in no figure; the summary has them in its notes only.
+        clusters: Examples that belong together; None if they are independent.
     """
 
     runs: tuple[str, ...]
@@ -72,6 +74,7 @@ class Measurement:
     explanations: Mapping[str, ExplanationMeasurement] = field(default_factory=dict)
     dynamics: DynamicsMeasurement | None = None
     left_out: tuple[int, ...] = ()
+    clusters: Clusters | None = None
 
     @property
     def n_runs(self) -> int:
@@ -131,6 +134,8 @@ class Measurement:
             "n_runs": self.n_runs,
             "n_examples": self.n_examples,
             "n_labeled": self.n_labeled,
+            # Absent if there are none, so that digests of older reports stay the same.
+            **({} if self.clusters is None else {"clusters": asdict(self.clusters)}),
             "n_classes": self.n_classes,
             "kind": self.kind,
             "runs": list(self.runs),
@@ -142,7 +147,6 @@ class Measurement:
             "explanations": {
                 method: measured.summary() for method, measured in self.explanations.items()
             },
-            # Absent if there are none, so that digests of older reports stay the same.
             **({} if self.dynamics is None else {"dynamics": self.dynamics.summary()}),
             "notes": [str(note) for note in self.notes],
         }

@@ -30,7 +30,7 @@ from seedproof.report.numbers import (
 )
 from seedproof.report.text import PLAIN_WIDTH
 from seedproof.stats.effect import Effect, scale_of
-from seedproof.stats.intervals import SPREAD_FROM, Estimate
+from seedproof.stats.intervals import SPREAD_FROM, WITHOUT_RUNS, Estimate
 
 FORMAT = 1
 SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "🔍"}
@@ -162,7 +162,7 @@ def value_text(check: RuleVerdict) -> Message:
 def _caveat(check: RuleVerdict) -> str:
     """Return the limitation of an interval from two runs; empty if there are more."""
     interval = check.estimate if check.effect is None else check.effect
-    if check.reason != "too few runs" or interval.low is None or interval.over != "examples":
+    if check.reason != "too few runs" or interval.low is None or interval.over not in WITHOUT_RUNS:
         return ""
     where = " on a side" if check.rule.kind == "no-worse" else ""
     return f"; with two runs{where} the interval covers examples only, not other runs"

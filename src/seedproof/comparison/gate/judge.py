@@ -14,7 +14,7 @@ from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
 from seedproof.stats.distributions import logit
 from seedproof.stats.effect import Effect
-from seedproof.stats.intervals import SPREAD_FROM, Estimate, student
+from seedproof.stats.intervals import SPREAD_FROM, WITHOUT_RUNS, Estimate, student
 
 # More runs than this are not advised.
 MOST_RUNS = 200
@@ -130,7 +130,7 @@ def _required(metrics: Mapping[str, Estimate], metric: str, where: str) -> Estim
 def _within(rule: Rule, value: Estimate, n_runs: int) -> RuleVerdict:
     """Judge a limit of the metric itself."""
     # Two runs are one pair: their interval is over examples, and another pair may differ more.
-    has_interval = value.low is not None and (value.over != "examples" or n_runs >= MEAN_FROM)
+    has_interval = value.low is not None and (value.over not in WITHOUT_RUNS or n_runs >= MEAN_FROM)
     missing = least_runs(rule.metric) - n_runs
     is_zero = not has_interval and missing <= 0 and value.value == 0.0
     if rule.metric in FIGURES or is_zero:
@@ -192,7 +192,7 @@ def _settle(
     estimate: Estimate, limit: float, scale: Callable[[float], float], n_runs: int
 ) -> tuple[Reason, int | None]:
     """Reason why an interval contains the limit, and runs that would decide it."""
-    if estimate.over == "examples":
+    if estimate.over in WITHOUT_RUNS:
         return "too few examples", None
     more = more_runs(estimate, limit, scale=scale, n_runs=n_runs)
     return ("more runs" if more else "too near"), more

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from seedproof.measurement.clusters import Clusters
 from seedproof.measurement.examples import StoredExamples
 from seedproof.messages import Message
 from seedproof.records.location import Location
@@ -85,6 +86,7 @@ class VersionComparison:
     notes: tuple[Message, ...] = ()
     # Flip rate of the new version as a ratio to the old one's; None if a version has a single run.
     steadiness: Effect | None = None
+    clusters: Clusters | None = None  # of the examples; None if they are independent
 
     def __getitem__(self, name: str) -> Estimate:
         return self.whole.figures[name]
@@ -129,6 +131,7 @@ class VersionComparison:
             "new_runs": list(self.new_runs),
             "n_examples": self.n_examples,
             "n_labeled": self.whole.n_labeled,
+            **({} if self.clusters is None else {"clusters": asdict(self.clusters)}),
             "n_classes": len(self.classes),
             "baseline_from": self.baseline_from,
             "whole": self.whole.summary(),
