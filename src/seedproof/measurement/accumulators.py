@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
-from seedproof.measurement.clusters import EXAMPLES, LABELED, ClusterAccumulator
+from seedproof.measurement.clusters import EXAMPLES, LABELED, ClusterAccumulator, ClusterKeys
 from seedproof.measurement.examples import (
     KEYS,
     ExampleRows,
@@ -20,7 +20,6 @@ from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.batch import batch_rows
 from seedproof.metrics.statistic import ExampleValues, Statistic
 from seedproof.records.shards import Shard
-from seedproof.typing import IntArray
 
 # The largest block that glibc takes from its heap, less its overhead per block.
 KEPT_BYTES = 2**25 - 2**16
@@ -63,14 +62,14 @@ class MetricAccumulators:
         self._n_classes = n_classes
         self._columns: dict[str, list[np.ndarray]] = {}
 
-    def open(self, clusters: IntArray | None) -> None:
+    def open(self, clusters: ClusterKeys | None) -> None:
         """Take the clusters of the examples of a shard, whose batches follow."""
         if clusters is not None:
             self.clusters = self.clusters or ClusterAccumulator(self._n_runs)
             self.clusters.open(clusters)
 
     def update(
-        self, shard: Shard, classes: tuple[str, ...], clusters: IntArray | None = None
+        self, shard: Shard, classes: tuple[str, ...], clusters: ClusterKeys | None = None
     ) -> ExampleRows:
         """Add a shard; return its examples."""
         self.open(clusters)

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -64,18 +65,25 @@ def in_clusters(clusters: Clusters | None) -> str:
     return "" if clusters is None else f" in {clusters}"
 
 
-def cluster_keys(shard: Shard, column: str | None) -> IntArray | None:
-    """Return a number per example that is the same for examples of one cluster; None without any.
+class ClusterKeys(NamedTuple):
+    """The clusters of the examples of a shard: a key per cluster, and its index per example.
 
-    It is a checksum of the value, so that it does not depend on the machine or the shard. Examples
-    without a value are one cluster.
+    A key is a checksum, so that it does not depend on the machine or the shard.
     """
-    if column is None or shard.extras is None:
-        return None
-    values = shard.extras.column(column).combine_chunks()
-    encoded = values.dictionary_encode(null_encoding="encode")
-    keys = [crc32(str(value).encode()) for value in encoded.dictionary.to_pylist()]
-    return np.array(keys, dtype=np.int64)[to_numpy(encoded.indices)]
+
+    keys: IntArray
+    indices: IntArray
+
+    @classmethod
+    def of(cls, shard: Shard, column: str | None) -> "ClusterKeys | None":
+        """Return the clusters that a column names; examples without a value are one cluster."""
+        if column is None or shard.extras is None:
+            return None
+        values = shard.extras.column(column).combine_chunks()
+        encoded = values.dictionary_encode(null_encoding="encode")
+        texts = pc.fill_null(encoded.dictionary.cast(pa.string()), "").cast(pa.binary())
+        keys = np.fromiter(map(crc32, texts.to_pylist()), np.int64, len(texts))
+        return cls(keys, to_numpy(encoded.indices))
 
 
 class ClusterAccumulator:
@@ -87,9 +95,9 @@ class ClusterAccumulator:
         self._waiting: IntArray = np.zeros(0, dtype=np.int64)
         self._places: dict[str, IntArray] = {}
 
-    def open(self, keys: IntArray) -> None:
+    def open(self, clusters: ClusterKeys) -> None:
         """Take the clusters of the examples of a shard, whose batches follow."""
-        self._waiting = self.sums.places(keys)
+        self._waiting = self.sums.places(clusters.keys)[clusters.indices]
 
     def start(self, batch: Batch) -> None:
         """Take the next batch of the shard."""

@@ -13,7 +13,7 @@ from seedproof.errors import (
     SeedproofError,
 )
 from seedproof.measurement.accumulators import MetricAccumulators
-from seedproof.measurement.clusters import NOT_IN_EXPLANATIONS, cluster_hint, cluster_keys
+from seedproof.measurement.clusters import NOT_IN_EXPLANATIONS, ClusterKeys, cluster_hint
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import (
     ExampleRows,
@@ -69,7 +69,7 @@ def measure_shard(
         if not skip_damaged:
             raise
         return MeasuredShard(index, left_out=error), None
-    rows = accumulators.update(shard, source.classes, cluster_keys(shard, clusters))
+    rows = accumulators.update(shard, source.classes, ClusterKeys.of(shard, clusters))
     hint = cluster_hint(shard) if index == 0 and clusters is None else None
     return MeasuredShard(index, accumulators, notes=() if hint is None else (hint,)), rows
 

@@ -22,6 +22,8 @@ MOST_CLUSTERS = 1024
 # Bits of the checksum of a cluster in its key. Above them is the number of its group.
 KEY_BITS = 32
 LEAST_BITS = 4
+# With more, a loop over rows is faster than one call for all.
+FEW_EXAMPLES = 2048
 
 
 def clustered(statistic: Statistic, residuals: Residuals) -> Statistic:
@@ -53,6 +55,7 @@ class ClusterSums:
     def __init__(self, n_rows: int) -> None:
         self.keys: IntArray = np.zeros(0, dtype=np.int64)
         self.totals: dict[str, FloatArray] = {}  # axes (rows, clusters)
+        self.denominators: dict[str, tuple[int, int]] = {}  # of the first row, and of all others
         self._n_rows = n_rows
         self._bits = KEY_BITS
 
@@ -63,7 +66,7 @@ class ClusterSums:
 
     def places(self, keys: IntArray) -> IntArray:
         """Add clusters by their keys; return the place of each key."""
-        self._include(np.unique(keys), KEY_BITS)
+        self._include(_distinct(keys), KEY_BITS)
         return np.searchsorted(self.keys, self._shortened(keys))
 
     def count(self, name: str, places: IntArray, n_rows: int = 1) -> None:
@@ -71,36 +74,29 @@ class ClusterSums:
         self._rows(name)[:n_rows] += np.bincount(places, minlength=len(self.keys))
 
     def add(
-        self,
-        name: str,
-        values: IntArray | FloatArray,
-        places: IntArray,
-        *,
-        first_row: int = 0,
-        denominator: int = 1,
+        self, name: str, values: IntArray | FloatArray, places: IntArray, *, first_row: int = 0
     ) -> None:
         """Add values with the axes (rows, examples), given the place of each example's cluster."""
-        rows = self._rows(name)[first_row : first_row + len(values)]
-        rows += _summed(values, places, len(self.keys)) / denominator
+        _add(self._rows(name)[first_row : first_row + len(values)], values, places)
 
     def add_values(self, name: str, values: ExampleValues, places: IntArray) -> None:
         """Add a quantity of the examples of a batch: from all runs, and without each."""
         listed = places if values.places is None else places[values.places]
-        self.add(name, values.whole[np.newaxis], listed, denominator=values.whole_denominator)
+        self.denominators[name] = values.whole_denominator, values.without_denominator
+        self.add(name, values.whole[np.newaxis], listed)
         if values.without is not None:
-            denominator = values.without_denominator
-            self.add(name, values.without, listed, first_row=1, denominator=denominator)
+            self.add(name, values.without, listed, first_row=1)
 
     def merge(self, other: "ClusterSums", groups: IntArray | None = None) -> None:
         """Add other examples, whose groups have the numbers `groups` here."""
         keys = other.keys
         if groups is not None:
             keys = (groups[keys >> KEY_BITS] << KEY_BITS) | (keys & (1 << KEY_BITS) - 1)
-        self._include(np.unique(keys), other._bits)
+        self._include(_distinct(keys), other._bits)
         places = np.searchsorted(self.keys, self._shortened(keys))
         for name, totals in other.totals.items():
-            rows = self._rows(name)
-            rows += _summed(totals, places, len(self.keys))
+            _add(self._rows(name), totals, places)
+        self.denominators |= other.denominators
 
     def residuals(self, name: str, sizes: str, group: int = 0) -> Residuals:
         """Return the residuals of a quantity, whose examples were counted under `sizes`."""
@@ -108,6 +104,9 @@ class ClusterSums:
         counts = self._rows(sizes)[0, first:last]
         chosen = np.flatnonzero(counts)
         totals, counts = self._rows(name)[:, first:last][:, chosen], counts[chosen]
+        whole_denominator, without_denominator = self.denominators.get(name, (1, 1))
+        totals[0] /= whole_denominator
+        totals[1:] /= without_denominator
         n_examples = int(counts.sum())
         means = totals.sum(axis=1) / max(n_examples, 1)
         rest = totals - means[:, np.newaxis] * counts
@@ -131,22 +130,33 @@ class ClusterSums:
         self._bits = min(self._bits, bits)
         while True:
             known = self._shortened(self.keys)
-            union = np.union1d(known, self._shortened(keys))
+            union = _distinct(np.concatenate([known, self._shortened(keys)]))
             if len(union) <= MOST_CLUSTERS or self._bits == LEAST_BITS:
                 break
             self._bits = min(self._bits - 1, MOST_CLUSTERS.bit_length() - 1)
         if len(union) == len(self.keys) and np.array_equal(union, self.keys):
             return
-        places = np.searchsorted(union, known)
-        self.totals = {
-            name: _summed(totals, places, len(union)) for name, totals in self.totals.items()
-        }
-        self.keys = union
+        places, before = np.searchsorted(union, known), self.totals
+        self.keys, self.totals = union, {}
+        for name, totals in before.items():
+            _add(self._rows(name), totals, places)
 
 
-def _summed(values: IntArray | FloatArray, places: IntArray, n_places: int) -> FloatArray:
-    """Return sums over the examples with the same place, from the axes (rows, examples)."""
-    n_rows = len(values)
-    flat = np.arange(n_rows)[:, np.newaxis] * n_places + places
-    sums = np.bincount(flat.ravel(), weights=values.ravel(), minlength=n_rows * n_places)
-    return sums.reshape(n_rows, n_places)
+def _distinct(keys: IntArray) -> IntArray:
+    """Return sorted keys, each once: much faster than `np.unique`."""
+    ordered = np.sort(keys)
+    is_first = np.ones(len(ordered), dtype=np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return np.asarray(ordered[is_first])
+
+
+def _add(rows: FloatArray, values: IntArray | FloatArray, places: IntArray) -> None:
+    """Add values, axes (rows, examples), to the places of the examples' clusters in each row."""
+    if len(places) < FEW_EXAMPLES:
+        flat = np.arange(len(values))[:, np.newaxis] * rows.shape[1] + places
+        weights = values.astype(np.float64, copy=False)
+        np.add.at(rows.reshape(-1), flat.ravel(), weights.ravel())
+        return
+    for i, row in enumerate(values):
+        weights = row.astype(np.float64, copy=False)
+        rows[i] += np.bincount(places, weights=weights, minlength=rows.shape[1])

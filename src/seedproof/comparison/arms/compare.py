@@ -24,8 +24,8 @@ from seedproof.measurement.accumulators import MetricAccumulators, batches
 from seedproof.measurement.clusters import (
     NOT_IN_EXPLANATIONS,
     ClusterAccumulator,
+    ClusterKeys,
     cluster_hint,
-    cluster_keys,
 )
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import (
@@ -90,7 +90,7 @@ class ArmContrast:
         self.high_entropy = HighEntropySums(self.n_base, self.n_arm, self.partners)
         self.most_changed = MostChanged()
 
-    def open(self, clusters: IntArray | None) -> None:
+    def open(self, clusters: ClusterKeys | None) -> None:
         """Take the clusters of the examples of a shard, whose batches follow."""
         if clusters is not None:
             self.clusters = self.clusters or self._new_clusters()
@@ -255,12 +255,12 @@ class CompareShard:
             arm.rows = packed(rows) if self.packs_rows else rows
         return part
 
-    def _clusters(self, first: Shard) -> IntArray | None:
+    def _clusters(self, first: Shard) -> ClusterKeys | None:
         """Clusters of the examples of a shard, from the first arm that has them."""
         if self.clusters is None:
             return None
         arm_idx, column = self.clusters
-        return cluster_keys(self.alignment.match(arm_idx, first) if arm_idx else first, column)
+        return ClusterKeys.of(self.alignment.match(arm_idx, first) if arm_idx else first, column)
 
 
 def partners_in(

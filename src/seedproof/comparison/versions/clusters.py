@@ -21,8 +21,7 @@ def needs_labels(figure: str) -> bool:
 class ClusterTotals:
     """Totals of changes per cluster, over all examples and in each group.
 
-    The rows of a quantity are its value from all runs, and then the fields of `Change`. Groups share
-    the memory that all examples have alone.
+    The rows of a quantity are its value from all runs, and then the fields of `Change`.
     """
 
     def __init__(self, n_runs: Mapping[str, int]) -> None:

@@ -24,7 +24,7 @@ from seedproof.comparison.versions.result import (
 from seedproof.engines import Engine
 from seedproof.errors import TooFewRunsError
 from seedproof.measurement.accumulators import batches
-from seedproof.measurement.clusters import cluster_hint, cluster_keys
+from seedproof.measurement.clusters import ClusterKeys, cluster_hint
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import ExampleWriter
 from seedproof.messages import Message
@@ -164,9 +164,9 @@ class VersionSums:
         extras = _extras(old, new)
         codes, cells = self.groups.codes(len(old), labels, extras), None
         joined = replace(old, extras=extras)
-        keys = cluster_keys(joined, self.clusters)
+        keys = ClusterKeys.of(joined, self.clusters)
         if keys is not None:
-            cells = self.cells.open(keys, codes, labels)
+            cells = self.cells.open(keys.keys[keys.indices], codes, labels)
         elif old.index == 0:
             hint = cluster_hint(joined)
             self.hints += [] if hint is None else [hint]
