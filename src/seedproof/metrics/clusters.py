@@ -106,7 +106,7 @@ class ClusterSums:
         totals, counts = self._rows(name)[:, first:last][:, chosen], counts[chosen]
         whole_denominator, without_denominator = self.denominators.get(name, (1, 1))
         totals[0] /= whole_denominator
-        totals[1:] /= without_denominator
+        totals[1:] /= max(without_denominator, 1)  # 0 if no run can be left out
         n_examples = int(counts.sum())
         means = totals.sum(axis=1) / max(n_examples, 1)
         rest = totals - means[:, np.newaxis] * counts
