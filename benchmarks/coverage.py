@@ -65,6 +65,16 @@ def main() -> None:
     ):
         simulations = [Simulation(*size, logit_sd=LOGIT_SD[size[2]], **settings) for size in small]
         print_table(title, simulations, options.studies, rng)
+    clustered = [
+        Simulation(n_runs, 2000, k, logit_sd=LOGIT_SD[k], run_sd=0.1, cluster_size=20, shared=0.9)
+        for n_runs, _, k in small
+    ]
+    print_table(
+        "Examples in clusters of 20 that share 90 % of their variance, small run effects",
+        clustered,
+        options.studies,
+        rng,
+    )
     unsure = [Simulation(n_runs, 2000, 10, logit_sd=2.0) for n_runs in (5, 10, 50)]
     print_table(
         "A model with low confidence and an accuracy of about 40 %", unsure, options.studies, rng

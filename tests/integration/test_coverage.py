@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from support.simulation import FIGURES, Simulation, coverage
+from support.simulation import FIGURES, Simulation, coverage, estimates
 
 # SEEDPROOF_FULL=1 simulates as many studies as the docs report. CI simulates fewer, so it
 # tolerates more chance: the standard deviation of a share of 0.95 is 0.010 from 500 studies and
@@ -31,10 +31,26 @@ def test_intervals_cover_the_truth(n_runs, n_examples, n_classes):
         assert lowest - TOLERANCE <= covered[name] <= min(highest + TOLERANCE, 1.0), (name, covered)
 
 
+CLUSTERED = Simulation(10, 1000, run_sd=0.1, cluster_size=20, shared=0.9)
+
+
+def test_intervals_over_clusters_cover_the_truth():
+    covered = coverage(CLUSTERED, n_studies=N_STUDIES, rng=np.random.default_rng(1))
+
+    for name in ("flip_rate", "label_entropy_corrected", "accuracy"):
+        assert 0.90 - TOLERANCE <= covered[name] <= min(0.99 + TOLERANCE, 1.0), (name, covered)
+
+
+def test_intervals_over_examples_do_not_cover_the_truth_of_clusters():
+    """Clusters are needed: as if independent, examples give intervals that are too narrow."""
+    covered = coverage(CLUSTERED, n_studies=100, rng=np.random.default_rng(1), measure=estimates)
+
+    assert covered["accuracy"] < 0.8
+
+
 def test_intervals_that_are_too_narrow_are_detected():
     """The test above can fail: an interval of half the width covers far too rarely."""
     from seedproof.stats.intervals import Estimate
-    from support.simulation import estimates
 
     def halved_intervals(batch):
         return {

@@ -8,14 +8,14 @@ given the example, so all true values are one-dimensional integrals over the run
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from seedproof.metrics.accuracy import Accuracy
+from seedproof.measurement.accumulators import MetricAccumulators
+from seedproof.measurement.clusters import ClusterKeys
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.entropy import Entropy
-from seedproof.metrics.flips import Flips
 from seedproof.stats.intervals import Estimate, estimate
 from seedproof.typing import FloatArray, IntArray
 
@@ -38,10 +38,17 @@ class Simulation:
     bad_share: float = 0.0  # of the runs
     bad_shift: float = -2.0  # added to the effect of a bad run
     logit_sd: float = 3.0  # larger means more confident models
+    cluster_size: int = 1  # neighbors that belong together
+    shared: float = 0.0  # share of the variance of the logits that a cluster has in common
+
+    @property
+    def clusters(self) -> IntArray | None:
+        """Cluster of each example; None if examples are independent."""
+        return None if self.cluster_size == 1 else np.arange(self.n_examples) // self.cluster_size
 
     def draw(self, rng: np.random.Generator) -> Batch:
         """Return a study with new examples and new runs."""
-        logits = self._logits(self.n_examples, rng)
+        logits = self._sample(rng)
         return self.make_runs(logits, _choose(logits, rng), rng)
 
     def draw_pair(self, arm: "Simulation", rng: np.random.Generator) -> tuple[Batch, Batch]:
@@ -49,7 +56,7 @@ class Simulation:
 
         The logits of the other arm are scaled by the ratio of the `logit_sd`.
         """
-        logits = self._logits(self.n_examples, rng)
+        logits = self._sample(rng)
         labels = _choose(logits, rng)
         scaled = logits * (arm.logit_sd / self.logit_sd)
         return self.make_runs(logits, labels, rng), arm.make_runs(scaled, labels, rng)
@@ -86,6 +93,14 @@ class Simulation:
     def _logits(self, n_examples: int, rng: np.random.Generator) -> FloatArray:
         return rng.normal(0.0, self.logit_sd, (n_examples, self.n_classes))
 
+    def _sample(self, rng: np.random.Generator) -> FloatArray:
+        """Return logits of a test set; each example alone is as in the population."""
+        own = self._logits(self.n_examples, rng)
+        if self.clusters is None:
+            return own
+        common = self._logits(int(self.clusters[-1]) + 1, rng)[self.clusters]
+        return np.asarray(np.sqrt(self.shared) * common + np.sqrt(1 - self.shared) * own)
+
     def _shift(self, logits: FloatArray, labels: IntArray, effect: float) -> FloatArray:
         shifted = logits.copy()
         moved = labels if self.effect == "quality" else np.zeros_like(labels)
@@ -112,14 +127,13 @@ def _choose(logits: FloatArray, rng: np.random.Generator) -> IntArray:
     return np.asarray((logits + rng.gumbel(size=logits.shape)).argmax(axis=1))
 
 
-def estimates(batch: Batch) -> dict[str, Estimate]:
+def estimates(batch: Batch, clusters: IntArray | None = None) -> dict[str, Estimate]:
     """Return the estimates of `FIGURES` for one study."""
-    result: dict[str, Estimate] = {}
-    for family in (Flips, Entropy, Accuracy):
-        accumulator = family(batch.n_runs, batch.n_classes)
-        accumulator.update(batch)
-        result |= {name: estimate(value) for name, value in accumulator.result().items()}
-    return result
+    accumulators = MetricAccumulators(batch.n_runs, batch.n_classes, frozenset({"labels"}))
+    if clusters is not None:
+        accumulators.open(ClusterKeys(np.arange(clusters.max() + 1), clusters))
+    accumulators.add(batch)
+    return {name: estimate(value) for name, value in accumulators.result().items()}
 
 
 def coverage(
@@ -127,10 +141,11 @@ def coverage(
     *,
     n_studies: int,
     rng: np.random.Generator,
-    measure: Callable[[Batch], dict[str, Estimate]] = estimates,
+    measure: Callable[[Batch], dict[str, Estimate]] | None = None,
 ) -> dict[str, float]:
     """Return the share of simulated studies whose interval covers the true value, by figure."""
     truth = simulation.truth(rng)
+    measure = measure or partial(estimates, clusters=simulation.clusters)
     hits = dict.fromkeys(FIGURES, 0)
     for _ in range(n_studies):
         measured = measure(simulation.draw(rng))

@@ -36,6 +36,7 @@ def compare(
     baseline: str | None = None,
     gold: str | None = None,
     metrics: Sequence[str] | None = None,
+    primary: str | None = None,
     paired: bool = False,
     match_rates: bool = False,
     engine: str | Engine = "serial",
@@ -53,6 +54,7 @@ def compare(
             the first.
         gold: An arm, such as an ensemble, whose gain counts as 100 %.
         metrics: Names of the metrics to compare; everything that the predictions allow if omitted.
+        primary: Name of the metric that decides. For now, only its name is checked.
         paired: Whether runs of one name in several tables share their seeds. Runs of stores are
             paired by the seeds that they recorded.
         match_rates: Move the decision threshold of each run of a binary classifier, so that all
@@ -86,6 +88,7 @@ def compare(
     """
     parse_memory(options.get("memory", "2GB"))
     requested = known_metrics(metrics)
+    known_metrics(None if primary is None else [primary])
     pool = measuring_engine(engine, workers=workers, address=address)
     several: Any = [targets] if isinstance(targets, Report) else targets
     reports = _reports(*as_list(several))
@@ -165,6 +168,7 @@ def compare_versions(
             arms["new"].source,
             Location.of(scratch / "examples.parquet"),
             slices=tuple(dict.fromkeys(name for arm in arms.values() for name in arm.slices)),
+            clusters=next((arm.clusters for arm in arms.values() if arm.clusters), None),
             engine=pool,
             progress=options.get("progress"),
             notes=tuple(dict.fromkeys(note for arm in arms.values() for note in arm.notes)),
@@ -182,7 +186,7 @@ def compare_versions(
 def arm_data(arms: Mapping[str, Predictions]) -> list[ArmData]:
     """Return loaded arms as `compare_arms` takes them."""
     return [
-        ArmData(name, p.source, p.pairs, p.costs, p.notes, p.read_checks)
+        ArmData(name, p.source, p.pairs, p.costs, p.notes, p.read_checks, p.clusters)
         for name, p in arms.items()
     ]
 

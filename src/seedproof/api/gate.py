@@ -260,7 +260,13 @@ def _measured(
         return loaded
     measure = partial(measure_shards) if engine is None else partial(measure_on, engine)
     place = Location.of(working / f"{name}.parquet")
-    measured = measure(loaded.source, place, progress=progress, notes=loaded.notes)
+    measured = measure(
+        loaded.source,
+        place,
+        clusters=loaded.clusters,
+        progress=progress,
+        notes=loaded.notes,
+    )
     return measured.with_checks(loaded.read_checks)
 
 

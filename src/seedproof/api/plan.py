@@ -137,7 +137,12 @@ def plan(
     }
     if cv is not None:
         drawn = 2 * figures.example_variance * (1 - ask.example_correlation) if figures else 0.0
-        tests["flip_rate"] = FlipTest(cv, correlation=paired_correlation, example_variance=drawn)
+        tests["flip_rate"] = FlipTest(
+            cv,
+            correlation=paired_correlation,
+            example_variance=drawn,
+            n_clusters=figures.n_clusters if figures else None,
+        )
     answers = tuple(ask.answer(tests[kind], x, figures) for kind, x in requested.items())
     n_seeds = seeds
     if seeds is None and figures and figures.n_runs >= VERDICT_FROM:

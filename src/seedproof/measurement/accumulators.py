@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
+from seedproof.measurement.clusters import EXAMPLES, LABELED, ClusterAccumulator, ClusterKeys
 from seedproof.measurement.examples import (
     KEYS,
     ExampleRows,
@@ -57,11 +58,22 @@ class MetricAccumulators:
             family(n_runs, n_classes) for family in chosen_families(has, requested)
         ]
         self.unstable_examples: pa.Table | None = None
+        self.clusters: ClusterAccumulator | None = None  # None if examples are independent
+        self._n_runs = n_runs
         self._n_classes = n_classes
         self._columns: dict[str, list[np.ndarray]] = {}
 
-    def update(self, shard: Shard, classes: tuple[str, ...]) -> ExampleRows:
+    def open(self, clusters: ClusterKeys | None) -> None:
+        """Take the clusters of the examples of a shard, whose batches follow."""
+        if clusters is not None:
+            self.clusters = self.clusters or ClusterAccumulator(self._n_runs)
+            self.clusters.open(clusters)
+
+    def update(
+        self, shard: Shard, classes: tuple[str, ...], clusters: ClusterKeys | None = None
+    ) -> ExampleRows:
         """Add a shard; return its examples."""
+        self.open(clusters)
         for batch in batches(shard, self._n_classes):
             self.add(batch)
         return self.close(shard, classes)
@@ -69,8 +81,12 @@ class MetricAccumulators:
     def add(self, batch: Batch) -> dict[str, ExampleValues]:
         """Add the next batch of a shard; return the values of its examples."""
         all_values: dict[str, ExampleValues] = {}
+        if self.clusters is not None:
+            self.clusters.start(batch)
         for family in self.families:
             values = family.values(batch)
+            if self.clusters is not None:
+                self.clusters.add(values, LABELED if "labels" in family.needs else EXAMPLES)
             for name, column in family.add(batch, values).items():
                 self._columns.setdefault(name, []).append(column)
             all_values |= values
@@ -96,16 +112,22 @@ class MetricAccumulators:
     def merge(self, other: "MetricAccumulators") -> None:
         """Add the examples of another part."""
         self._keep(other.unstable_examples)
+        if other.clusters is not None:
+            self.clusters = self.clusters or ClusterAccumulator(self._n_runs)
+            self.clusters.merge(other.clusters)
         for family, other_family in zip(self.families, other.families, strict=True):
             family.merge(other_family)
 
     def result(self) -> dict[str, Statistic]:
         """Return every metric over all examples so far, in display order."""
-        return {
+        statistics = {
             name: statistic
             for family in self.families
             for name, statistic in family.result().items()
         }
+        if self.clusters is None:
+            return statistics
+        return {name: self.clusters.result(name, x) for name, x in statistics.items()}
 
     def run_sums(self) -> RunSums:
         """Return the sums that checks of the input need."""

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import SchemaVersionError, UnreadableError
+from seedproof.measurement.clusters import Clusters
 from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.examples import StoredExamples, example_files, least_stable
 from seedproof.measurement.explanations.result import ExplanationMeasurement
@@ -38,7 +39,7 @@ def load_saved(folder: Location) -> Measurement:
                 version=summary["format"],
                 newest=FORMAT,
             )
-        dynamics = summary.get("dynamics")
+        dynamics, clusters = summary.get("dynamics"), summary.get("clusters")
         return Measurement(
             runs=tuple(summary["runs"]),
             classes=tuple(summary["classes"]),
@@ -58,6 +59,7 @@ def load_saved(folder: Location) -> Measurement:
             },
             dynamics=None if dynamics is None else DynamicsMeasurement.from_summary(dynamics),
             repeats=summary.get("repeats", "runs"),
+            clusters=None if clusters is None else Clusters(**clusters),
         )
     except (ValueError, KeyError, TypeError, OSError, pa.ArrowException) as error:
         if isinstance(error, SchemaVersionError):

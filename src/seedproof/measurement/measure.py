@@ -13,6 +13,7 @@ from seedproof.errors import (
     SeedproofError,
 )
 from seedproof.measurement.accumulators import MetricAccumulators
+from seedproof.measurement.clusters import NOT_IN_EXPLANATIONS, ClusterKeys, cluster_hint
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import (
     ExampleRows,
@@ -50,6 +51,7 @@ class MeasuredShard:
     index: int
     accumulators: MetricAccumulators | None = None
     left_out: SeedproofError | None = None
+    notes: tuple[Message, ...] = ()
 
 
 def measure_shard(
@@ -57,6 +59,7 @@ def measure_shard(
     index: int,
     *,
     requested: Collection[str] | None = None,
+    clusters: str | None = None,
     skip_damaged: bool = False,
 ) -> tuple[MeasuredShard, ExampleRows | None]:
     """Return the partial results of one shard, and the rows of its examples."""
@@ -67,7 +70,9 @@ def measure_shard(
         if not skip_damaged:
             raise
         return MeasuredShard(index, left_out=error), None
-    return MeasuredShard(index, accumulators), accumulators.update(shard, source.classes)
+    rows = accumulators.update(shard, source.classes, ClusterKeys.of(shard, clusters))
+    hint = cluster_hint(shard) if index == 0 and clusters is None else None
+    return MeasuredShard(index, accumulators, notes=() if hint is None else (hint,)), rows
 
 
 def _new_accumulators(source: ShardSource, requested: Collection[str] | None) -> MetricAccumulators:
@@ -81,12 +86,17 @@ class MeasureShard:
     source: ShardSource
     folder: Location
     requested: Collection[str] | None = None
+    clusters: str | None = None
     skip_damaged: bool = False
 
     def __call__(self, index: int) -> MeasuredShard:
         """Return the partial results of a shard."""
         part, rows = measure_shard(
-            self.source, index, requested=self.requested, skip_damaged=self.skip_damaged
+            self.source,
+            index,
+            requested=self.requested,
+            clusters=self.clusters,
+            skip_damaged=self.skip_damaged,
         )
         if rows is not None:
             write_part(packed(rows), self.folder, index)
@@ -98,16 +108,21 @@ def measure_shards(
     examples_file: Location,
     *,
     requested: Collection[str] | None = None,
+    clusters: str | None = None,
     skip_damaged: bool = False,
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> Measurement:
     """Measure every requested metric that the data allows, in one pass in this process."""
-    whole = _Whole(source, requested)
+    whole = _Whole(source, requested, clusters)
     with examples_of(source, examples_file) as sink:
         for index in range(source.n_shards):
             part, rows = measure_shard(
-                source, index, requested=requested, skip_damaged=skip_damaged
+                source,
+                index,
+                requested=requested,
+                clusters=clusters,
+                skip_damaged=skip_damaged,
             )
             if rows is not None:
                 sink.add(rows)
@@ -123,6 +138,7 @@ def measure_on(
     examples_folder: Location,
     *,
     requested: Collection[str] | None = None,
+    clusters: str | None = None,
     skip_damaged: bool = False,
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
@@ -130,8 +146,8 @@ def measure_on(
     """Measure the same on the workers of an engine."""
     clear_examples(examples_folder)
     examples_folder.make_folder()
-    task = MeasureShard(source, examples_folder, requested, skip_damaged)
-    whole = _Whole(source, requested)
+    task = MeasureShard(source, examples_folder, requested, clusters, skip_damaged)
+    whole = _Whole(source, requested, clusters)
     for part in map_shards(task, source.n_shards, engine=engine, progress=progress):
         whole.add(part)
     if len(examples_folder.files_inside()) != source.n_shards - len(whole.left_out):
@@ -146,13 +162,18 @@ def measure_on(
 class _Whole:
     """All partial results, added in the order of the shards."""
 
-    def __init__(self, source: ShardSource, requested: Collection[str] | None) -> None:
+    def __init__(
+        self, source: ShardSource, requested: Collection[str] | None, clusters: str | None
+    ) -> None:
         self.left_out: dict[int, SeedproofError] = {}
         self._source = source
+        self._clusters = clusters
+        self._notes: list[Message] = []
         self._accumulators = _new_accumulators(source, requested)
 
     def add(self, part: MeasuredShard) -> None:
         """Add the next shard."""
+        self._notes += part.notes
         if part.accumulators is not None:
             self._accumulators.merge(part.accumulators)
         elif part.left_out is not None:
@@ -165,7 +186,8 @@ class _Whole:
             self._source,
             self._accumulators,
             examples,
-            (*notes, *further),
+            (*notes, *further, *self._notes),
+            clusters=self._clusters,
             left_out=list(self.left_out),
         )
 
@@ -189,6 +211,7 @@ def measured(
     examples: ExampleTable,
     notes: tuple[Message, ...] = (),
     *,
+    clusters: str | None = None,
     left_out: Sequence[int] = (),
 ) -> Measurement:
     """Return the measurement of accumulators to which all shards were added."""
@@ -199,6 +222,7 @@ def measured(
             notes=notes,
         )
     lost = [source.counts(index) for index in left_out]
+    sums = accumulators.clusters
     return Measurement(
         runs=source.runs,
         classes=source.classes,
@@ -213,6 +237,7 @@ def measured(
         left_out=tuple(left_out),
         checks=by_severity(checks_of(source, accumulators.run_sums())),
         repeats=source.repeats,
+        clusters=None if sums is None or clusters is None else sums.described(clusters),
     )
 
 
@@ -229,6 +254,8 @@ def with_explanations(
     if skip_damaged:
         refused += (DamagedStoreError,)
     sources, notes = explanations_of(source, skip_damaged=skip_damaged)
+    if sources and measurement.clusters is not None:
+        notes = (*notes, NOT_IN_EXPLANATIONS)
     explanations: dict[str, ExplanationMeasurement] = {}
     for method, explained in sources.items():
         try:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from seedproof.measurement.clusters import Clusters
 from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement, without_nan
@@ -60,6 +61,7 @@ class Measurement:
         left_out: Damaged shards that are in no figure; the summary has them in its notes only.
         checks: Findings about the input.
         repeats: Unit of repetition: `seeds` if they are recorded, `runs` otherwise.
+        clusters: Examples that belong together; None if they are independent.
     """
 
     runs: tuple[str, ...]
@@ -77,6 +79,7 @@ class Measurement:
     left_out: tuple[int, ...] = ()
     checks: tuple[Check, ...] = ()
     repeats: str = "runs"
+    clusters: Clusters | None = None
 
     @property
     def n_runs(self) -> int:
@@ -140,6 +143,8 @@ class Measurement:
             "n_runs": self.n_runs,
             "n_examples": self.n_examples,
             "n_labeled": self.n_labeled,
+            # Absent if there are none, so that digests of older reports stay the same.
+            **({} if self.clusters is None else {"clusters": asdict(self.clusters)}),
             "n_classes": self.n_classes,
             "kind": self.kind,
             "runs": list(self.runs),
@@ -152,7 +157,6 @@ class Measurement:
             "explanations": {
                 method: measured.summary() for method, measured in self.explanations.items()
             },
-            # Absent if there are none, so that digests of older reports stay the same.
             **({} if self.dynamics is None else {"dynamics": self.dynamics.summary()}),
             "checks": [check.summary() for check in self.checks],
             "notes": [str(note) for note in self.notes],

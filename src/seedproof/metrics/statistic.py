@@ -138,6 +138,38 @@ def _jackknife_variances(without: IntArray | FloatArray) -> float:
     return (n_runs - 1) * max(squares / n_runs - float(means @ means), 0.0)
 
 
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Totals of a quantity per cluster, less what its mean gives for as many examples."""
+
+    n_examples: int
+    whole: FloatArray  # from all runs, axes (clusters)
+    without: FloatArray  # without run r, axes (runs, clusters)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters that have an example."""
+        return len(self.whole)
+
+    def example_covariance(self, other: "Residuals") -> float:
+        """Return the covariance of two means from drawing clusters; 0 with a single cluster."""
+        n_clusters = self.n_clusters
+        if n_clusters < 2:
+            return 0.0
+        factor = n_clusters / (n_clusters - 1)
+        return factor * float(self.whole @ other.whole) / self.n_examples**2
+
+    def jackknife_covariance(self, other: "Residuals") -> float:
+        """Return the part of it that the jackknife covariance over runs counts as well.
+
+        Residuals do not hold the main effect of a run, which is no interaction.
+        """
+        first, second = (x.without - x.without.mean(axis=0) for x in (self, other))
+        n_runs = len(first)
+        products = float(np.einsum("rg,rg->", first, second))
+        return (n_runs - 1) / n_runs * products / self.n_examples**2
+
+
 Scale: TypeAlias = Literal["log", "logit"]
 
 
@@ -155,6 +187,12 @@ class MeanOverExamples:
     bias_left: float = 0.0  # expected bias of the value because of few runs: truth less value
     error: float = 0.0  # largest error of the value, on either side, because of what was not kept
     is_count: bool = False  # a count, so that half an example is next to none
+    clusters: Residuals | None = None  # drawn in place of examples; None if those are independent
+
+    @property
+    def n_drawn(self) -> int:
+        """Number of units that are drawn independently: clusters or examples."""
+        return self.n_examples if self.clusters is None else self.clusters.n_clusters
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from seedproof.report.numbers import (
 )
 from seedproof.report.text import PLAIN_WIDTH, check_lines, wrapped
 from seedproof.stats.effect import Effect, scale_of
-from seedproof.stats.intervals import Estimate
+from seedproof.stats.intervals import WITHOUT_RUNS, Estimate
 
 FORMAT = 2
 SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "🔍"}
@@ -166,7 +166,7 @@ def _caveat(verdict: RuleVerdict) -> str:
     """Return the limitation of an interval from two runs; empty if there are more."""
     interval = verdict.estimate if verdict.effect is None else verdict.effect
     is_pair = verdict.reason == "too few runs" and verdict.more_runs == VERDICT_FROM - 2
-    if not is_pair or interval.low is None or interval.over != "examples":
+    if not is_pair or interval.low is None or interval.over not in WITHOUT_RUNS:
         return ""
     where = " on a side" if verdict.rule.kind == "no-worse" else ""
     return f"; with two runs{where} the interval covers examples only, not other runs"

@@ -42,8 +42,9 @@ SENTENCES = {
     "skew-of-flip_rate": "Rare bad runs make flip rates less certain than this plan assumes.",
     "too-few-pilot-runs": "{n_runs} runs are too few to show how precise that is; use {at_least} "
     "or more.",
-    "too-few-examples": "No number of seeds shows {effect} on {n_examples:,} examples: the choice "
-    "of examples alone changes the ratio too much. Use more than {n_needed:,} examples, or arms "
+    "too-few-examples": "No number of seeds shows {effect} on {n_examples:,} examples{clusters}: "
+    "the choice of examples alone changes the ratio too much. Use more than {n_needed:,} "
+    "examples{more_clusters}, or arms "
     "whose flips correlate by {correlation:.2f} or more over examples.",
     "normal-runs": "Runs are assumed to be normally distributed. {skew}",
     "equal-unpaired-arms": "Both arms are assumed to vary equally and to be unpaired.",
@@ -242,10 +243,13 @@ def _answer(answer: Answer, figures: Figures) -> Message:
     effect = abs(answer.effect) if answer.kind == "mean" else answer.effect
     what = _say(answer.kind, effect=effect)
     if answer.n_seeds is None:
+        has_clusters = pilot is not None and pilot.n_clusters is not None
         return _say(
             "too-few-examples",
             effect=what,
             n_examples=pilot.n_examples if pilot else 0,
+            clusters=f" in {pilot.n_clusters:,} clusters" if pilot and has_clusters else "",
+            more_clusters=", in as many more clusters" if has_clusters else "",
             n_needed=answer.n_examples,
             correlation=answer.example_correlation,
         )

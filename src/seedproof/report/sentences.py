@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seedproof.measurement.clusters import in_clusters
 from seedproof.measurement.dynamics import ENTROPY, DynamicsMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
@@ -18,7 +19,8 @@ from seedproof.typing import FloatArray
 _ACCURACY = "Accuracy {accuracy:bare} ± {spread:bare} over runs"
 _CHANCE = f"{_ACCURACY}. Independent flips alone would give ± {{chance:bare}}"
 SENTENCES = {
-    "measured": "{n_runs} runs · {n_examples:,} examples{labeled} · {n_classes:,} classes",
+    "measured": "{n_runs} runs · {n_examples:,} examples{clusters}{labeled} · {n_classes:,} "
+    "classes",
     "some-labels": " ({n_labeled:,} labeled)",
     "labels-missing": " (no labels)",
     "no-answer-changed": "No answer changed between runs.",
@@ -95,6 +97,7 @@ def title(measurement: Measurement) -> Message:
         "measured",
         n_runs=measurement.n_runs,
         n_examples=measurement.n_examples,
+        clusters=in_clusters(measurement.clusters),
         labeled=labeled,
         n_classes=measurement.n_classes,
     )

@@ -29,10 +29,12 @@ from seedproof.stats.intervals import (
     RESIDUAL_BIAS,
     SPREAD_FROM,
     TAIL,
+    WITHOUT_RUNS,
     Estimate,
-    Over,
+    drawn_df,
     estimate,
     jackknife_variance,
+    over_drawn,
 )
 from seedproof.stats.roots import bracketed_root
 from seedproof.typing import FloatArray
@@ -120,13 +122,17 @@ def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | N
         slopes = 1 / base.value, 1 / arm.value
     examples = _examples(base, arm, slopes, pair)
     error = _error(base, arm, pair)
+    has_runs = base.without is not None and arm.without is not None
+    over, example_df = over_drawn(base, has_runs=has_runs), drawn_df(base, arm)
     if base.without is None or arm.without is None:
-        return Contrast(center, 0.0, np.inf, examples, error=error, over="examples")
+        return Contrast(
+            center, 0.0, np.inf, examples, error=error, over=over, example_df=example_df
+        )
     left_out = base.without, arm.without
     if pair.is_ratio:
         left_out = _log_left_out(base, base.without), _log_left_out(arm, arm.without)
     runs, df = _run_variance(*left_out, pair)
-    return Contrast(center, runs, df, examples, residual_bias, error)
+    return Contrast(center, runs, df, examples, residual_bias, error, over, example_df)
 
 
 def _error(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> float:
@@ -159,8 +165,12 @@ def _examples(
     """Variance from drawing examples, less the part that the variance over runs counts as well."""
     drawn = base.example_variance * slopes[0] ** 2 + arm.example_variance * slopes[1] ** 2
     counted = base.interaction_variance * slopes[0] ** 2 + arm.interaction_variance * slopes[1] ** 2
-    if pair.cross is not None:
-        both = 2 * slopes[0] * slopes[1]
+    both = 2 * slopes[0] * slopes[1]
+    if base.clusters is not None and arm.clusters is not None:
+        drawn -= both * base.clusters.example_covariance(arm.clusters)
+        if pair.is_paired:
+            counted -= both * base.clusters.jackknife_covariance(arm.clusters)
+    elif pair.cross is not None:
         drawn -= both * pair.cross.example_covariance(base.value, arm.value)
         if pair.is_paired:
             counted -= both * pair.cross.interaction_covariance
@@ -296,7 +306,7 @@ def from_estimates(metric: str, base: Estimate, arm: Estimate, *, tail: float = 
     low, high = _mover(ends[1], ends[0], factor=normal_quantile(1 - tail) / NORMAL)
     if scale == "ratio":
         low, high = float(np.exp(low)), float(np.exp(high))
-    over: Over | None = "examples" if "examples" in {base.over, arm.over} else base.over
+    over = next((x.over for x in (base, arm) if x.over in WITHOUT_RUNS), base.over)
     verdict = judged(metric, low, high)
     # Against a baseline of 0 the ratio has no upper end.
     upper = high if np.isfinite(high) else None

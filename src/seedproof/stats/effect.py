@@ -8,8 +8,8 @@ import numpy as np
 from seedproof.messages import Message
 from seedproof.metrics.card import card
 from seedproof.metrics.statistic import VERDICT_FROM
-from seedproof.stats.distributions import normal_quantile, student_quantile
-from seedproof.stats.intervals import TAIL, Over
+from seedproof.stats.distributions import student_quantile
+from seedproof.stats.intervals import TAIL, WITHOUT_RUNS, Over
 
 POWER = 0.8
 # An undecided interval whose upper end is more than this multiple of its value is not printed.
@@ -99,11 +99,12 @@ class Contrast:
     residual_bias: float = 0.0  # extra half width, independent of the confidence level
     error: float = 0.0  # bound on the error from classes that were not kept, added in full
     over: Over = "runs × examples"
+    example_df: float = np.inf  # degrees of freedom of the variance from drawing examples
 
     def half_width(self, tail: float) -> float:
         """Return half the width of the interval with `tail` outside on each side."""
-        student, normal = student_quantile(self.df, 1 - tail), normal_quantile(1 - tail)
-        spread = student**2 * self.run_variance + normal**2 * self.example_variance
+        runs, drawn = (student_quantile(df, 1 - tail) for df in (self.df, self.example_df))
+        spread = runs**2 * self.run_variance + drawn**2 * self.example_variance
         return float(np.sqrt(spread + self.residual_bias**2)) + self.error
 
     def detectable(self, tail: float) -> float:
@@ -162,10 +163,9 @@ def effect_of(
         low, high = max(low, -1.0), min(high, 1.0)
     if value is not None:  # a value is expected inside its own interval
         low, high = min(low, value), max(high, value)
-    if contrast.over == "examples":
-        return Effect(
-            metric, scale, value, low, high, "examples", verdict="too few runs", note=note
-        )
+    over = contrast.over
+    if over in WITHOUT_RUNS:
+        return Effect(metric, scale, value, low, high, over, verdict="too few runs", note=note)
     verdict = judged(metric, low, high)
     upper, shows = (x if np.isfinite(x) else None for x in (high, detectable))
-    return Effect(metric, scale, value, low, upper, contrast.over, shows, verdict, note)
+    return Effect(metric, scale, value, low, upper, over, shows, verdict, note)

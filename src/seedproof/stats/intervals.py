@@ -35,7 +35,9 @@ BONETT_FROM = 10
 BIAS_TAKEN = 0.75
 RESIDUAL_BIAS = 0.4
 
-Over: TypeAlias = Literal["runs × examples", "runs", "examples"]
+Over: TypeAlias = Literal["runs × examples", "runs × clusters", "runs", "examples", "clusters"]
+# Over what was measured, and not over other runs.
+WITHOUT_RUNS: frozenset[Over | None] = frozenset({"examples", "clusters"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,24 @@ class Estimate:
 
 
 def student(n_runs: int) -> float:
-    """Return Student's quantile for a mean over runs."""
+    """Return Student's quantile for a mean over runs or clusters."""
     return student_quantile(n_runs - 1, 1 - TAIL)
+
+
+def over_drawn(statistic: MeanOverExamples, *, has_runs: bool = True) -> Over:
+    """Return what the interval of a mean over examples is over."""
+    if statistic.clusters is None:
+        return "runs × examples" if has_runs else "examples"
+    return "runs × clusters" if has_runs else "clusters"
+
+
+def drawn_df(*statistics: MeanOverExamples) -> float:
+    """Return the degrees of freedom of the variance from drawing examples: many, or few clusters.
+
+    A single cluster shows nothing about others, so that its variance of 0 needs no quantile.
+    """
+    clusters = [x.clusters.n_clusters for x in statistics if x.clusters is not None]
+    return max(min(clusters) - 1, 1) if clusters else np.inf
 
 
 @singledispatch
@@ -79,11 +97,11 @@ def _(statistic: ValueOnly) -> Estimate:
 
 @estimate.register
 def _(statistic: MeanOverExamples) -> Estimate:
-    over: Over = "examples" if statistic.without is None else "runs × examples"
+    over = over_drawn(statistic, has_runs=statistic.without is not None)
     value, largest = statistic.value, statistic.largest
     if value <= 0.0 or (largest is not None and abs(value - largest) < 1e-12):
         return _at_the_edge(statistic)
-    if statistic.n_examples == 1:  # it shows nothing about other examples
+    if statistic.n_drawn == 1:  # it shows nothing about others
         if statistic.without is None:
             return Estimate(value)
         over = "runs"
@@ -114,12 +132,16 @@ def _log_interval(statistic: MeanOverExamples) -> tuple[float, float]:
 
 
 def _two_way_variance(statistic: MeanOverExamples) -> float:
-    """Squared half width: Student's part for the runs, the normal part for the examples."""
+    """Squared half width: Student's part for the runs, the normal part for the examples.
+
+    Clusters in place of examples get Student's quantile as well.
+    """
     value, n = statistic.value, statistic.n_examples
+    quantile = student_quantile(drawn_df(statistic), 1 - TAIL)
     slope = 1 / value if statistic.scale == "log" else 1 / (value * (1 - value))
     examples = statistic.example_variance * slope**2
     if statistic.without is None:
-        return NORMAL**2 * examples
+        return quantile**2 * examples
     n_runs = len(statistic.without)
     # Half an example is the least that leaving out a run may leave of a count, or half of the
     # value where even that is less than an example.
@@ -131,7 +153,7 @@ def _two_way_variance(statistic: MeanOverExamples) -> float:
         left_out = logit(np.clip(statistic.without, floor, 1 - floor))
     runs = jackknife_variance(left_out)
     interaction = statistic.interaction_variance * slope**2
-    return student(n_runs) ** 2 * runs + NORMAL**2 * max(examples - interaction, 0.0)
+    return student(n_runs) ** 2 * runs + quantile**2 * max(examples - interaction, 0.0)
 
 
 def jackknife_variance(left_out: FloatArray) -> float:
@@ -145,10 +167,11 @@ def _at_the_edge(statistic: MeanOverExamples) -> Estimate:
     if statistic.largest is None:
         return Estimate(statistic.value)
     value, largest = statistic.value, statistic.largest
-    reach = largest * (1 - TAIL ** (1 / statistic.n_examples))
+    reach = largest * (1 - TAIL ** (1 / statistic.n_drawn))
+    over = over_drawn(statistic, has_runs=False)
     if value <= 0.0:
-        return Estimate(0.0, 0.0, reach, "examples")
-    return Estimate(value, min(largest - reach, value), max(largest, value), "examples")
+        return Estimate(0.0, 0.0, reach, over)
+    return Estimate(value, min(largest - reach, value), max(largest, value), over)
 
 
 @estimate.register

@@ -115,6 +115,7 @@ class FlipTest(_RatioTest):
     cv: float  # sd of the runs' mean disagreements over their mean, in both arms
     correlation: float | None = None  # of the mean disagreements of paired runs; None if unpaired
     example_variance: float = 0.0  # of the log ratio, from drawing examples
+    n_clusters: int | None = None  # drawn in place of examples; None if those are independent
 
     kind: ClassVar[Literal["flip_rate"]] = "flip_rate"
 
@@ -126,23 +127,32 @@ class FlipTest(_RatioTest):
         """Return the smallest observed log ratio that is shown."""
         upper = _upper(confidence)
         runs = float(stdtrit(n_runs - 1, upper)) ** 2 * self._run_variance(n_runs)
-        return float(np.sqrt(runs + float(ndtri(upper)) ** 2 * self.example_variance))
+        return float(np.sqrt(runs + self._quantile(upper) ** 2 * self.example_variance))
 
     def chance(self, n_runs: int, size: float, *, confidence: float = CONFIDENCE) -> float:
         """Return the probability that a true log ratio of this size is shown."""
         runs = self._run_variance(n_runs)
         variance = runs + self.example_variance
         error = float(np.sqrt(variance))
-        # Satterthwaite: only the variance over runs is estimated from few values.
-        df = (n_runs - 1) * (variance / runs) ** 2
+        # Satterthwaite: only the variances over runs and clusters are estimated from few values.
+        drawn = 0.0 if self.n_clusters is None else self.example_variance**2 / self._example_df
+        df = variance**2 / (runs**2 / (n_runs - 1) + drawn)
         return _beyond(self.needed(n_runs, confidence=confidence) / error, df, size / error)
 
     def examples_factor(
         self, effect: float, *, power: float = POWER, confidence: float = CONFIDENCE
     ) -> float:
         """Return the factor of examples needed with any number of seeds; at most 1: enough."""
-        reach = self.size(effect) / float(ndtri(_upper(confidence)) + ndtri(power))
+        reach = self.size(effect) / (self._quantile(_upper(confidence)) + self._quantile(power))
         return self.example_variance / reach**2
+
+    @property
+    def _example_df(self) -> int:
+        return max((self.n_clusters or 0) - 1, 1)
+
+    def _quantile(self, share: float) -> float:
+        """Quantile for the variance from drawing examples, or clusters."""
+        return float(ndtri(share) if self.n_clusters is None else stdtrit(self._example_df, share))
 
     def _run_variance(self, n_runs: int) -> float:
         one_arm = 4 * self.cv**2 / n_runs * ((n_runs - 1) / (n_runs - 2)) ** 2

@@ -21,6 +21,12 @@ from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Compariso
 from seedproof.engines import Engine
 from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
 from seedproof.measurement.accumulators import MetricAccumulators
+from seedproof.measurement.clusters import (
+    NOT_IN_EXPLANATIONS,
+    ClusterAccumulator,
+    ClusterKeys,
+    cluster_hint,
+)
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import (
     ExampleRows,
@@ -42,7 +48,7 @@ from seedproof.predictions.checks import Check, by_severity, identical_arms, of_
 from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
 from seedproof.records.schema import Kind
-from seedproof.records.shards import ShardSource
+from seedproof.records.shards import Shard, ShardSource
 from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import Cross, add_crosses, crosses
 from seedproof.stats.effect import Effect, each_tail, with_enough_runs
@@ -65,6 +71,7 @@ class ArmData:
     costs: Mapping[str, float] = field(default_factory=dict)  # median over its runs
     notes: tuple[Message, ...] = ()
     checks: tuple[Check, ...] = ()  # that reading alone gave
+    clusters: str | None = None  # column of the examples that belong together
 
 
 @dataclass(eq=False)
@@ -78,22 +85,37 @@ class ArmContrast:
     partners: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        self.crosses: dict[str, Cross] = {}
+        self.crosses: dict[str, Cross] = {}  # empty with clusters
         self.entropies = ExampleSums(), ExampleSums()  # rarefied to the smaller number of runs
+        self.clusters: tuple[ClusterAccumulator, ClusterAccumulator] | None = None  # of these
         self.votes: IntArray = np.zeros((len(VOTE_SHARES),) * 2, dtype=np.int64)
         self.high_entropy = HighEntropySums(self.n_base, self.n_arm, self.partners)
         self.most_changed = MostChanged()
+
+    def open(self, clusters: ClusterKeys | None) -> None:
+        """Take the clusters of the examples of a shard, whose batches follow."""
+        if clusters is not None:
+            self.clusters = self.clusters or self._new_clusters()
+            for accumulator in self.clusters if self.n_base != self.n_arm else ():
+                accumulator.open(clusters)
+
+    def _new_clusters(self) -> tuple[ClusterAccumulator, ClusterAccumulator]:
+        return ClusterAccumulator(self.n_base), ClusterAccumulator(self.n_arm)
 
     def update(self, base: MeasuredBatch, arm: MeasuredBatch) -> None:
         """Add the same batch of both arms."""
         values = [dict(base[1]), dict(arm[1])]
         if self.n_base != self.n_arm:
             n_runs = min(self.n_base, self.n_arm)
-            for own, (batch, _), sums in zip(values, (base, arm), self.entropies, strict=True):
+            for i, (batch, _) in enumerate((base, arm)):
                 rarefied = rarefied_entropy(batch.contested_agreement, n_runs)
-                own["label_entropy"] = batch.of_contested(rarefied)
-                sums.update(own["label_entropy"])
-        add_crosses(self.crosses, crosses(values[0], values[1], is_paired=self.is_paired))
+                entropy = values[i]["label_entropy"] = batch.of_contested(rarefied)
+                self.entropies[i].update(entropy)
+                if self.clusters is not None:
+                    self.clusters[i].start(batch)
+                    self.clusters[i].add({"label_entropy": entropy})
+        if self.clusters is None:
+            add_crosses(self.crosses, crosses(values[0], values[1], is_paired=self.is_paired))
         flat = _vote_places(arm[0]) * len(VOTE_SHARES) + _vote_places(base[0])
         self.votes += np.bincount(flat, minlength=self.votes.size).reshape(self.votes.shape)
         self.high_entropy.update(base[0], arm[0])
@@ -103,6 +125,10 @@ class ArmContrast:
         add_crosses(self.crosses, other.crosses)
         (base, arm), (other_base, other_arm) = self.entropies, other.entropies
         self.entropies = base + other_base, arm + other_arm
+        if other.clusters is not None:
+            self.clusters = self.clusters or self._new_clusters()
+            for own, further in zip(self.clusters, other.clusters, strict=True):
+                own.merge(further)
         self.votes += other.votes
         self.high_entropy.merge(other.high_entropy)
         self.most_changed.merge(other.most_changed)
@@ -112,7 +138,12 @@ class ArmContrast:
     ) -> dict[str, Effect]:
         """Return the effect of the arm on each metric."""
         if self.n_base != self.n_arm:
-            entropies = [sums.mean_over_examples(is_count=True) for sums in self.entropies]
+            entropies: list[Statistic] = [
+                sums.mean_over_examples(is_count=True) for sums in self.entropies
+            ]
+            if self.clusters is not None:
+                pairs = zip(self.clusters, entropies, strict=True)
+                entropies = [own.result("label_entropy", entropy) for own, entropy in pairs]
             base = {**base, "label_entropy": entropies[0]}
             arm = {**arm, "label_entropy": entropies[1]}
         effects = [
@@ -153,10 +184,12 @@ class ComparedPart:
 
     arms: list[ArmPart]
     left_out: list[tuple[int, SeedproofError]] = field(default_factory=list)
+    notes: list[Message] = field(default_factory=list)
 
     def merge(self, other: "ComparedPart") -> None:
         """Add other examples; their rows are written elsewhere."""
         self.left_out += other.left_out
+        self.notes += other.notes
         for arm, further in zip(self.arms, other.arms, strict=True):
             arm.accumulators.merge(further.accumulators)
             if arm.contrast is not None and further.contrast is not None:
@@ -172,6 +205,7 @@ class CompareShard:
     skip_damaged: bool = False
     metrics: Collection[str] | None = None  # None: everything that the data allows
     packs_rows: bool = False
+    clusters: tuple[int, str] | None = None  # arm and column of the examples that belong together
 
     def empty(self) -> ComparedPart:
         """Return a part without examples."""
@@ -201,6 +235,10 @@ class CompareShard:
         part, sources = self.empty(), self.alignment.sources
         n_rows = batch_rows(max(_width(source) for source in sources))
         first, accumulators = self.alignment.shard(index), part.arms[0].accumulators
+        clusters = self._clusters(first)
+        hint = cluster_hint(first) if index == 0 and clusters is None else None
+        part.notes += [] if hint is None else [hint]
+        accumulators.open(clusters)
         base = [
             (batch, accumulators.add(batch))
             for batch in batches(first, len(sources[0].classes), n_rows)
@@ -211,6 +249,8 @@ class CompareShard:
             if arm.contrast is None:
                 continue
             shard = self.alignment.match(arm_idx, first)
+            arm.accumulators.open(clusters)
+            arm.contrast.open(clusters)
             arm_batches = batches(shard, len(source.classes), n_rows)
             for base_batch, batch in zip(base, arm_batches, strict=True):
                 arm.contrast.update(base_batch, (batch, arm.accumulators.add(batch)))
@@ -218,6 +258,13 @@ class CompareShard:
             arm.contrast.most_changed.update((first, base_rows), (shard, rows))
             arm.rows = packed(rows) if self.packs_rows else rows
         return part
+
+    def _clusters(self, first: Shard) -> ClusterKeys | None:
+        """Clusters of the examples of a shard, from the first arm that has them."""
+        if self.clusters is None:
+            return None
+        arm_idx, column = self.clusters
+        return ClusterKeys.of(self.alignment.match(arm_idx, first) if arm_idx else first, column)
 
 
 def partners_in(
@@ -267,20 +314,35 @@ def compare_arms(
         matched = match_thresholds(alignment, skip_damaged=skip_damaged)
         alignment, notes = ArmAlignment(names, tuple(matched)), notes_on_matching(names, matched)
     seeds = tuple(arm.seeds for arm in arms)
-    task = CompareShard(alignment, seeds, skip_damaged, metrics, packs_rows=engine is not None)
+    clusters = next(((i, arm.clusters) for i, arm in enumerate(arms) if arm.clusters), None)
+    task = CompareShard(
+        alignment,
+        seeds,
+        skip_damaged,
+        metrics,
+        packs_rows=engine is not None,
+        clusters=clusters,
+    )
     whole, tables = _whole(task, folder, engine, progress)
     tail = each_tail(len(arms) - 1)
     lost = _notes_on_left_out(arms, whole.left_out)
     read = [
-        replace(arm, source=source, notes=(*arm.notes, *lost))
+        replace(
+            arm,
+            source=source,
+            notes=(*arm.notes, *lost),
+            clusters=None if clusters is None else clusters[1],
+        )
         for arm, source in zip(arms, alignment.sources, strict=True)
     ]
     finished = [_FinishedArm(*parts) for parts in zip(read, whole.arms, tables, strict=True)]
-    notes += [note for arm in arms for note in arm.notes] + lost
+    notes += [note for arm in arms for note in arm.notes] + lost + whole.notes
     if asks_for_explanations(metrics):
         notes += compare_explanations(
             [arm.explanations for arm in finished], tail=tail, skip_damaged=skip_damaged
         )
+        if clusters is not None and finished[0].explanations.measured:
+            notes.append(NOT_IN_EXPLANATIONS)
     counts = [arms[0].source.counts(index) for index, _ in whole.left_out]
     n_lost = sum(n_rows for n_rows, _ in counts), sum(n_labeled for _, n_labeled in counts)
     base = whole.arms[0].accumulators.result()
@@ -303,9 +365,9 @@ class _FinishedArm:
 
     def __init__(self, data: ArmData, part: ArmPart, table: ExampleTable) -> None:
         self._data, self._part = data, part
-        self._measurement = measured(data.source, part.accumulators, table, data.notes).with_checks(
-            data.checks
-        )
+        self._measurement = measured(
+            data.source, part.accumulators, table, data.notes, clusters=data.clusters
+        ).with_checks(data.checks)
         is_paired = part.contrast is not None and part.contrast.is_paired
         self.explanations = ArmExplanations(data.name, data.source, is_paired)
 

@@ -153,6 +153,7 @@ class Comparison:
             "format": FORMAT,
             "n_examples": first.n_examples,
             "n_labeled": first.n_labeled,
+            **({} if first.clusters is None else {"clusters": asdict(first.clusters)}),
             "n_classes": first.n_classes,
             "confidence": self.confidence,
             "gold": self.reference,

@@ -16,7 +16,7 @@ from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import Check
 from seedproof.stats.distributions import logit
 from seedproof.stats.effect import Effect
-from seedproof.stats.intervals import Estimate, student
+from seedproof.stats.intervals import WITHOUT_RUNS, Estimate, student
 
 # More runs than this are not advised.
 MOST_RUNS = 200
@@ -207,7 +207,7 @@ def _settle(
     estimate: Estimate, limit: float, scale: Callable[[float], float], n_runs: int
 ) -> tuple[Reason, int | None]:
     """Reason why an interval contains the limit, and runs that would decide it."""
-    if estimate.over == "examples":
+    if estimate.over in WITHOUT_RUNS:
         return "too few examples", None
     more = more_runs(estimate, limit, scale=scale, n_runs=n_runs)
     return ("more runs" if more else "too near"), more

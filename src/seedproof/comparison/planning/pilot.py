@@ -26,6 +26,7 @@ class Pilot:
     # Standard deviation of the runs' mean disagreements over their mean; None if it is 0.
     cv: Estimate | None
     example_variance: float  # of the log flip rate of this arm, from drawing examples
+    n_clusters: int | None = None  # drawn in place of examples; None if those are independent
 
 
 def pilot_of(measurement: Measurement) -> Pilot:
@@ -43,6 +44,7 @@ def pilot_of(measurement: Measurement) -> Pilot:
         sd=sd if sd is not None and sd.value > 0.0 else None,
         cv=_variation(measurement),
         example_variance=_example_variance(measurement),
+        n_clusters=None if measurement.clusters is None else measurement.clusters.n_clusters,
     )
 
 
@@ -60,11 +62,14 @@ def _variation(measurement: Measurement) -> Estimate | None:
 def _example_variance(measurement: Measurement) -> float:
     """Variance from examples in the interval of the flip rate: its width less the runs' part."""
     flips, n_runs = measurement.metrics["flip_rate"], measurement.n_runs
-    if flips.value == 0.0 or flips.low is None or flips.over != "runs × examples":
+    is_over_both = flips.over in {"runs × examples", "runs × clusters"}
+    if flips.value == 0.0 or flips.low is None or not is_over_both:
         return 0.0
     by_run = measurement.detail["flip_matrix"].sum(axis=1) / (n_runs - 1)
     without = flips.value - 2 * (by_run - flips.value) / (n_runs - 2)
     floor = 0.5 * min(1 / measurement.n_examples, flips.value)  # as in the interval itself
     runs = jackknife_variance(np.log(np.maximum(without, floor)))
     half_width = float(np.log(flips.value / flips.low))
-    return max(half_width**2 - student(n_runs) ** 2 * runs, 0.0) / NORMAL**2
+    clusters = measurement.clusters
+    quantile = NORMAL if clusters is None else student(clusters.n_clusters)
+    return max(half_width**2 - student(n_runs) ** 2 * runs, 0.0) / quantile**2

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.comparison.arm_alignment import ArmAlignment
+from seedproof.comparison.versions.clusters import ClusterTotals, needs_labels
 from seedproof.comparison.versions.disagreement import Disagreement, directed_flips, flips
-from seedproof.comparison.versions.groups import Groups, GroupSums
+from seedproof.comparison.versions.groups import GroupMean, Groups, GroupSums
 from seedproof.comparison.versions.result import (
     OWN_COLUMNS,
     GroupFigures,
@@ -22,6 +23,7 @@ from seedproof.comparison.versions.result import (
 )
 from seedproof.engines import Engine
 from seedproof.errors import TooFewRunsError
+from seedproof.measurement.clusters import ClusterKeys, cluster_hint
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import ExampleWriter
 from seedproof.messages import Message
@@ -34,7 +36,7 @@ from seedproof.records.shards import Shard, ShardSource, canonical_order
 from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import Cross
 from seedproof.stats.effect import Effect, with_enough_runs
-from seedproof.stats.intervals import TAIL, Estimate
+from seedproof.stats.intervals import TAIL, WITHOUT_RUNS, Estimate
 from seedproof.stats.permutation_test import least_permutation_p_value, permutation_p_value
 from seedproof.stats.vote_tests import (
     Discoveries,
@@ -51,6 +53,11 @@ N_KEPT = 500
 BATCH_VALUES = 2**17
 # Index of the group that holds all examples.
 WHOLE = 0
+UNAFFECTED = Message(
+    "tests-without-clusters",
+    "Intervals are over clusters of examples. The permutation test over runs and the tests of "
+    "single examples do not depend on clusters.",
+)
 
 
 def compare_versions(
@@ -59,6 +66,7 @@ def compare_versions(
     examples_file: Location,
     *,
     slices: Sequence[str] = (),
+    clusters: str | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
@@ -71,7 +79,7 @@ def compare_versions(
             n_runs=1,
         )
     alignment = ArmAlignment(("the old version", "the new version"), (old, new))
-    task = CompareVersions(alignment, tuple(slices))
+    task = CompareVersions(alignment, tuple(slices), clusters)
     total = task.empty()
     with ExampleWriter(examples_file) as writer:
         parts = map_shards(task, alignment.n_shards, engine=engine, progress=progress)
@@ -87,12 +95,14 @@ class CompareVersions:
 
     alignment: ArmAlignment
     slices: tuple[str, ...]
+    clusters: str | None = None
 
     def empty(self) -> "VersionSums":
         """Return sums without examples."""
         old, new = self.alignment.sources
         names = {*old.classes, *new.classes}
-        return VersionSums((old, new), tuple(canonical_order(sorted(names))), self.slices)
+        classes = tuple(canonical_order(sorted(names)))
+        return VersionSums((old, new), classes, self.slices, self.clusters)
 
     def __call__(self, index: int) -> tuple["VersionSums", pa.Table]:
         """Return the sums of shard `index`, and one row per example."""
@@ -109,12 +119,14 @@ class _Batch:
         new: Predictions of the new version, axes (runs, examples).
         labels: Gold class of each example.
         codes: Index of the group of each example, axes (kinds of group, examples).
+        cells: Place of its cluster among those of the group, the same axes; None without clusters.
     """
 
     old: IntArray
     new: IntArray
     labels: IntArray | None
     codes: IntArray
+    cells: IntArray | None = None
 
 
 class VersionSums:
@@ -125,6 +137,7 @@ class VersionSums:
         sources: tuple[ShardSource, ShardSource],
         classes: tuple[str, ...],
         slices: Sequence[str],
+        clusters: str | None = None,
     ) -> None:
         # Keep names, not sources: sums are sent between processes, and sources may be large.
         self._runs = tuple(source.runs for source in sources)
@@ -137,6 +150,9 @@ class VersionSums:
         self._repeats = "seeds" if has_seeds else "runs"
         self.groups = Groups(classes if self._is_labeled else (), slices)
         self.sums: dict[str, GroupSums] = defaultdict(GroupSums)
+        self.clusters = clusters
+        self.cells = ClusterTotals(self._n_runs)
+        self.hints: list[Message] = []
         self.cross = Cross(is_paired=False)
         self.p_counts: Counter[int] = Counter()
         self.kept: list[pa.Table] = []  # a single table, after the first shard
@@ -150,13 +166,26 @@ class VersionSums:
         ]
         labels = self._labels(old, new)
         extras = _extras(old, new)
-        codes = self.groups.codes(len(old), labels, extras)
+        codes, cells = self.groups.codes(len(old), labels, extras), None
+        joined = replace(old, extras=extras)
+        keys = ClusterKeys.of(joined, self.clusters)
+        if keys is not None:
+            cells = self.cells.open(keys.keys[keys.indices], codes, labels)
+        elif old.index == 0:
+            hint = cluster_hint(joined)
+            self.hints += [] if hint is None else [hint]
         columns: dict[str, list[np.ndarray]] = {}
         size = max(64, BATCH_VALUES // sum(self._n_runs.values()))
         for start in range(0, len(old), size):
             rows = slice(start, start + size)
             gold = None if labels is None else labels[rows]
-            batch = _Batch(predictions[0][:, rows], predictions[1][:, rows], gold, codes[:, rows])
+            batch = _Batch(
+                predictions[0][:, rows],
+                predictions[1][:, rows],
+                gold,
+                codes[:, rows],
+                None if cells is None else cells[:, rows],
+            )
             for name, values in self._add(batch).items():
                 columns.setdefault(name, []).append(values)
         arrays = {name: np.concatenate(values) for name, values in columns.items()}
@@ -196,6 +225,8 @@ class VersionSums:
         members = self.groups.members(batch.codes[:, contested])
         for name, change in changes.items():
             self.sums[name].update(change, members)
+        if batch.cells is not None:
+            self.cells.add(changes, batch.cells[:, contested])
         tested = examine_votes(old, new, counts.agreement)
         self.p_counts += tested.counts
         columns = {
@@ -221,13 +252,18 @@ class VersionSums:
             np.equal(runs[:, indices], gold[indices]).T for runs in (batch.old, batch.new)
         ]
         members = self.groups.members(batch.codes[:, indices])
-        for name, change in directed_flips(*is_correct).items():
+        changes = directed_flips(*is_correct)
+        for name, change in changes.items():
             self.sums[name].update(change, members)
         is_always_correct = is_known & (batch.old[0] == gold)
         is_always_correct[contested] = False
         counts = self.groups.count(batch.codes[:, is_always_correct])
         for name in ("accuracy_old", "accuracy_new"):
             self.sums[name].add_ones(counts)
+            if batch.cells is not None:
+                self.cells.add_ones(name, batch.cells[:, is_always_correct])
+        if batch.cells is not None:
+            self.cells.add(changes, batch.cells[:, indices])
         return {
             f"correct_share_{version}": np.where(is_known, (runs == gold).mean(axis=0), np.nan)
             for version, runs in (("old", batch.old), ("new", batch.new))
@@ -275,6 +311,8 @@ class VersionSums:
         places = self.groups.merge(other.groups)
         for name, sums in other.sums.items():
             self.sums[name].merge(sums, places)
+        self.cells.merge(other.cells, places)
+        self.hints += other.hints
         self.cross.merge(other.cross)
         self.p_counts += other.p_counts
         self.disagreements += other.disagreements
@@ -290,6 +328,8 @@ class VersionSums:
         # Always the same generator, so that the same predictions give the same bytes.
         p_value = permutation_p_value(self.disagreements, n_old, rng=np.random.default_rng(0))
         groups = list(self._group_figures())
+        clusters = None if self.clusters is None else self.cells.described(self.clusters)
+        unaffected = () if clusters is None else (UNAFFECTED,)
         return VersionComparison(
             old_runs=self._runs[0],
             new_runs=self._runs[1],
@@ -304,20 +344,23 @@ class VersionSums:
             discoveries=discoveries,
             unexplained=self._unexplained(discoveries),
             examples_file=examples_file,
-            notes=(*notes, *self.groups.notes),
+            notes=(*notes, *self.groups.notes, *self.hints, *unaffected),
             steadiness=self._steadiness(),
             repeats=self._repeats,
+            clusters=clusters,
         )
+
+    def _group(self, name: str, index: int, n_examples: int) -> GroupMean:
+        """Return the mean of a quantity over one group."""
+        clusters = None if self.clusters is None else self.cells.of(name, index)
+        return self.sums[name].group(index, n_examples, self._n_runs, clusters)
 
     def _steadiness(self) -> Effect | None:
         """Return the effect on the flip rate, defined as in a comparison of arms."""
         names, cross = ("flip_rate_old", "flip_rate_new"), self.cross
         if any(name not in self.sums for name in names):
             return None
-        old, new = (
-            self.sums[name].group(WHOLE, cross.n_examples, self._n_runs).statistic(name)
-            for name in names
-        )
+        old, new = (self._group(name, WHOLE, cross.n_examples).statistic(name) for name in names)
         effect = compared("flip_rate", old, new, cross=cross, is_paired=False, tail=TAIL)
         return with_enough_runs(effect, min(self._n_runs.values()))
 
@@ -330,20 +373,20 @@ class VersionSums:
             if not n_examples:
                 continue
             figures = {
-                figure: sums.group(index, n, self._n_runs).estimate(figure)
-                for figure, sums in self.sums.items()
-                if (n := n_examples if figure.startswith("flip_rate") else n_labeled)
+                figure: self._group(figure, index, n).estimate(figure)
+                for figure in self.sums
+                if (n := n_labeled if needs_labels(figure) else n_examples)
             }
-            flips_beyond = self.sums["flip_rate_beyond"].group(index, n_examples, self._n_runs)
+            flips_beyond = self._group("flip_rate_beyond", index, n_examples)
             # The intervals of all groups of a kind hold simultaneously. A single example has none:
             # if all runs happened to agree, its width would be 0. Its exact test decides.
             beyond = (
                 flips_beyond.difference(TAIL / n_groups[kind])
-                if n_examples > 1
+                if flips_beyond.n_drawn > 1
                 else Estimate(flips_beyond.value)
             )
-            is_above = beyond.over != "examples" and beyond.low is not None and beyond.low > 0.0
-            is_beyond = is_above and self._is_judged
+            is_above = beyond.low is not None and beyond.low > 0.0
+            is_beyond = is_above and beyond.over not in WITHOUT_RUNS and self._is_judged
             yield kind, GroupFigures(name, n_examples, n_labeled, figures, beyond, is_beyond)
 
     def _unexplained(self, discoveries: Discoveries) -> pa.Table:

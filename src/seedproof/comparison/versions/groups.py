@@ -15,11 +15,18 @@ import pyarrow as pa
 from seedproof.comparison.versions.disagreement import Change
 from seedproof.errors import ColumnError
 from seedproof.messages import Message
-from seedproof.metrics.statistic import MeanOverExamples
+from seedproof.metrics.statistic import MeanOverExamples, Residuals
 from seedproof.records.arrow import to_numpy
 from seedproof.records.probabilities import UNLABELED
 from seedproof.stats.effect import Contrast
-from seedproof.stats.intervals import TAIL, Estimate, estimate, jackknife_variance
+from seedproof.stats.intervals import (
+    TAIL,
+    Estimate,
+    drawn_df,
+    estimate,
+    jackknife_variance,
+    over_drawn,
+)
 from seedproof.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -190,10 +197,16 @@ class GroupSums:
         known = self.totals.get(name, np.zeros((0, *sums.shape[1:])))
         self.totals[name] = added(known, sums, places)
 
-    def group(self, index: int, n_examples: int, n_runs: Mapping[str, int]) -> "GroupMean":
+    def group(
+        self,
+        index: int,
+        n_examples: int,
+        n_runs: Mapping[str, int],
+        clusters: Mapping[str, Residuals] | None = None,
+    ) -> "GroupMean":
         """Return the mean of one group of `n_examples` examples."""
         totals = {name: values[index] for name, values in self.totals.items()}
-        return GroupMean(n_examples, n_runs, totals)
+        return GroupMean(n_examples, n_runs, totals, clusters)
 
 
 def _jackknife(without: FloatArray | None) -> FloatArray | None:
@@ -210,6 +223,13 @@ class GroupMean:
     n_examples: int
     n_runs: Mapping[str, int]  # of the `old` and of the `new` version
     totals: Mapping[str, FloatArray]  # sums over examples, by name
+    # Residuals of its clusters, by the runs that are left out; None if examples are independent.
+    clusters: Mapping[str, Residuals] | None = None
+
+    @property
+    def n_drawn(self) -> int:
+        """Number of clusters, or of examples."""
+        return self.n_examples if self.clusters is None else self.clusters["old"].n_clusters
 
     @property
     def value(self) -> float:
@@ -237,7 +257,7 @@ class GroupMean:
         contrast = self._contrast(is_log=False)
         half_width = contrast.half_width(tail)
         if half_width == 0.0:  # no run saw any example differently
-            half_width = 1 - tail ** (1 / self.n_examples)
+            half_width = 1 - tail ** (1 / self.n_drawn)
         low, high = max(value - half_width, -1.0), min(value + half_width, 1.0)
         return Estimate(value, low, high, contrast.over)
 
@@ -252,16 +272,19 @@ class GroupMean:
 
     def _contrast(self, *, is_log: bool) -> Contrast:
         """Variances over runs and examples, on the scale of the interval."""
-        value, n = self.value, self.n_examples
+        value = self.value
         slope = 1 / value if is_log else 1.0
         if "swapped" in self.totals and 1 in self.n_runs.values():
             runs, counted, df = self._single_run()
         else:
             runs, counted, df = self._left_out(is_log=is_log)
-        drawn = self._example_variance() * slope**2
+        own = self._own(None, "log")
+        drawn, example_df = own.example_variance * slope**2, drawn_df(own)
         if df == 0:
-            return Contrast(value, 0.0, np.inf, drawn, over="examples")
-        return Contrast(value, runs, df, max(drawn - counted * slope**2 / n**2, 0.0))
+            over = over_drawn(own, has_runs=False)
+            return Contrast(value, 0.0, np.inf, drawn, over=over, example_df=example_df)
+        drawn = max(drawn - counted * slope**2, 0.0)
+        return Contrast(value, runs, df, drawn, over=over_drawn(own), example_df=example_df)
 
     def _left_out(self, *, is_log: bool) -> tuple[float, float, int]:
         """Variance over runs, its part in the variance over examples, and degrees of freedom."""
@@ -274,7 +297,7 @@ class GroupMean:
             if is_log:
                 without = np.log(np.maximum(without, 0.5 * min(1 / self.n_examples, self.value)))
             runs += jackknife_variance(without)
-            counted += float(self.totals[f"{version}_interaction"])
+            counted += self._interaction(version)
         return runs, counted, min(self.n_runs[version] for version in several) - 1
 
     def _single_run(self) -> tuple[float, float, int]:
@@ -286,10 +309,22 @@ class GroupMean:
         without = self.totals["swapped"] / self.n_examples
         n_runs = len(without)
         factor = ((n_runs - 1) / n_runs) ** 2 * (1 + 1 / n_runs)
-        counted = factor * float(self.totals["swapped_interaction"])
+        counted = factor * self._interaction("swapped")
         return factor * float(without.var(ddof=1)), counted, n_runs - 1
 
+    def _interaction(self, part: str) -> float:
+        """Part of the variance from drawing examples that the variance over runs counts as well."""
+        if self.clusters is None:
+            return float(self.totals[f"{part}_interaction"]) / self.n_examples**2
+        residuals = self.clusters[part]
+        counted, n_runs = residuals.jackknife_covariance(residuals), len(residuals.without)
+        # Single runs in place of each other, not means without a run.
+        return counted * n_runs / (n_runs - 1) ** 2 if part == "swapped" else counted
+
     def _example_variance(self) -> float:
+        if self.clusters is not None:
+            residuals = self.clusters["old"]
+            return residuals.example_covariance(residuals)
         n = self.n_examples
         spread = float(self.totals["squares"]) / n - self.value**2
         return max(spread, 0.0) / (n - 1) if n > 1 else 0.0
@@ -299,7 +334,7 @@ class GroupMean:
         n, without, interaction = self.n_examples, None, 0.0
         if version is not None and version in self.totals and self.n_runs[version] >= LEAST_RUNS:
             without = self.totals[version] / n
-            interaction = float(self.totals[f"{version}_interaction"]) / n**2
+            interaction = self._interaction(version)
         return MeanOverExamples(
             self.value,
             n,
@@ -309,4 +344,5 @@ class GroupMean:
             scale=scale,
             largest=1.0,
             is_count=True,
+            clusters=None if self.clusters is None else self.clusters[version or "old"],
         )

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from seedproof.measurement.clusters import Clusters
 from seedproof.measurement.examples import StoredExamples
 from seedproof.messages import Message
 from seedproof.metrics.statistic import VERDICT_FROM
@@ -89,6 +90,7 @@ class VersionComparison:
     steadiness: Effect | None = None
     checks: tuple[Check, ...] = ()  # of both versions, whose names are `old` and `new`
     repeats: str = "runs"  # unit of repetition: `seeds` if both versions recorded them
+    clusters: Clusters | None = None  # of the examples; None if they are independent
 
     def __getitem__(self, name: str) -> Estimate:
         return self.whole.figures[name]
@@ -140,6 +142,7 @@ class VersionComparison:
             "repeats": self.repeats,
             "n_examples": self.n_examples,
             "n_labeled": self.whole.n_labeled,
+            **({} if self.clusters is None else {"clusters": asdict(self.clusters)}),
             "n_classes": len(self.classes),
             "baseline_from": self.baseline_from,
             "whole": self.whole.summary(),

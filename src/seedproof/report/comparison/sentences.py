@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
+from seedproof.measurement.clusters import in_clusters
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
 from seedproof.metrics.statistic import VERDICT_FROM
@@ -94,11 +95,12 @@ def title(comparison: Comparison) -> Message:
     return Message(
         "compared",
         f"{arms} against {{baseline}} · {{n_runs}} runs{pairing if len(paired) <= 1 else ''} · "
-        f"{{n_examples:,}} examples{labeled} · {{n_classes:,}} classes{matched}",
+        f"{{n_examples:,}} examples{{clusters}}{labeled} · {{n_classes:,}} classes{matched}",
         n_arms=n_arms,
         baseline=comparison.baseline.name,
         n_runs=sum(arm.measurement.n_runs for arm in all_arms(comparison)),
         n_examples=first.n_examples,
+        clusters=in_clusters(first.clusters),
         n_classes=first.n_classes,
     )
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from seedproof.comparison.versions.result import GroupFigures, VersionComparison
+from seedproof.measurement.clusters import in_clusters
 from seedproof.messages import Message, Sentences, printable
 from seedproof.report.comparison.amounts import change_with_ends
 from seedproof.report.comparison.text import shortened
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, in_brackets, signless
 from seedproof.report.text import MAX_CELL
-from seedproof.stats.intervals import TAIL, Estimate
+from seedproof.stats.intervals import TAIL, WITHOUT_RUNS, Estimate
 
 N_LISTED = 10
 MAX_NAMED = 3
@@ -38,7 +39,8 @@ SENTENCES = {
     "more-changes": "The new version changes more answers than another {repeat} would",
     "no-change-shown": "No change beyond run-to-run noise is shown",
     "few-runs": "Too few runs to distinguish the new version from another {repeat}",
-    "compared-versions": "{old} · {new} · {n_examples:,} examples · {n_classes:,} classes",
+    "compared-versions": "{old} · {new} · {n_examples:,} examples{clusters} · {n_classes:,} "
+    "classes",
     "steadiness-unknown": "The {version} version has a single run, so its stability is unknown.",
     "new-version-steadier": f"The new version is steadier: {ITS_RUNS} ({{change}}).",
     "new-version-less-steady": f"The new version is less steady: {ITS_RUNS} ({{change}}).",
@@ -99,6 +101,7 @@ def title(comparison: VersionComparison) -> Message:
         "compared-versions",
         **_runs(comparison),
         n_examples=comparison.n_examples,
+        clusters=in_clusters(comparison.clusters),
         n_classes=len(comparison.classes),
     )
 
@@ -147,7 +150,7 @@ def _changed(comparison: VersionComparison) -> Message:
         code = "change-of-unknown-size"
         end = f". That is more than another {{repeat}} would{in_parentheses}, but by an unknown "
         end += "amount: {beyond}."
-    elif beyond.over == "examples" or not comparison.is_judged:
+    elif beyond.over in WITHOUT_RUNS or not comparison.is_judged:
         code = "change-of-few-runs"
         end = "; these runs are too few to show whether that is more than another {repeat} would."
     else:
@@ -221,7 +224,7 @@ def _directions(comparison: VersionComparison) -> Message:
         beyond = comparison[f"{direction}_flip_rate_beyond"]
         codes = {1: "more-than-seed", -1: "fewer-than-seed", 0: "not-shown-to-exceed-seed"}
         fields[direction] = WithInterval(comparison[f"{direction}_flip_rate"], "percent")
-        is_judged = beyond.over != "examples" and comparison.is_judged
+        is_judged = beyond.over not in WITHOUT_RUNS and comparison.is_judged
         fields[f"{direction}_beyond"] = (
             _say(codes[_side(beyond)], repeat=repeat) if is_judged else ""
         )
@@ -232,7 +235,7 @@ def _directions(comparison: VersionComparison) -> Message:
 def _accuracy(comparison: VersionComparison) -> Message:
     moved = comparison["accuracy_change"]
     code = {1: "accuracy-better", -1: "accuracy-worse", 0: "accuracy-open"}[_side(moved)]
-    if moved.over == "examples" or not comparison.is_judged:
+    if moved.over in WITHOUT_RUNS or not comparison.is_judged:
         code = "accuracy-of-few-runs"
     return _say(
         code,
@@ -244,7 +247,7 @@ def _accuracy(comparison: VersionComparison) -> Message:
 
 def _side(value: Estimate) -> int:
     """Return 1 for an interval above 0, -1 for one below it, otherwise 0."""
-    if value.low is None or value.high is None or value.over == "examples":
+    if value.low is None or value.high is None or value.over in WITHOUT_RUNS:
         return 0
     return 1 if value.low > 0.0 else -1 if value.high < 0.0 else 0
 
@@ -326,7 +329,7 @@ def _judged(comparison: VersionComparison, parts: Sequence[GroupFigures]) -> Mes
     rows = {1: "for its one row", 2: "simultaneously for both rows"}
     together = rows.get(len(parts), "simultaneously for all {n_parts:,} rows")
     start = f"Beyond noise: in points, intervals hold {together}"
-    if any(part.beyond.over == "examples" for part in parts):
+    if any(part.beyond.over in WITHOUT_RUNS for part in parts):
         words = f"{start}, but cover examples only, so no row is judged."
         return Message("rows-not-judged", words, n_parts=len(parts))
     if not comparison.is_judged:

@@ -19,6 +19,7 @@ from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, CheckLines, Prose, bare
 from seedproof.report.versions import sentences
 from seedproof.report.versions.sentences import N_LISTED, fitted
 from seedproof.report.view import KeyFigure, unknown_column
+from seedproof.stats.intervals import WITHOUT_RUNS
 
 CHANGES, DIRECTIONS, CLASSES, EXAMPLES = "Changes", "Right and wrong", "Classes", "Examples"
 # Rows of a page, and of a chart.
@@ -348,7 +349,7 @@ def _right_and_wrong(comparison: VersionComparison) -> Iterator[Figure]:
     lines = [Line("no-change baseline", comparison["directed_flip_rate_no_change"])]
     for direction, name in (("negative", "right → wrong"), ("positive", "wrong → right")):
         beyond = comparison[f"{direction}_flip_rate_beyond"]
-        is_above = beyond.over != "examples" and beyond.low is not None and beyond.low > 0.0
+        is_above = beyond.over not in WITHOUT_RUNS and beyond.low is not None and beyond.low > 0.0
         is_shown = is_above and comparison.is_judged
         rate = comparison[f"{direction}_flip_rate"]
         lines.append(Line(name, rate, "bad" if is_shown else "open"))

@@ -1,0 +1,169 @@
+"""Clusters of examples in the measuring pass: keys, totals, and a hint where they are likely."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seedproof.messages import Message
+from seedproof.metrics import Batch
+from seedproof.metrics.clusters import ClusterSums, Residuals, clustered
+from seedproof.metrics.statistic import ExampleValues, Statistic
+from seedproof.records.arrow import to_numpy
+from seedproof.records.probabilities import UNLABELED
+from seedproof.records.shards import Shard
+from seedproof.typing import IntArray
+
+# Names under which the sizes of clusters are counted: all examples, and the labeled ones.
+EXAMPLES, LABELED = "n_examples", "n_labeled"
+# Words in the name of a column that is likely to hold clusters.
+USUAL_NAMES = frozenset(
+    {
+        *("cluster", "conversation", "dialogue", "doc", "document", "group", "patient"),
+        *("question", "session", "speaker", "template", "user"),
+    }
+)
+# A few thousand ids suffice, since ids are sorted.
+N_IDS = 2000
+# With fewer prefixes, ids are more likely to name splits, such as dev-1 and test-1.
+MIN_PREFIXES = 5
+# Such as doc12_3, a/1 and 2024.text.7: a start, a separator, and a number.
+NUMBERED = re.compile(r"(.+)[/_:.#-]\d+")
+NOT_IN_EXPLANATIONS = Message(
+    "explanations-without-clusters",
+    "Clusters do not apply to intervals of explanations, which are over examples.",
+)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Examples that belong together.
+
+    Args:
+        column: Column that names the cluster of each example.
+        n_clusters: Number of clusters that the intervals use.
+        is_exact: False if there are more clusters, and several were added up to limit memory.
+    """
+
+    column: str
+    n_clusters: int
+    is_exact: bool = True
+
+    def __str__(self) -> str:
+        more = "" if self.is_exact else "at least "
+        return f"{more}{self.n_clusters:,} cluster{'s' * (self.n_clusters != 1)}"
+
+
+def in_clusters(clusters: Clusters | None) -> str:
+    """Return " in 50 clusters", for the end of a phrase; empty without clusters."""
+    return "" if clusters is None else f" in {clusters}"
+
+
+class ClusterKeys(NamedTuple):
+    """The clusters of the examples of a shard: a key per cluster, and its index per example.
+
+    A key is a checksum, so that it does not depend on the machine or the shard.
+    """
+
+    keys: IntArray
+    indices: IntArray
+
+    @classmethod
+    def of(cls, shard: Shard, column: str | None) -> "ClusterKeys | None":
+        """Return the clusters that a column names; examples without a value are one cluster."""
+        if column is None or shard.extras is None:
+            return None
+        values = shard.extras.column(column).combine_chunks()
+        encoded = values.dictionary_encode(null_encoding="encode")
+        texts = pc.fill_null(encoded.dictionary.cast(pa.string()), "").cast(pa.binary())
+        keys = np.fromiter(map(crc32, texts.to_pylist()), np.int64, len(texts))
+        return cls(keys, to_numpy(encoded.indices))
+
+
+class ClusterAccumulator:
+    """Totals per cluster of every metric that is a mean over examples."""
+
+    def __init__(self, n_runs: int) -> None:
+        self.sums = ClusterSums(1 + n_runs)
+        self.sizes: dict[str, str] = {}  # of each metric: `EXAMPLES` or `LABELED`
+        self._waiting: IntArray = np.zeros(0, dtype=np.int64)
+        self._places: dict[str, IntArray] = {}
+
+    def open(self, clusters: ClusterKeys) -> None:
+        """Take the clusters of the examples of a shard, whose batches follow."""
+        self._waiting = self.sums.places(clusters.keys)[clusters.indices]
+
+    def start(self, batch: Batch) -> None:
+        """Take the next batch of the shard."""
+        places, self._waiting = np.split(self._waiting, [batch.n_examples])
+        is_labeled = slice(0) if batch.labels is None else batch.labels != UNLABELED
+        self._places = {EXAMPLES: places, LABELED: places[is_labeled]}
+        for name, of_examples in self._places.items():
+            self.sums.count(name, of_examples)
+
+    def add(self, values: Mapping[str, ExampleValues], sizes: str = EXAMPLES) -> None:
+        """Add metrics of the examples of the batch: all of them, or the labeled ones."""
+        for name, of_examples in values.items():
+            self.sizes[name] = sizes
+            self.sums.add_values(name, of_examples, self._places[sizes])
+
+    def merge(self, other: "ClusterAccumulator") -> None:
+        """Add the examples of another part."""
+        self.sums.merge(other.sums)
+        self.sizes |= other.sizes
+
+    def residuals(self, name: str) -> Residuals | None:
+        """Return the residuals of a metric; None if it is not a mean over examples."""
+        return self.sums.residuals(name, self.sizes[name]) if name in self.sizes else None
+
+    def result(self, name: str, statistic: Statistic) -> Statistic:
+        """Return a metric with the variances from drawing clusters in place of examples."""
+        residuals = self.residuals(name)
+        return statistic if residuals is None else clustered(statistic, residuals)
+
+    def described(self, column: str) -> Clusters:
+        """Return the number of clusters so far."""
+        return Clusters(column, self.sums.n_clusters(EXAMPLES), self.sums.is_exact)
+
+
+def cluster_hint(shard: Shard) -> Message | None:
+    """Return a note if a column or the ids of the first shard suggest clusters."""
+    extras = shard.extras
+    for column in () if extras is None else extras.column_names:
+        if USUAL_NAMES.isdisjoint(re.split(r"[^a-z]+", column.lower())):
+            continue
+        n_values = pc.count_distinct(extras.column(column), mode="only_valid").as_py()
+        if 2 <= n_values <= len(shard) / 2:
+            return Message(
+                "clusters-suggested",
+                "Several examples have the same {column!r}. If they belong together, give "
+                "--cluster {column}, or clusters= in Python; otherwise intervals are too narrow.",
+                column=column,
+                n_values=n_values,
+            )
+    prefix = _common_prefix(shard.ids[:N_IDS])
+    if prefix is None:
+        return None
+    return Message(
+        "clusters-suggested",
+        "The ids of several examples begin with {prefix!r}, and others alike. If such examples "
+        "belong together, name their cluster in a column and give it with --cluster, or clusters= "
+        "in Python; otherwise intervals are too narrow.",
+        prefix=prefix,
+    )
+
+
+def _common_prefix(ids: pa.Array) -> str | None:
+    """Return the most frequent start of numbered ids, if most have one that repeats."""
+    if not pa.types.is_string(ids.type):
+        return None
+    matches = [NUMBERED.fullmatch(text) for text in ids.to_pylist()]
+    prefixes = Counter(match[1] for match in matches if match)
+    enough = MIN_PREFIXES <= len(prefixes) <= len(ids) / 2
+    return prefixes.most_common(1)[0][0] if enough and all(matches) else None
