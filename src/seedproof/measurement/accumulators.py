@@ -13,6 +13,7 @@ from seedproof.measurement.examples import (
     least_stable_rows,
     with_votes,
 )
+from seedproof.measurement.group_metrics import GroupAccumulator
 from seedproof.measurement.selection import chosen_families
 from seedproof.metrics import Accumulator, Batch
 from seedproof.metrics.accumulator import Detail, Need
@@ -43,6 +44,7 @@ class MetricAccumulators:
         n_classes: Number of classes.
         has: Inputs other than predictions.
         requested: Names of metrics. If omitted, everything that the data allows.
+        groups: Sums by class and slice. If omitted, there are none.
     """
 
     def __init__(
@@ -51,19 +53,27 @@ class MetricAccumulators:
         n_classes: int,
         has: frozenset[Need],
         requested: Collection[str] | None = None,
+        groups: GroupAccumulator | None = None,
     ) -> None:
         _keep_freed_memory()
         self.families: list[Accumulator] = [
             family(n_runs, n_classes) for family in chosen_families(has, requested)
         ]
+        self.groups = groups
         self.unstable_examples: pa.Table | None = None
         self._n_classes = n_classes
         self._columns: dict[str, list[np.ndarray]] = {}
 
     def update(self, shard: Shard, classes: tuple[str, ...]) -> ExampleRows:
         """Add a shard; return its examples."""
+        slices = None if self.groups is None else self.groups.slice_codes(shard)
+        start = 0
         for batch in batches(shard, self._n_classes):
             self.add(batch)
+            if self.groups is not None and slices is not None:
+                rows = slice(start, start + batch.n_examples)
+                self.groups.add(batch, slices[:, rows])
+                start = rows.stop
         return self.close(shard, classes)
 
     def add(self, batch: Batch) -> dict[str, ExampleValues]:
@@ -98,6 +108,8 @@ class MetricAccumulators:
         self._keep(other.unstable_examples)
         for family, other_family in zip(self.families, other.families, strict=True):
             family.merge(other_family)
+        if self.groups is not None and other.groups is not None:
+            self.groups.merge(other.groups)
 
     def result(self) -> dict[str, Statistic]:
         """Return every metric over all examples so far, in display order."""

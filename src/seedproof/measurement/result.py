@@ -11,6 +11,7 @@ import pyarrow as pa
 from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement, without_nan
+from seedproof.measurement.group_metrics import GroupMetrics
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import Detail
 from seedproof.predictions.checks import Check, by_severity
@@ -60,6 +61,8 @@ class Measurement:
         left_out: Damaged shards that are in no figure; the summary has them in its notes only.
         checks: Findings about the input.
         repeats: Unit of repetition: `seeds` if they are recorded, `runs` otherwise.
+        by_class: Metrics of each class that has an example; empty if there are too many classes.
+        slices: The same by column, for each value of a slice.
     """
 
     runs: tuple[str, ...]
@@ -77,6 +80,8 @@ class Measurement:
     left_out: tuple[int, ...] = ()
     checks: tuple[Check, ...] = ()
     repeats: str = "runs"
+    by_class: tuple[GroupMetrics, ...] = ()
+    slices: Mapping[str, tuple[GroupMetrics, ...]] = field(default_factory=dict)
 
     @property
     def n_runs(self) -> int:
@@ -146,6 +151,11 @@ class Measurement:
             "repeats": self.repeats,
             "classes": list(self.classes),
             "metrics": {name: asdict(value) for name, value in self.metrics.items()},
+            "by_class": [group.summary() for group in self.by_class],
+            "slices": {
+                column: [group.summary() for group in groups]
+                for column, groups in self.slices.items()
+            },
             "detail": {
                 name: without_nan(values.tolist()) for name, values in self._detail().items()
             },
