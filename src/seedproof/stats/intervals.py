@@ -118,7 +118,8 @@ def _log_interval(
     half_width = np.sqrt(_two_way_variance(statistic, tail, is_part=is_part) + residual**2)
     # A value is expected inside its own interval.
     low = min(center * np.exp(-half_width), value)
-    high = max(center * np.exp(half_width), value)
+    with np.errstate(over="ignore"):  # few runs and a small tail
+        high = max(center * np.exp(half_width), value)
     return float(low), float(high)
 
 
