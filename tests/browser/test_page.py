@@ -118,7 +118,7 @@ def test_phone_folds_all_but_the_first_sections(usual, open_page):
     page.click("#calibration .fold")
     page.wait_for_selector("#c-reliability_0 svg path")
 
-    assert n_folded == 3
+    assert n_folded == 4
     assert folds.count() == 2
 
 
