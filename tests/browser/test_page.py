@@ -119,7 +119,7 @@ def test_phone_folds_all_but_the_first_sections(usual, open_page):
     page.wait_for_selector("#c-reliability_0 svg path")
 
     assert n_folded == 4
-    assert folds.count() == 2
+    assert folds.count() == 3
 
 
 def test_button_switches_between_dark_and_light(usual, open_page):

@@ -12,14 +12,12 @@ import numpy as np
 from seedproof.measurement.groups import NOWHERE, Groups, added
 from seedproof.messages import Message
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import ExampleSums, Scale
+from seedproof.metrics.statistic import VERDICT_FROM, ExampleSums, Scale
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import Shard
 from seedproof.stats.intervals import TAIL, Estimate, estimate_mean
 from seedproof.typing import FloatArray, IntArray
 
-# Fewer runs support no verdict.
-VERDICT_FROM = 5
 # Up to this many groups, a product of matrices is faster than counting.
 MOST_MULTIPLIED = 64
 

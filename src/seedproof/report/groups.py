@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from seedproof.measurement.group_metrics import VERDICT_FROM, GroupMetrics
+from seedproof.measurement.group_metrics import GroupMetrics
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
+from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.numbers import WithInterval, WithUnit
 
 # Rows on a page; a terminal shows fewer.

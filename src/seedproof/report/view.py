@@ -15,8 +15,8 @@ from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.report import checks, sentences
 from seedproof.report.explanations.sentences import TOP_WORDS, which_words
 from seedproof.report.explanations.view import TOKENS, ExplanationTable, build_explanations
-from seedproof.report.numbers import WithUnit, in_brackets, is_too_wide, number
 from seedproof.report.groups import GroupTable, group_tables
+from seedproof.report.numbers import WithUnit, in_brackets, is_too_wide, number
 from seedproof.report.sentences import Sentence
 from seedproof.stats.intervals import Estimate
 
