@@ -95,6 +95,7 @@ def measure(
             narrowed(source, requested),
             Location.of(scratch / "examples.parquet" if examples is None else examples),
             requested=requested,
+            clusters=predictions.clusters,
             slices=predictions.slices,
             skip_damaged=skip_damaged,
             progress=progress,

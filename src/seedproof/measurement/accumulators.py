@@ -66,13 +66,13 @@ class MetricAccumulators:
 
     def update(self, shard: Shard, classes: tuple[str, ...]) -> ExampleRows:
         """Add a shard; return its examples."""
-        slices = None if self.groups is None else self.groups.slice_codes(shard)
+        codes = None if self.groups is None else self.groups.codes(shard)
         start = 0
         for batch in batches(shard, self._n_classes):
             self.add(batch)
-            if self.groups is not None and slices is not None:
+            if self.groups is not None and codes is not None:
                 rows = slice(start, start + batch.n_examples)
-                self.groups.add(batch, slices[:, rows])
+                self.groups.add(batch, codes[:, rows])
                 start = rows.stop
         return self.close(shard, classes)
 

@@ -59,11 +59,12 @@ def measure_shard(
     index: int,
     *,
     requested: Collection[str] | None = None,
+    clusters: str | None = None,
     slices: Sequence[str] = (),
     skip_damaged: bool = False,
 ) -> tuple[MeasuredShard, ExampleRows | None]:
     """Return the partial results of one shard, and the rows of its examples."""
-    accumulators = _new_accumulators(source, requested, slices)
+    accumulators = _new_accumulators(source, requested, clusters, slices)
     try:
         shard = source.shard(index)
     except DamagedStoreError as error:
@@ -74,13 +75,17 @@ def measure_shard(
 
 
 def _new_accumulators(
-    source: ShardSource, requested: Collection[str] | None, slices: Sequence[str]
+    source: ShardSource,
+    requested: Collection[str] | None,
+    clusters: str | None,
+    slices: Sequence[str],
 ) -> MetricAccumulators:
     n_runs, n_classes, has = len(source.runs), len(source.classes), known(source)
     groups = GroupAccumulator(
         n_runs,
         source.classes,
         slices,
+        clusters=clusters,
         is_labeled="labels" in has,
         has_accuracy=Accuracy in chosen_families(has, requested),
     )
@@ -94,6 +99,7 @@ class MeasureShard:
     source: ShardSource
     folder: Location
     requested: Collection[str] | None = None
+    clusters: str | None = None
     slices: Sequence[str] = ()
     skip_damaged: bool = False
 
@@ -103,6 +109,7 @@ class MeasureShard:
             self.source,
             index,
             requested=self.requested,
+            clusters=self.clusters,
             slices=self.slices,
             skip_damaged=self.skip_damaged,
         )
@@ -116,17 +123,23 @@ def measure_shards(
     examples_file: Location,
     *,
     requested: Collection[str] | None = None,
+    clusters: str | None = None,
     slices: Sequence[str] = (),
     skip_damaged: bool = False,
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> Measurement:
     """Measure every requested metric that the data allows, in one pass in this process."""
-    whole = _Whole(source, requested, slices)
+    whole = _Whole(source, requested, clusters, slices)
     with examples_of(source, examples_file) as sink:
         for index in range(source.n_shards):
             part, rows = measure_shard(
-                source, index, requested=requested, slices=slices, skip_damaged=skip_damaged
+                source,
+                index,
+                requested=requested,
+                clusters=clusters,
+                slices=slices,
+                skip_damaged=skip_damaged,
             )
             if rows is not None:
                 sink.add(rows)
@@ -142,6 +155,7 @@ def measure_on(
     examples_folder: Location,
     *,
     requested: Collection[str] | None = None,
+    clusters: str | None = None,
     slices: Sequence[str] = (),
     skip_damaged: bool = False,
     progress: Progress | None = None,
@@ -150,8 +164,8 @@ def measure_on(
     """Measure the same on the workers of an engine."""
     clear_examples(examples_folder)
     examples_folder.make_folder()
-    task = MeasureShard(source, examples_folder, requested, slices, skip_damaged)
-    whole = _Whole(source, requested, slices)
+    task = MeasureShard(source, examples_folder, requested, clusters, slices, skip_damaged)
+    whole = _Whole(source, requested, clusters, slices)
     for part in map_shards(task, source.n_shards, engine=engine, progress=progress):
         whole.add(part)
     if len(examples_folder.files_inside()) != source.n_shards - len(whole.left_out):
@@ -167,11 +181,15 @@ class _Whole:
     """All partial results, added in the order of the shards."""
 
     def __init__(
-        self, source: ShardSource, requested: Collection[str] | None, slices: Sequence[str]
+        self,
+        source: ShardSource,
+        requested: Collection[str] | None,
+        clusters: str | None,
+        slices: Sequence[str],
     ) -> None:
         self.left_out: dict[int, SeedproofError] = {}
         self._source = source
-        self._accumulators = _new_accumulators(source, requested, slices)
+        self._accumulators = _new_accumulators(source, requested, clusters, slices)
 
     def add(self, part: MeasuredShard) -> None:
         """Add the next shard."""

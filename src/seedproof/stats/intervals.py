@@ -79,27 +79,27 @@ def _(statistic: ValueOnly) -> Estimate:
 
 @estimate.register
 def estimate_mean(
-    statistic: MeanOverExamples, tail: float = TAIL, *, is_part: bool = False
+    statistic: MeanOverExamples, tail: float = TAIL, *, n_drawn: int | None = None
 ) -> Estimate:
     """Return a mean over examples with its interval, with `tail` outside on each side.
 
-    A part of the examples may be small. So it gets Student's quantile for the examples as well, and
-    an interval that is never narrower than that over the examples alone.
+    A group may have few examples. If their number `n_drawn` is given, or that of their clusters,
+    their variance gets Student's quantile, and no interval is narrower than over them alone.
     """
     over: Over = "examples" if statistic.without is None else "runs × examples"
     value, largest = statistic.value, statistic.largest
     if value <= 0.0 or (largest is not None and abs(value - largest) < 1e-12):
-        return _at_the_edge(statistic, tail)
+        return _at_the_edge(statistic, tail, n_drawn or statistic.n_examples)
     if statistic.n_examples == 1:  # it shows nothing about other examples
         if statistic.without is None:
             return Estimate(value)
         over = "runs"
     if statistic.scale == "logit":
-        half_width = np.sqrt(_two_way_variance(statistic, tail, is_part=is_part))
+        half_width = np.sqrt(_two_way_variance(statistic, tail, n_drawn=n_drawn))
         center = float(logit(value))
         low, high = float(expit(center - half_width)), float(expit(center + half_width))
     else:
-        low, high = _log_interval(statistic, tail, is_part=is_part)
+        low, high = _log_interval(statistic, tail, n_drawn=n_drawn)
     # A bound, not a random error: it is added in full.
     low, high = max(low - statistic.error, 0.0), high + statistic.error
     if largest is not None:
@@ -109,13 +109,13 @@ def estimate_mean(
 
 
 def _log_interval(
-    statistic: MeanOverExamples, tail: float, *, is_part: bool
+    statistic: MeanOverExamples, tail: float, *, n_drawn: int | None
 ) -> tuple[float, float]:
     """Interval that is symmetric on the log scale around the value less its expected bias."""
     value, bias = statistic.value, statistic.bias_left
     center = value + BIAS_TAKEN * bias
     residual = np.log1p(RESIDUAL_BIAS * abs(bias) / center)
-    half_width = np.sqrt(_two_way_variance(statistic, tail, is_part=is_part) + residual**2)
+    half_width = np.sqrt(_two_way_variance(statistic, tail, n_drawn=n_drawn) + residual**2)
     # A value is expected inside its own interval.
     low = min(center * np.exp(-half_width), value)
     with np.errstate(over="ignore"):  # few runs and a small tail
@@ -123,12 +123,12 @@ def _log_interval(
     return float(low), float(high)
 
 
-def _two_way_variance(statistic: MeanOverExamples, tail: float, *, is_part: bool) -> float:
+def _two_way_variance(statistic: MeanOverExamples, tail: float, *, n_drawn: int | None) -> float:
     """Squared half width: Student's part for the runs, the normal part for the examples."""
     value, n = statistic.value, statistic.n_examples
     slope = 1 / value if statistic.scale == "log" else 1 / (value * (1 - value))
     examples = statistic.example_variance * slope**2
-    quantile = student_quantile(n - 1 if is_part else np.inf, 1 - tail)
+    quantile = student_quantile(np.inf if n_drawn is None else n_drawn - 1, 1 - tail)
     if statistic.without is None:
         return quantile**2 * examples
     n_runs = len(statistic.without)
@@ -143,7 +143,7 @@ def _two_way_variance(statistic: MeanOverExamples, tail: float, *, is_part: bool
     runs = jackknife_variance(left_out)
     interaction = statistic.interaction_variance * slope**2
     both = student(n_runs, tail) ** 2 * runs + quantile**2 * max(examples - interaction, 0.0)
-    return max(both, quantile**2 * examples) if is_part else both
+    return both if n_drawn is None else max(both, quantile**2 * examples)
 
 
 def jackknife_variance(left_out: FloatArray) -> float:
@@ -152,12 +152,12 @@ def jackknife_variance(left_out: FloatArray) -> float:
     return float((n_runs - 1) * np.var(left_out))
 
 
-def _at_the_edge(statistic: MeanOverExamples, tail: float) -> Estimate:
+def _at_the_edge(statistic: MeanOverExamples, tail: float, n_drawn: int) -> Estimate:
     """Exact one-sided bound if every example has the same extreme value."""
     if statistic.largest is None:
         return Estimate(statistic.value)
     value, largest = statistic.value, statistic.largest
-    reach = largest * (1 - tail ** (1 / statistic.n_examples))
+    reach = largest * (1 - tail ** (1 / n_drawn))
     if value <= 0.0:
         return Estimate(0.0, 0.0, reach, "examples")
     return Estimate(value, min(largest - reach, value), max(largest, value), "examples")

@@ -1,6 +1,7 @@
 """Flip rate and accuracy by class and slice: sums in one pass, intervals that hold together."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import seedproof as sp
 from seedproof.engines import Outcome
 from seedproof.errors import ColumnError
 from seedproof.measurement import groups
+from seedproof.measurement.group_metrics import N_PARTS, part_of
 from seedproof.measurement.load import load_saved
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.metrics.accuracy import Accuracy
@@ -39,7 +41,7 @@ def _alone(predictions, labels, chosen, tail):
     batch = Batch(predictions[:, chosen], n_classes=int(predictions.max()) + 1)
     flips = Flips(batch.n_runs, batch.n_classes)
     flips.update(batch)
-    yield "flip_rate", estimate_mean(flips.result()["flip_rate"], tail, is_part=True)
+    yield "flip_rate", estimate_mean(flips.result()["flip_rate"], tail, n_drawn=batch.n_examples)
     is_known = chosen & (labels >= 0)
     if is_known.any():
         labeled = Batch(
@@ -47,7 +49,10 @@ def _alone(predictions, labels, chosen, tail):
         )
         accuracy = Accuracy(batch.n_runs, batch.n_classes)
         accuracy.update(labeled)
-        yield "accuracy", estimate_mean(accuracy.result()["accuracy"], tail, is_part=True)
+        yield (
+            "accuracy",
+            estimate_mean(accuracy.result()["accuracy"], tail, n_drawn=labeled.n_examples),
+        )
 
 
 def _assert_same(group, predictions, labels, chosen, n_groups):
@@ -141,6 +146,56 @@ def test_engines_and_shards_do_not_change_groups(kind, tmp_path, monkeypatch):
     for part in ("by_class", "slices"):
         assert whole.summary()[part] == cut.summary()[part]
     assert [group.name for group in cut.slices["language"]] == ["(none)", "de", "en"]
+
+
+def _apart(n_clusters):
+    """Names of clusters that belong to different parts."""
+    return list({part_of(name): name for name in range(20 * N_PARTS)}.values())[:n_clusters]
+
+
+def _with_clusters(values, without, clusters):
+    """Variances of a mean from drawing clusters: all of it, and what runs count as well."""
+    n, names = len(values), np.unique(clusters)
+    sums = np.array([(values - values.mean())[clusters == name].sum() for name in names])
+    rest = without - without.mean(axis=1, keepdims=True)
+    by_run = np.array([rest[:, clusters == name].sum(axis=1) for name in names])
+    factor = len(names) / (len(names) - 1)
+    return factor * (sums @ sums) / n**2, (len(without) - 1) * by_run.var(axis=1).sum() / n**2
+
+
+def test_clusters_are_drawn_in_place_of_examples():
+    """Whole clusters, each with its residual from the mean of the group."""
+    predictions, labels = _predictions()
+    labels = np.where(labels < 0, 0, labels)
+    clusters = np.array(_apart(23))[np.arange(N_EXAMPLES) % 23]
+    report = sp.measure(predictions, labels=labels, clusters=clusters)
+
+    for group in report.by_class:
+        chosen = labels == int(group.name)
+        accuracy = Accuracy(len(predictions), 4)
+        accuracy.update(Batch(predictions[:, chosen], n_classes=4, labels=labels[chosen]))
+        right = predictions[:, chosen] == labels[chosen]
+        without = np.stack([np.delete(right, run, axis=0).mean(axis=0) for run in range(7)])
+        drawn, interaction = _with_clusters(right.mean(axis=0), without, clusters[chosen])
+        statistic = replace(
+            accuracy.result()["accuracy"],
+            example_variance=drawn,
+            interaction_variance=interaction,
+        )
+        expected = estimate_mean(statistic, TAIL / 4, n_drawn=23)
+        assert group.metrics["accuracy"].low == pytest.approx(expected.low, rel=1e-9)
+
+
+def test_examples_that_are_alone_in_their_clusters_change_next_to_nothing():
+    predictions, labels = _predictions()
+    options = {"labels": labels[:40], "slices": {"all": np.zeros(40)}}
+    plain = sp.measure(predictions[:, :40], **options)
+    alone = sp.measure(predictions[:, :40], clusters=_apart(40), **options)
+
+    for name, estimate in plain.slices["all"][0].metrics.items():
+        clustered = alone.slices["all"][0].metrics[name]
+        # Clusters leave out the main effect of a run, which examples count as interaction.
+        assert clustered.low == pytest.approx(estimate.low, rel=0.01)
 
 
 def test_class_is_less_stable_if_its_interval_is_above_the_whole():
