@@ -27,7 +27,11 @@ def _labels(seed, n_examples, n_classes):
 
 SHAPES = {
     "two-classes": lambda: sp.measure(str(EXAMPLE)),
-    "150-classes": lambda: sp.measure(_probs(1, 6, 400, 150), labels=_labels(1, 400, 150)),
+    "150-classes": lambda: sp.measure(
+        _probs(1, 6, 400, 150),
+        labels=_labels(1, 400, 150),
+        slices={"<b>" + "column" * 9: [f"<i>{'value' * 20}{i % 30}" for i in range(400)]},
+    ),
     "labels-only": lambda: sp.measure(_probs(2, 8, 300, 4).argmax(2), labels=_labels(2, 300, 4)),
     "no-labels": lambda: sp.measure(_probs(3, 8, 300, 3)),
     "two-runs": lambda: sp.measure(_probs(4, 2, 300, 2), labels=_labels(4, 300, 2)),
@@ -114,8 +118,8 @@ def test_phone_folds_all_but_the_first_sections(usual, open_page):
     page.click("#calibration .fold")
     page.wait_for_selector("#c-reliability_0 svg path")
 
-    assert n_folded == 3
-    assert folds.count() == 2
+    assert n_folded == 4
+    assert folds.count() == 3
 
 
 def test_button_switches_between_dark_and_light(usual, open_page):

@@ -96,6 +96,7 @@ def measure(
             Location.of(scratch / "examples.parquet" if examples is None else examples),
             requested=requested,
             clusters=predictions.clusters,
+            slices=predictions.slices,
             skip_damaged=skip_damaged,
             progress=progress,
             notes=notes,

@@ -14,6 +14,7 @@ from seedproof.measurement.examples import (
     least_stable_rows,
     with_votes,
 )
+from seedproof.measurement.group_metrics import GroupAccumulator
 from seedproof.measurement.selection import chosen_families
 from seedproof.metrics import Accumulator, Batch
 from seedproof.metrics.accumulator import Detail, Need
@@ -44,6 +45,7 @@ class MetricAccumulators:
         n_classes: Number of classes.
         has: Inputs other than predictions.
         requested: Names of metrics. If omitted, everything that the data allows.
+        groups: Sums by class and slice. If omitted, there are none.
     """
 
     def __init__(
@@ -52,11 +54,13 @@ class MetricAccumulators:
         n_classes: int,
         has: frozenset[Need],
         requested: Collection[str] | None = None,
+        groups: GroupAccumulator | None = None,
     ) -> None:
         _keep_freed_memory()
         self.families: list[Accumulator] = [
             family(n_runs, n_classes) for family in chosen_families(has, requested)
         ]
+        self.groups = groups
         self.unstable_examples: pa.Table | None = None
         self.clusters: ClusterAccumulator | None = None  # None if examples are independent
         self._n_runs = n_runs
@@ -74,8 +78,14 @@ class MetricAccumulators:
     ) -> ExampleRows:
         """Add a shard; return its examples."""
         self.open(clusters)
+        codes = None if self.groups is None else self.groups.codes(shard)
+        start = 0
         for batch in batches(shard, self._n_classes):
             self.add(batch)
+            if self.groups is not None and codes is not None:
+                rows = slice(start, start + batch.n_examples)
+                self.groups.add(batch, codes[:, rows])
+                start = rows.stop
         return self.close(shard, classes)
 
     def add(self, batch: Batch) -> dict[str, ExampleValues]:
@@ -117,6 +127,8 @@ class MetricAccumulators:
             self.clusters.merge(other.clusters)
         for family, other_family in zip(self.families, other.families, strict=True):
             family.merge(other_family)
+        if self.groups is not None and other.groups is not None:
+            self.groups.merge(other.groups)
 
     def result(self) -> dict[str, Statistic]:
         """Return every metric over all examples so far, in display order."""

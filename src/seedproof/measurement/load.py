@@ -1,6 +1,7 @@
 """Load a saved measurement: figures, and one row per example."""
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from seedproof.measurement.clusters import Clusters
 from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.examples import StoredExamples, example_files, least_stable
 from seedproof.measurement.explanations.result import ExplanationMeasurement
+from seedproof.measurement.group_metrics import GroupMetrics
 from seedproof.measurement.result import FORMAT, Measurement
 from seedproof.messages import recorded
 from seedproof.predictions.checks import Check
@@ -60,6 +62,10 @@ def load_saved(folder: Location) -> Measurement:
             dynamics=None if dynamics is None else DynamicsMeasurement.from_summary(dynamics),
             repeats=summary.get("repeats", "runs"),
             clusters=None if clusters is None else Clusters(**clusters),
+            by_class=_groups(summary.get("by_class", ())),
+            slices={
+                column: _groups(groups) for column, groups in summary.get("slices", {}).items()
+            },
         )
     except (ValueError, KeyError, TypeError, OSError, pa.ArrowException) as error:
         if isinstance(error, SchemaVersionError):
@@ -69,6 +75,10 @@ def load_saved(folder: Location) -> Measurement:
             folder=folder,
             type_name=type(error).__name__,
         ) from error
+
+
+def _groups(summaries: Sequence[Mapping[str, Any]]) -> tuple[GroupMetrics, ...]:
+    return tuple(map(GroupMetrics.from_summary, summaries))
 
 
 def _unstable_examples(place: Location) -> pa.Table:

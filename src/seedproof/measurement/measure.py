@@ -25,9 +25,11 @@ from seedproof.measurement.examples import (
     write_part,
 )
 from seedproof.measurement.explanations.measure import measure_explanations
+from seedproof.measurement.group_metrics import GroupAccumulator
 from seedproof.measurement.result import Measurement
-from seedproof.measurement.selection import known
+from seedproof.measurement.selection import chosen_families, known
 from seedproof.messages import Message
+from seedproof.metrics.accuracy import Accuracy
 from seedproof.predictions.checks import by_severity, checks_of
 from seedproof.records.explanation_shards import explanations_of
 from seedproof.records.explanation_shards import left_out as note_on_method
@@ -60,10 +62,11 @@ def measure_shard(
     *,
     requested: Collection[str] | None = None,
     clusters: str | None = None,
+    slices: Sequence[str] = (),
     skip_damaged: bool = False,
 ) -> tuple[MeasuredShard, ExampleRows | None]:
     """Return the partial results of one shard, and the rows of its examples."""
-    accumulators = _new_accumulators(source, requested)
+    accumulators = _new_accumulators(source, requested, clusters, slices)
     try:
         shard = source.shard(index)
     except DamagedStoreError as error:
@@ -75,8 +78,22 @@ def measure_shard(
     return MeasuredShard(index, accumulators, notes=() if hint is None else (hint,)), rows
 
 
-def _new_accumulators(source: ShardSource, requested: Collection[str] | None) -> MetricAccumulators:
-    return MetricAccumulators(len(source.runs), len(source.classes), known(source), requested)
+def _new_accumulators(
+    source: ShardSource,
+    requested: Collection[str] | None,
+    clusters: str | None,
+    slices: Sequence[str],
+) -> MetricAccumulators:
+    n_runs, n_classes, has = len(source.runs), len(source.classes), known(source)
+    groups = GroupAccumulator(
+        n_runs,
+        source.classes,
+        slices,
+        clusters=clusters,
+        is_labeled="labels" in has,
+        has_accuracy=Accuracy in chosen_families(has, requested),
+    )
+    return MetricAccumulators(n_runs, n_classes, has, requested, groups)
 
 
 @dataclass(frozen=True)
@@ -87,6 +104,7 @@ class MeasureShard:
     folder: Location
     requested: Collection[str] | None = None
     clusters: str | None = None
+    slices: Sequence[str] = ()
     skip_damaged: bool = False
 
     def __call__(self, index: int) -> MeasuredShard:
@@ -96,6 +114,7 @@ class MeasureShard:
             index,
             requested=self.requested,
             clusters=self.clusters,
+            slices=self.slices,
             skip_damaged=self.skip_damaged,
         )
         if rows is not None:
@@ -109,12 +128,13 @@ def measure_shards(
     *,
     requested: Collection[str] | None = None,
     clusters: str | None = None,
+    slices: Sequence[str] = (),
     skip_damaged: bool = False,
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> Measurement:
     """Measure every requested metric that the data allows, in one pass in this process."""
-    whole = _Whole(source, requested, clusters)
+    whole = _Whole(source, requested, clusters, slices)
     with examples_of(source, examples_file) as sink:
         for index in range(source.n_shards):
             part, rows = measure_shard(
@@ -122,6 +142,7 @@ def measure_shards(
                 index,
                 requested=requested,
                 clusters=clusters,
+                slices=slices,
                 skip_damaged=skip_damaged,
             )
             if rows is not None:
@@ -139,6 +160,7 @@ def measure_on(
     *,
     requested: Collection[str] | None = None,
     clusters: str | None = None,
+    slices: Sequence[str] = (),
     skip_damaged: bool = False,
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
@@ -146,8 +168,8 @@ def measure_on(
     """Measure the same on the workers of an engine."""
     clear_examples(examples_folder)
     examples_folder.make_folder()
-    task = MeasureShard(source, examples_folder, requested, clusters, skip_damaged)
-    whole = _Whole(source, requested, clusters)
+    task = MeasureShard(source, examples_folder, requested, clusters, slices, skip_damaged)
+    whole = _Whole(source, requested, clusters, slices)
     for part in map_shards(task, source.n_shards, engine=engine, progress=progress):
         whole.add(part)
     if len(examples_folder.files_inside()) != source.n_shards - len(whole.left_out):
@@ -163,13 +185,17 @@ class _Whole:
     """All partial results, added in the order of the shards."""
 
     def __init__(
-        self, source: ShardSource, requested: Collection[str] | None, clusters: str | None
+        self,
+        source: ShardSource,
+        requested: Collection[str] | None,
+        clusters: str | None,
+        slices: Sequence[str],
     ) -> None:
         self.left_out: dict[int, SeedproofError] = {}
         self._source = source
         self._clusters = clusters
         self._notes: list[Message] = []
-        self._accumulators = _new_accumulators(source, requested)
+        self._accumulators = _new_accumulators(source, requested, clusters, slices)
 
     def add(self, part: MeasuredShard) -> None:
         """Add the next shard."""
@@ -223,21 +249,26 @@ def measured(
         )
     lost = [source.counts(index) for index in left_out]
     sums = accumulators.clusters
+    metrics = {name: estimate(value) for name, value in accumulators.result().items()}
+    groups = accumulators.groups or GroupAccumulator(len(source.runs))
+    by_class, slices = groups.result(metrics["flip_rate"])
     return Measurement(
         runs=source.runs,
         classes=source.classes,
         n_examples=source.n_examples - sum(n_rows for n_rows, _ in lost),
         n_labeled=source.n_labeled - sum(n_labeled for _, n_labeled in lost),
         kind=str(source.kind),
-        metrics={name: estimate(value) for name, value in accumulators.result().items()},
+        metrics=metrics,
         detail=accumulators.detail(),
         unstable_examples=accumulators.unstable_examples,
         example_table=examples,
-        notes=notes,
+        notes=(*notes, *groups.notes),
         left_out=tuple(left_out),
         checks=by_severity(checks_of(source, accumulators.run_sums())),
         repeats=source.repeats,
         clusters=None if sums is None or clusters is None else sums.described(clusters),
+        by_class=by_class,
+        slices=slices,
     )
 
 

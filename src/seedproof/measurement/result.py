@@ -12,6 +12,7 @@ from seedproof.measurement.clusters import Clusters
 from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement, without_nan
+from seedproof.measurement.group_metrics import GroupMetrics
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import Detail
 from seedproof.predictions.checks import Check, by_severity
@@ -62,6 +63,8 @@ class Measurement:
         checks: Findings about the input.
         repeats: Unit of repetition: `seeds` if they are recorded, `runs` otherwise.
         clusters: Examples that belong together; None if they are independent.
+        by_class: Metrics of each class that has an example; empty if there are too many classes.
+        slices: The same by column, for each value of a slice.
     """
 
     runs: tuple[str, ...]
@@ -80,6 +83,8 @@ class Measurement:
     checks: tuple[Check, ...] = ()
     repeats: str = "runs"
     clusters: Clusters | None = None
+    by_class: tuple[GroupMetrics, ...] = ()
+    slices: Mapping[str, tuple[GroupMetrics, ...]] = field(default_factory=dict)
 
     @property
     def n_runs(self) -> int:
@@ -151,6 +156,11 @@ class Measurement:
             "repeats": self.repeats,
             "classes": list(self.classes),
             "metrics": {name: asdict(value) for name, value in self.metrics.items()},
+            "by_class": [group.summary() for group in self.by_class],
+            "slices": {
+                column: [group.summary() for group in groups]
+                for column, groups in self.slices.items()
+            },
             "detail": {
                 name: without_nan(values.tolist()) for name, values in self._detail().items()
             },

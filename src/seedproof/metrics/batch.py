@@ -75,7 +75,7 @@ class Batch:
         return np.flatnonzero((self.predictions != self.predictions[0]).any(axis=0))
 
     @cached_property
-    def _contested_predictions(self) -> IntArray:
+    def contested_predictions(self) -> IntArray:
         """Predictions on the contested examples, in the smallest type that holds a class."""
         kind = np.min_scalar_type(self.n_classes - 1)
         return self.predictions.astype(kind)[:, self.contested]
@@ -83,7 +83,7 @@ class Batch:
     @cached_property
     def contested_agreement(self) -> IntArray:
         """`agreement` on the contested examples alone: (runs, contested)."""
-        return agreement(self._contested_predictions, self.n_classes)
+        return agreement(self.contested_predictions, self.n_classes)
 
     @cached_property
     def agreement(self) -> IntArray:
@@ -95,7 +95,7 @@ class Batch:
     @cached_property
     def disagreements(self) -> IntArray:
         """Number of examples on which two runs differ: (runs, runs), symmetric, zero diagonal."""
-        return disagreements(self._contested_predictions, self.n_classes)
+        return disagreements(self.contested_predictions, self.n_classes)
 
     @cached_property
     def majority(self) -> IntArray:
@@ -110,7 +110,7 @@ class Batch:
         # One number orders by votes, then by the smallest class.
         votes = self.contested_agreement.astype(np.int64) * self.n_classes
         last = self.n_classes - 1
-        largest = (votes + (last - self._contested_predictions.astype(np.int64))).max(axis=0)
+        largest = (votes + (last - self.contested_predictions.astype(np.int64))).max(axis=0)
         whole: IntArray = self.predictions[0].copy()
         whole[self.contested] = last - largest % self.n_classes
         return whole

@@ -15,7 +15,7 @@ from seedproof.report.explanations.view import TOKENS
 from seedproof.report.figures import build_figures, section_titles
 from seedproof.report.figures.base import MAX_NAMED_RUNS
 from seedproof.report.next_steps import after_measuring
-from seedproof.report.overview import PageOptions
+from seedproof.report.overview import PageOptions, group_table
 from seedproof.report.sentences import followed, on_accuracy
 from seedproof.report.view import View, build_view
 
@@ -35,7 +35,9 @@ def render_page(measurement: Measurement, options: PageOptions) -> str:
         "has_probs": "probability_sd" in measurement.metrics,
         "has_labels": bool(measurement.n_labeled),
     }
-    css = ["page.css", "explanations.css"] if measurement.explanations else ["page.css"]
+    css = ["page.css"]
+    css += ["comparison.css"] if view.groups else []  # tables of groups
+    css += ["explanations.css"] if measurement.explanations else []
     return template("page.html").render(
         view=view,
         dots=[group for group, count in enumerate(view.dots) for _ in range(count)],
@@ -54,6 +56,7 @@ def render_page(measurement: Measurement, options: PageOptions) -> str:
         made=provenance(identity, json_file="summary.json", details=_details(measurement)),
         shows_tokens=TOKENS in show,
         n_shown=NUMERALS[min(MAX_RUNS, measurement.n_runs)],
+        group_table=group_table,
         card_html=card_html,
         **page_parts(
             figures,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check
+from seedproof.report.groups import GroupTable
 from seedproof.report.numbers import in_brackets, signless
 from seedproof.report.view import KeyFigure, interval_bar
 from seedproof.stats.intervals import Estimate
@@ -64,6 +65,11 @@ class Overview:
     # Errors and warnings about the input, and the names of those that a gate allows.
     checks: tuple[Check, ...] = ()
     allowed: tuple[str, ...] = ()
+
+
+def group_table(groups: GroupTable) -> TextTable:
+    """Return classes or slices as a table of a page."""
+    return TextTable(groups.header, groups.rows, notes=tuple(map(str, groups.notes())))
 
 
 def key_figure(

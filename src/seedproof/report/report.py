@@ -13,6 +13,7 @@ from seedproof.errors import UnknownNameError
 from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement
+from seedproof.measurement.group_metrics import GroupMetrics
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
 from seedproof.predictions.checks import Check
@@ -20,7 +21,7 @@ from seedproof.records.location import Location
 from seedproof.report.figures import Figure, build_figures
 from seedproof.report.figures.answers import votes
 from seedproof.report.mappings import ByName, WrittenEstimate
-from seedproof.report.overview import Overview, PageOptions, Section, TextTable
+from seedproof.report.overview import Overview, PageOptions, Section, TextTable, group_table
 from seedproof.report.result import ESTIMATE_COLUMNS, MetricsResult, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
 from seedproof.report.text import DYNAMICS, HEADER, explanation_cells, metric_cells, render
@@ -79,10 +80,7 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
     @property
     def metrics(self) -> Mapping[str, Estimate]:
         """Every estimate by the name of its metric."""
-        return {
-            name: WrittenEstimate.of(estimate, card(name).unit)
-            for name, estimate in self.measurement.metrics.items()
-        }
+        return _with_units(self.measurement.metrics)
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -98,6 +96,19 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
     def dynamics(self) -> DynamicsMeasurement | None:
         """Label entropy within single runs over their steps; None if no run was traced."""
         return self.measurement.dynamics
+
+    @property
+    def by_class(self) -> tuple[GroupMetrics, ...]:
+        """Flip rate and accuracy of each class, with intervals that hold for all of them together.
+
+        Classes are gold classes; without labels, those that most runs predict.
+        """
+        return _written(self.measurement.by_class)
+
+    @property
+    def slices(self) -> Mapping[str, tuple[GroupMetrics, ...]]:
+        """The same by column, for each value of the columns that were given as slices."""
+        return {name: _written(groups) for name, groups in self.measurement.slices.items()}
 
     @property
     def examples(self) -> pa.Table:
@@ -175,6 +186,7 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
     def _overview(self, show: Sequence[str]) -> Overview:
         view = self.view(show=show)
         tables = [TextTable(HEADER, tuple(map(metric_cells, view.rows)))]
+        tables += map(group_table, view.groups)
         tables += [
             TextTable(*explanation_cells(explained), title=f"explanations by {explained.title}")
             for explained in view.explanations
@@ -203,3 +215,14 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
     def _about(self) -> str:
         size = f"{self.measurement.n_runs:,} runs, {self.measurement.n_examples:,} examples"
         return f"of {size}: flip_rate {self['flip_rate']}"
+
+
+def _written(groups: Sequence[GroupMetrics]) -> tuple[GroupMetrics, ...]:
+    """Return groups whose estimates print in their unit."""
+    return tuple(replace(group, metrics=_with_units(group.metrics)) for group in groups)
+
+
+def _with_units(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    return {
+        name: WrittenEstimate.of(estimate, card(name).unit) for name, estimate in metrics.items()
+    }

@@ -12,6 +12,7 @@ from seedproof.measurement.dynamics import ENTROPY, DynamicsMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.report import groups
 from seedproof.report.explanations import sentences as explanations
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, is_too_wide
 from seedproof.typing import FloatArray
@@ -129,6 +130,7 @@ def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
     """Return the main findings by topic."""
     by_topic = {
         "Answers": (_answers(measurement),),
+        **groups.findings(measurement),
         "Accuracy": _accuracy(measurement),
         "Confidence": _confidence(measurement),
         "Calibration": _calibration(measurement),

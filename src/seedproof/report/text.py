@@ -5,7 +5,14 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import (
+    Console,
+    ConsoleOptions,
+    Group,
+    JustifyMethod,
+    RenderableType,
+    RenderResult,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -14,11 +21,13 @@ from seedproof.predictions.checks import Check
 from seedproof.report.checks import finding
 from seedproof.report.explanations.heat import HeatMap
 from seedproof.report.explanations.view import ExplanationTable
+from seedproof.report.groups import GroupTable
 from seedproof.report.numbers import NO_BREAK
 from seedproof.report.view import Row, Unstable, View
 
 PLAIN_WIDTH = 80
 N_UNSTABLE = 5
+N_GROUPS = 10
 MAX_CELL = 20
 # Width of the column of votes, and of the class names in it.
 MAX_VOTES, MAX_CLASS = 36, 12
@@ -94,6 +103,9 @@ def render(view: View, *, all_metrics: bool = False) -> RenderableType:
     parts.append(_metrics(HEADER, map(metric_cells, rows)))
     if len(rows) < len(view.rows):
         parts.append(Text(MORE.format(len(view.rows) - len(rows)), style="dim"))
+    for table in view.groups:
+        if table.is_requested or all_metrics:
+            parts += [Text(""), *_groups(table)]
     for explained in view.explanations:
         parts += [Text(""), *_explanations(explained)]
     if view.dynamics is not None:
@@ -134,6 +146,20 @@ def _metrics(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _groups(groups: GroupTable) -> list[RenderableType]:
+    """Return classes or slices; their names are the user's, never markup."""
+    table, rows = bare_table(), groups.rows[:N_GROUPS]
+    title, *header = groups.header
+    table.add_column(Text(printable(title)), overflow="ellipsis", no_wrap=True, max_width=MAX_CELL)
+    for place, name in enumerate(header, start=1):
+        width = max(len(text) for text in (name, *(row[place] for row in rows)))
+        side: JustifyMethod = "right" if place == 1 else "left"
+        table.add_column(name, justify=side, no_wrap=True, min_width=width)
+    for name, *cells in rows:
+        table.add_row(Text(printable(name)), *cells)
+    return [table, *(Prose(str(note), style="dim") for note in groups.notes(N_GROUPS))]
 
 
 def _notes(notes: Iterable[str]) -> list[RenderableType]:

@@ -15,6 +15,7 @@ from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.report import checks, sentences
 from seedproof.report.explanations.sentences import TOP_WORDS, which_words
 from seedproof.report.explanations.view import TOKENS, ExplanationTable, build_explanations
+from seedproof.report.groups import GroupTable, group_tables
 from seedproof.report.numbers import WithUnit, in_brackets, is_too_wide, number
 from seedproof.report.sentences import Sentence
 from seedproof.stats.intervals import Estimate
@@ -104,6 +105,8 @@ class View:
     key_figures: tuple[KeyFigure, ...]
     rows: tuple[Row, ...]
     explanations: tuple[ExplanationTable, ...]
+    # Classes and slices, the least stable first.
+    groups: tuple[GroupTable, ...]
     dynamics: DynamicsView | None
     unstable: tuple[Unstable, ...]
     notes: tuple[str, ...]
@@ -133,6 +136,7 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
             for name, value in measurement.metrics.items()
         ),
         explanations=build_explanations(measurement, with_texts=TOKENS in show),
+        groups=group_tables(measurement),
         dynamics=_dynamics(measurement.dynamics),
         unstable=_unstable(measurement, columns),
         notes=(

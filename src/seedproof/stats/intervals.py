@@ -63,9 +63,9 @@ class Estimate:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}] over {self.over}"
 
 
-def student(n_runs: int) -> float:
+def student(n_runs: int, tail: float = TAIL) -> float:
     """Return Student's quantile for a mean over runs or clusters."""
-    return student_quantile(n_runs - 1, 1 - TAIL)
+    return student_quantile(n_runs - 1, 1 - tail)
 
 
 def over_drawn(statistic: MeanOverExamples, *, has_runs: bool = True) -> Over:
@@ -96,21 +96,28 @@ def _(statistic: ValueOnly) -> Estimate:
 
 
 @estimate.register
-def _(statistic: MeanOverExamples) -> Estimate:
+def estimate_mean(
+    statistic: MeanOverExamples, tail: float = TAIL, *, is_small: bool = False
+) -> Estimate:
+    """Return a mean over examples with its interval, with `tail` outside on each side.
+
+    A group may be small: then the variance of its examples gets Student's quantile, as that of
+    clusters always does, and no interval is narrower than over them alone.
+    """
     over = over_drawn(statistic, has_runs=statistic.without is not None)
     value, largest = statistic.value, statistic.largest
     if value <= 0.0 or (largest is not None and abs(value - largest) < 1e-12):
-        return _at_the_edge(statistic)
+        return _at_the_edge(statistic, tail)
     if statistic.n_drawn == 1:  # it shows nothing about others
         if statistic.without is None:
             return Estimate(value)
         over = "runs"
     if statistic.scale == "logit":
-        half_width = np.sqrt(_two_way_variance(statistic))
+        half_width = np.sqrt(_two_way_variance(statistic, tail, is_small=is_small))
         center = float(logit(value))
         low, high = float(expit(center - half_width)), float(expit(center + half_width))
     else:
-        low, high = _log_interval(statistic)
+        low, high = _log_interval(statistic, tail, is_small=is_small)
     # A bound, not a random error: it is added in full.
     low, high = max(low - statistic.error, 0.0), high + statistic.error
     if largest is not None:
@@ -119,27 +126,31 @@ def _(statistic: MeanOverExamples) -> Estimate:
     return Estimate(value, float(min(low, value)), float(max(high, value)), over)
 
 
-def _log_interval(statistic: MeanOverExamples) -> tuple[float, float]:
+def _log_interval(
+    statistic: MeanOverExamples, tail: float, *, is_small: bool
+) -> tuple[float, float]:
     """Interval that is symmetric on the log scale around the value less its expected bias."""
     value, bias = statistic.value, statistic.bias_left
     center = value + BIAS_TAKEN * bias
     residual = np.log1p(RESIDUAL_BIAS * abs(bias) / center)
-    half_width = np.sqrt(_two_way_variance(statistic) + residual**2)
+    half_width = np.sqrt(_two_way_variance(statistic, tail, is_small=is_small) + residual**2)
     # A value is expected inside its own interval.
     low = min(center * np.exp(-half_width), value)
-    high = max(center * np.exp(half_width), value)
+    with np.errstate(over="ignore"):  # few runs and a small tail
+        high = max(center * np.exp(half_width), value)
     return float(low), float(high)
 
 
-def _two_way_variance(statistic: MeanOverExamples) -> float:
+def _two_way_variance(statistic: MeanOverExamples, tail: float, *, is_small: bool) -> float:
     """Squared half width: Student's part for the runs, the normal part for the examples.
 
     Clusters in place of examples get Student's quantile as well.
     """
     value, n = statistic.value, statistic.n_examples
-    quantile = student_quantile(drawn_df(statistic), 1 - TAIL)
     slope = 1 / value if statistic.scale == "log" else 1 / (value * (1 - value))
     examples = statistic.example_variance * slope**2
+    df = statistic.n_drawn - 1 if is_small else drawn_df(statistic)
+    quantile = student_quantile(df, 1 - tail)
     if statistic.without is None:
         return quantile**2 * examples
     n_runs = len(statistic.without)
@@ -153,7 +164,8 @@ def _two_way_variance(statistic: MeanOverExamples) -> float:
         left_out = logit(np.clip(statistic.without, floor, 1 - floor))
     runs = jackknife_variance(left_out)
     interaction = statistic.interaction_variance * slope**2
-    return student(n_runs) ** 2 * runs + quantile**2 * max(examples - interaction, 0.0)
+    both = student(n_runs, tail) ** 2 * runs + quantile**2 * max(examples - interaction, 0.0)
+    return max(both, quantile**2 * examples) if is_small else both
 
 
 def jackknife_variance(left_out: FloatArray) -> float:
@@ -162,12 +174,12 @@ def jackknife_variance(left_out: FloatArray) -> float:
     return float((n_runs - 1) * np.var(left_out))
 
 
-def _at_the_edge(statistic: MeanOverExamples) -> Estimate:
+def _at_the_edge(statistic: MeanOverExamples, tail: float) -> Estimate:
     """Exact one-sided bound if every example has the same extreme value."""
     if statistic.largest is None:
         return Estimate(statistic.value)
     value, largest = statistic.value, statistic.largest
-    reach = largest * (1 - TAIL ** (1 / statistic.n_drawn))
+    reach = largest * (1 - tail ** (1 / statistic.n_drawn))
     over = over_drawn(statistic, has_runs=False)
     if value <= 0.0:
         return Estimate(0.0, 0.0, reach, over)

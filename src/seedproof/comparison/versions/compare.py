@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from seedproof.comparison.arm_alignment import ArmAlignment
 from seedproof.comparison.versions.clusters import ClusterTotals, needs_labels
 from seedproof.comparison.versions.disagreement import Disagreement, directed_flips, flips
-from seedproof.comparison.versions.groups import GroupMean, Groups, GroupSums
+from seedproof.comparison.versions.groups import GroupMean, GroupSums
 from seedproof.comparison.versions.result import (
     OWN_COLUMNS,
     GroupFigures,
@@ -26,6 +26,7 @@ from seedproof.errors import TooFewRunsError
 from seedproof.measurement.clusters import ClusterKeys, cluster_hint
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import ExampleWriter
+from seedproof.measurement.groups import Groups
 from seedproof.messages import Message
 from seedproof.metrics.batch import batches
 from seedproof.metrics.statistic import VERDICT_FROM

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from seedproof.comparison.versions.compare import compare_versions
 from seedproof.comparison.versions.disagreement import Disagreement, flips
-from seedproof.comparison.versions.groups import Groups, GroupSums
+from seedproof.comparison.versions.groups import GroupSums
 from seedproof.errors import (
     ColumnError,
     TooFewRunsError,
 )
+from seedproof.measurement.groups import Groups
 from seedproof.measurement.measure import measure_shards
 from seedproof.records import schema
 from seedproof.records.arrays import ArrayShards

@@ -1,0 +1,130 @@
+"""Classes and slices of a measurement: a sentence and a table for each kind."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from seedproof.measurement.group_metrics import GroupMetrics
+from seedproof.measurement.result import Measurement
+from seedproof.messages import Message, Sentences
+from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.report.numbers import WithInterval, WithUnit
+
+# Rows on a page; a terminal shows fewer.
+N_ON_PAGE = 20
+COLUMNS = ("examples", "flip rate", "accuracy")
+SENTENCES = {
+    "class": "class",
+    "gold-class": "gold class",
+    "majority-class": "majority class",
+    "slice": "value of {column}",
+    "least-stable": "Least stable {what}: {name}, flip rate {flip_rate} (overall {overall}).",
+    "none-less-stable": "No {what} is shown to be less stable than the whole.",
+    "too-few-runs-to-judge": "{n_runs} runs are too few to show which {what} is less stable than "
+    "the whole.",
+    "rows-left-out": "{n_shown} of {n_groups:,} shown; all are in summary.json (--out).",
+    "rows-marked": "Intervals hold for all {n_groups:,} rows together; * flip rate above the "
+    "overall {overall}.",
+    "rows-unmarked": "Intervals hold for all {n_groups:,} rows together.",
+}
+_say = Sentences(SENTENCES)
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """The classes, or the values of one column, the least stable first."""
+
+    topic: str
+    finding: Message
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]  # the name first
+    n_groups: int
+    legend: Message
+    is_requested: bool  # by a slice; classes are always measured
+
+    def notes(self, n_listed: int = N_ON_PAGE) -> tuple[Message, ...]:
+        """Return how to read a table of so many rows."""
+        if self.n_groups <= n_listed:
+            return (self.legend,)
+        left_out = _say("rows-left-out", n_shown=n_listed, n_groups=self.n_groups)
+        return left_out, self.legend
+
+
+def group_tables(measurement: Measurement) -> tuple[GroupTable, ...]:
+    """Return a table for the classes and one for each slice, if it has several groups."""
+    return tuple(
+        _table(measurement, column, groups)
+        for column, groups in _kinds(measurement)
+        if len(groups) > 1
+    )
+
+
+def findings(measurement: Measurement) -> dict[str, tuple[Message, ...]]:
+    """Return the least stable class and the least stable value of each slice, by topic."""
+    if measurement.metrics["flip_rate"].value == 0.0:
+        return {}
+    has_verdicts = measurement.n_runs >= VERDICT_FROM
+    return {
+        table.topic: (table.finding,)
+        for table in group_tables(measurement)
+        if has_verdicts or table.is_requested
+    }
+
+
+def _kinds(measurement: Measurement) -> Iterator[tuple[str | None, Sequence[GroupMetrics]]]:
+    """Yield the classes, whose column is None, and the values of each sliced column."""
+    yield None, measurement.by_class
+    yield from measurement.slices.items()
+
+
+def _table(
+    measurement: Measurement, column: str | None, groups: Sequence[GroupMetrics]
+) -> GroupTable:
+    overall = WithUnit(measurement.metrics["flip_rate"].value, "percent")
+    has_accuracy = any("accuracy" in group.metrics for group in groups)
+    is_marked = any(group.is_less_stable for group in groups)
+    kind = _say("gold-class" if measurement.n_labeled else "majority-class")
+    title = str(kind) if column is None else column
+    ordered = sorted(groups, key=_rank)
+    return GroupTable(
+        topic="Classes" if column is None else f"By {column}",
+        finding=_finding(measurement, column, ordered[0]),
+        header=(title, *(COLUMNS if has_accuracy else COLUMNS[:-1])),
+        rows=tuple(_cells(group, has_accuracy=has_accuracy) for group in ordered[:N_ON_PAGE]),
+        n_groups=len(groups),
+        legend=_say(
+            "rows-marked" if is_marked else "rows-unmarked",
+            n_groups=len(groups),
+            overall=overall,
+        ),
+        is_requested=column is not None,
+    )
+
+
+def _rank(group: GroupMetrics) -> tuple[bool, float]:
+    """Order groups that are shown to be less stable first, then by flip rate."""
+    return not group.is_less_stable, -group.metrics["flip_rate"].value
+
+
+def _finding(measurement: Measurement, column: str | None, first: GroupMetrics) -> Message:
+    kind = _say("class" if measurement.n_labeled else "majority-class")
+    what = kind if column is None else _say("slice", column=column)
+    if first.is_less_stable:
+        return _say(
+            "least-stable",
+            what=what,
+            name=first.name,
+            flip_rate=WithInterval(first.metrics["flip_rate"], "percent"),
+            overall=WithUnit(measurement.metrics["flip_rate"].value, "percent"),
+        )
+    if measurement.n_runs < VERDICT_FROM:
+        return _say("too-few-runs-to-judge", what=what, n_runs=measurement.n_runs)
+    return _say("none-less-stable", what=what)
+
+
+def _cells(group: GroupMetrics, *, has_accuracy: bool) -> tuple[str, ...]:
+    flips = str(WithInterval(group.metrics["flip_rate"], "percent"))
+    accuracy = group.metrics.get("accuracy")
+    cells = (group.name, f"{group.n_examples:,}", flips + " *" * group.is_less_stable)
+    if not has_accuracy:
+        return cells
+    return (*cells, "" if accuracy is None else str(WithInterval(accuracy, "percent")))
