@@ -42,8 +42,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="print tables whose title has this text")
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
+
+    def show(
+        title: str, simulations: list[Simulation], n_studies: int, rng: np.random.Generator
+    ) -> None:
+        if options.only in title:
+            print_table(title, simulations, n_studies, rng)
 
     def grid(**settings: object) -> list[Simulation]:
         return [
@@ -51,9 +58,7 @@ def main() -> None:
             for n_runs, n, k in product((5, 10, 50), (500, 5000), (2, 10))
         ]
 
-    print_table(
-        "Normal run effects: some runs are better than others", grid(), options.studies, rng
-    )
+    show("Normal run effects: some runs are better than others", grid(), options.studies, rng)
     small = [(n_runs, 2000, k) for n_runs in (5, 10, 50) for k in (2, 10)]
     for title, settings in (
         (
@@ -62,23 +67,22 @@ def main() -> None:
         ),
         ("No run effects: examples flip independently", {"run_sd": 0.0}),
         ("One run in ten is bad", {"bad_share": 0.1}),
+        ("One run in ten gives the same answer to every example", {"stuck_share": 0.1}),
     ):
         simulations = [Simulation(*size, logit_sd=LOGIT_SD[size[2]], **settings) for size in small]
-        print_table(title, simulations, options.studies, rng)
+        show(title, simulations, options.studies, rng)
     clustered = [
         Simulation(n_runs, 2000, k, logit_sd=LOGIT_SD[k], run_sd=0.1, cluster_size=20, shared=0.9)
         for n_runs, _, k in small
     ]
-    print_table(
+    show(
         "Examples in clusters of 20 that share 90 % of their variance, small run effects",
         clustered,
         options.studies,
         rng,
     )
     unsure = [Simulation(n_runs, 2000, 10, logit_sd=2.0) for n_runs in (5, 10, 50)]
-    print_table(
-        "A model with low confidence and an accuracy of about 40 %", unsure, options.studies, rng
-    )
+    show("A model with low confidence and an accuracy of about 40 %", unsure, options.studies, rng)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ class Simulation:
     run_sd: float = 0.5
     bad_share: float = 0.0  # of the runs
     bad_shift: float = -2.0  # added to the effect of a bad run
+    stuck_share: float = 0.0  # of the runs: they give the first class to every example
     logit_sd: float = 3.0  # larger means more confident models
     cluster_size: int = 1  # neighbors that belong together
     shared: float = 0.0  # share of the variance of the logits that a cluster has in common
@@ -65,6 +66,8 @@ class Simulation:
         """Return new runs on given examples."""
         effects = rng.normal(0.0, self.run_sd, self.n_runs)
         effects += self.bad_shift * (rng.random(self.n_runs) < self.bad_share)
+        if self.stuck_share:
+            effects[rng.random(self.n_runs) < self.stuck_share] = np.inf
         predictions = np.stack([_choose(self._shift(logits, labels, e), rng) for e in effects])
         return Batch(predictions, n_classes=self.n_classes, labels=labels)
 
@@ -103,6 +106,9 @@ class Simulation:
 
     def _shift(self, logits: FloatArray, labels: IntArray, effect: float) -> FloatArray:
         shifted = logits.copy()
+        if np.isinf(effect):  # stuck
+            shifted[:, 0] = 1e3
+            return shifted
         moved = labels if self.effect == "quality" else np.zeros_like(labels)
         shifted[np.arange(len(labels)), moved] += effect
         return shifted
@@ -113,6 +119,8 @@ class Simulation:
         normal = nodes * self.run_sd
         nodes = np.concatenate([normal, normal + self.bad_shift])
         weights = np.concatenate([weights * (1 - self.bad_share), weights * self.bad_share])
+        nodes = np.append(nodes, np.inf)
+        weights = np.append(weights * (1 - self.stuck_share), self.stuck_share)
         matters = weights > np.finfo(float).eps
         return nodes[matters], weights[matters]
 
