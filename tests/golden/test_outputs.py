@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import runpy
 import shlex
 from pathlib import Path
@@ -32,6 +33,11 @@ GONE = {
         "metrics/single_run_pearson",
         "metrics/single_run_precision",
     )
+}
+# Fewer than five runs give no verdicts any more, and a plan has at least five seeds.
+FEW_RUNS = {
+    "compare-study": re.compile(r".*/(verdict: .* 'too few runs'|detectable: .* became None)"),
+    "plan-pilot": re.compile(r"/answers/0/low: 3 became 5"),
 }
 # The same sums in another order, on another instruction set.
 TOLERANCE = 1e-12
@@ -95,7 +101,9 @@ def test_verb_gives_the_same_figures_as_before(version, name, inputs):
     if "findings" in before:  # of the doctor, whose further checks come last
         now["findings"] = now["findings"][: len(before["findings"])]
 
-    assert set(differences(before, now)) - GONE == set()
+    known = FEW_RUNS.get(name)
+    changes = {change for change in differences(before, now) if not (known and known.match(change))}
+    assert changes - GONE == set()
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from seedproof.doctor.finding import Finding, Phrases, Verdict
 from seedproof.doctor.observation import Observed, SeedCall, compared, differences, plural
 from seedproof.messages import Message, Sentences
@@ -361,7 +363,7 @@ def check_answers(run: Observed) -> Finding:
     for split, log in run.splits.items():
         labels = [label or None for label in log.labels]
         # With probabilities, all classes are known by their columns.
-        known = None if log.has_probs or not any(labels) else labels
+        known = None if log.has_probs or not any(labels) else np.array(labels, dtype=object)
         for check in Predictions.from_arrays([log.answers], labels=known).checks:
             if check.name != "few-runs":
                 observed = _say("input-check", check=check.name, message=check.message)

@@ -340,7 +340,7 @@ def _outliers(source: ShardSource, sums: RunSums, constant: BoolArray) -> Iterat
         run = source.runs[kept[row]]
         remedy = "Look at its training log. Make the run again, or leave it out of all arms."
         shuffled = ""
-        if _has_usual_shares(counts / n, row):
+        if _has_usual_shares(counts / n, int(row)):
             shuffled = " It gives each answer as often as they do, so its rows look shuffled."
             remedy = (
                 "Check that its rows are in the order of their ids. Otherwise look at its training "
