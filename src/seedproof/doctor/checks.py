@@ -46,7 +46,7 @@ SENTENCES = {
     "positions": "neither ids nor labels were given: examples are identified by position",
     "other-splits": "the splits are {splits!r}, and with another seed {other_splits!r}",
     "other-ids": "with another seed, {n_other} of {n_examples} ids in {split!r} differ",
-    "several-answers": "{n_answers}",
+    "several-answers": "number of different answers: {n_answers}",
     "constant-answer": "it gives the answer {answer!r} to all {n_examples} examples in {split!r}",
     "input-check": "{check}: {message}",
     # Causes.
@@ -377,9 +377,7 @@ def check_answers(run: Observed) -> Finding:
                 split=split,
             )
             return _finding(code, "warn", observed, "brief-training")
-    return _finding(
-        code, "pass", _say("several-answers", n_answers=f"{n_answers} different answers")
-    )
+    return _finding(code, "pass", _say("several-answers", n_answers=n_answers))
 
 
 def check_ids(run: Observed, other: Observed, held: Sequence[Observed] = ()) -> Finding:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from seedproof._optional import require
 from seedproof.errors import OptionError, ShapeError
-from seedproof.predictions.checks import DRAWS_NOTHING
+from seedproof.predictions.duplicates import DRAWS_NOTHING
 from seedproof.seeds import SeedPlan
 from seedproof.training.run import Run
 from seedproof.training.study import Study

@@ -30,7 +30,8 @@ from seedproof.measurement.result import Measurement
 from seedproof.measurement.selection import chosen_families, known
 from seedproof.messages import Message
 from seedproof.metrics.accuracy import Accuracy
-from seedproof.predictions.checks import by_severity, checks_of
+from seedproof.predictions.checks import by_severity
+from seedproof.predictions.input_checks import checks_of
 from seedproof.records.explanation_shards import explanations_of
 from seedproof.records.explanation_shards import left_out as note_on_method
 from seedproof.records.location import Location

@@ -54,7 +54,7 @@ def net_flips(class_counts: IntArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class RunSums:
-    """Sums over examples that show which runs are no evidence; see `predictions.checks`."""
+    """Sums over examples that show which runs are no evidence; see `predictions.input_checks`."""
 
     n_examples: int
     disagreements: IntArray  # examples on which two runs differ: (runs, runs)

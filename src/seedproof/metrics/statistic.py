@@ -30,6 +30,8 @@ class ExampleValues:
     places: IntArray | None = None  # ascending positions in the batch; None if all of it
     n_zeros: int = 0  # number of further examples, whose quantity is 0 with and without any run
     by_run: IntArray | FloatArray | None = None  # of means over runs: sums over examples
+    # The jackknife variances over runs of `without`, summed over examples; None if not known yet.
+    variances: float | None = None
 
     @property
     def values(self) -> FloatArray:
@@ -48,6 +50,10 @@ def mean_over_runs(values: BoolArray | FloatArray) -> ExampleValues:
         whole_denominator=n_runs,
         without_denominator=n_runs - 1,
         by_run=np.count_nonzero(values, axis=1) if is_count else values.sum(axis=1),
+        # Of k ones among R runs: (R-1)/R · (k - k²/R), without an array per run.
+        variances=(n_runs - 1) / n_runs**2 * int((whole * (n_runs - whole)).sum(dtype=np.int64))
+        if is_count
+        else None,
     )
 
 
@@ -74,7 +80,10 @@ class ExampleSums:
         self.by_run = _sum(self.by_run, values.by_run)
         if values.without is not None:
             self.without = _sum(self.without, values.without.sum(axis=1))
-            self.interaction += _jackknife_variances(values.without) / values.without_denominator**2
+            variances = values.variances
+            if variances is None:
+                variances = _jackknife_variances(values.without)
+            self.interaction += variances / values.without_denominator**2
 
     def __add__(self, other: "ExampleSums") -> "ExampleSums":
         last = other if other.n_examples else self

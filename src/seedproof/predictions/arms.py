@@ -7,13 +7,8 @@ from typing import Any
 
 from seedproof.errors import InputError, NotFoundError, OptionError, TooFewRunsError
 from seedproof.messages import Message
-from seedproof.predictions.checks import (
-    Check,
-    by_severity,
-    identical_arms,
-    missing_arm,
-    of_arms,
-)
+from seedproof.predictions.checks import Check, by_severity, missing_arm, of_arms
+from seedproof.predictions.duplicates import identical_arms
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import (
     Loadable,

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from seedproof.errors import ColumnError, NotFoundError, TooFewRunsError
 from seedproof.messages import Message
-from seedproof.predictions.checks import Check, by_severity, checks_of, run_sums
+from seedproof.predictions.checks import Check, by_severity
+from seedproof.predictions.input_checks import checks_of, run_sums
 from seedproof.predictions.options import (
     DEFAULT_MEMORY,
     SETTINGS,

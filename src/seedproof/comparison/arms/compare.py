@@ -44,7 +44,8 @@ from seedproof.messages import Message
 from seedproof.metrics.batch import Batch, batch_rows, batches
 from seedproof.metrics.entropy import rarefied_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
-from seedproof.predictions.checks import Check, by_severity, identical_arms, of_arms
+from seedproof.predictions.checks import Check, by_severity, of_arms
+from seedproof.predictions.duplicates import identical_arms
 from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
 from seedproof.records.schema import Kind
