@@ -10,6 +10,9 @@ import pytest
 import seedproof as sp
 from seedproof.measurement.load import load_saved
 from seedproof.records.location import Location
+from seedproof.report import sentences
+from seedproof.report.comparison import sentences as comparison_sentences
+from seedproof.report.versions import sentences as version_sentences
 
 N_RUNS, N_CLUSTERS, SIZE = 6, 60, 5
 RNG = np.random.default_rng(0)
@@ -43,9 +46,9 @@ def copied(runs: np.ndarray, *, clusters: np.ndarray | None = COPIES) -> sp.Pred
 
 def assert_equal_ends(first, second, name):
     pairs = [(getattr(first, end), getattr(second, end)) for end in ("value", "low", "high")]
-    for mine, theirs in pairs:
-        expected = theirs if theirs is None else pytest.approx(theirs, rel=1e-9)
-        assert mine == expected, name
+    for end, wanted in pairs:
+        expected = wanted if wanted is None else pytest.approx(wanted, rel=1e-9)
+        assert end == expected, name
 
 
 # Its interval is of the number of examples.
@@ -80,17 +83,17 @@ def test_compare_does_not_gain_from_copies(n_new):
 def test_versions_do_not_gain_from_copies(n_new):
     once, often = (sp.compare_versions(x(OLD), x(NEW[:n_new])) for x in (single, copied))
 
-    mine, theirs = once.comparison, often.comparison
-    for name in mine.whole.figures:
-        assert_equal_ends(mine[name], theirs[name], name)
+    of_single, of_copies = once.comparison, often.comparison
+    for name in of_single.whole.figures:
+        assert_equal_ends(of_single[name], of_copies[name], name)
     for groups in ("by_class", "slices"):
-        of_both = [getattr(x, groups) for x in (mine, theirs)]
+        of_both = [getattr(x, groups) for x in (of_single, of_copies)]
         if groups == "slices":
             of_both = [x["kind"] for x in of_both]
         for first, second in zip(*of_both, strict=True):
             assert_equal_ends(first.beyond, second.beyond, first.name)
-    assert "tests-without-clusters" in [note.code for note in theirs.notes]
-    assert theirs.summary()["clusters"]["n_clusters"] == N_CLUSTERS
+    assert "tests-without-clusters" in [note.code for note in of_copies.notes]
+    assert of_copies.summary()["clusters"]["n_clusters"] == N_CLUSTERS
 
 
 def test_gate_and_plan_do_not_gain_from_copies():
@@ -162,10 +165,18 @@ def test_every_verb_takes_clusters_on_the_command_line(tables, seedproof):
     assert planned["pilot"]["n_clusters"] == N_CLUSTERS
 
 
-def test_first_line_says_how_many_clusters_there_are(tables, seedproof):
-    first = seedproof("measure", tables[0], "--cluster", "text")[1].splitlines()[0]
+def test_titles_have_the_number_of_clusters():
+    """The first line of the terminal and of the page."""
+    measured, compared = sp.measure(copied(OLD)), sp.compare([copied(OLD), copied(NEW)])
+    versions = sp.compare_versions(copied(OLD), copied(NEW))
 
-    assert f"{len(COPIES)} examples in {N_CLUSTERS} clusters" in first
+    titles = (
+        sentences.title(measured.measurement),
+        comparison_sentences.title(compared.comparison),
+        version_sentences.title(versions.comparison),
+    )
+
+    assert {str(N_CLUSTERS) in title.fields["clusters"] for title in titles} == {True}
 
 
 def test_saved_report_keeps_its_clusters(tables, tmp_path):

@@ -171,7 +171,7 @@ class Residuals:
     def jackknife_covariance(self, other: "Residuals") -> float:
         """Return the part of it that the jackknife covariance over runs counts as well.
 
-        Residuals do not hold the main effect of a run, which is no interaction.
+        The main effect of a run is not part of it: residuals do not hold it.
         """
         first, second = (x.without - x.without.mean(axis=0) for x in (self, other))
         n_runs = len(first)
