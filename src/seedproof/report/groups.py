@@ -22,9 +22,11 @@ SENTENCES = {
     "too-few-runs-to-judge": "{n_runs} runs are too few to show which {what} is less stable than "
     "the whole.",
     "rows-left-out": "{n_shown} of {n_groups:,} shown; all are in summary.json (--out).",
-    "rows-marked": "Intervals hold for all {n_groups:,} rows together; * flip rate above the "
+    "rows-marked": "Intervals hold for {rows} together; * flip rate above the "
     "overall {overall}.",
-    "rows-unmarked": "Intervals hold for all {n_groups:,} rows together.",
+    "rows-unmarked": "Intervals hold for {rows} together.",
+    "both-rows": "both rows",
+    "all-rows": "all {n_groups:,} rows",
 }
 _say = Sentences(SENTENCES)
 
@@ -93,7 +95,7 @@ def _table(
         n_groups=len(groups),
         legend=_say(
             "rows-marked" if is_marked else "rows-unmarked",
-            n_groups=len(groups),
+            rows=_say("both-rows" if len(groups) == 2 else "all-rows", n_groups=len(groups)),
             overall=overall,
         ),
         is_requested=column is not None,
