@@ -21,7 +21,7 @@ SENTENCES = {
     "not-repeatable": "the same seed does not give the same result",
     "different": "{differences} differ",
     "identical": "{compared} are identical",
-    "no-steps": "no torch optimizer made a step",
+    "no-steps": "no torch optimizer took a step",
     "no-change": "a different seed changes nothing at all",
     "other-start": "the weights at the start differ",
     "same-start": "the weights at the start are the same with a different seed",
@@ -40,7 +40,8 @@ SENTENCES = {
     "other-threads": "{n_allowed} allowed, but torch uses {n_threads}",
     "other-order": "the order of the ids differs, which does no harm: records are sorted",
     "same-order": "the same ids in the same order",
-    "no-labels": "the same ids; without labels, it is unknown if they mean the same examples",
+    "no-labels": "the same ids; without labels, it is unknown whether they refer to the "
+    "same examples",
     "positions": "neither ids nor labels were given: examples are identified by position",
     "other-splits": "the splits are {splits!r}, and with another seed {other_splits!r}",
     "other-ids": "with another seed, {n_other} of {n_examples} ids in {split!r} differ",

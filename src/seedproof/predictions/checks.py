@@ -168,7 +168,7 @@ def _duplicates(source: ShardSource, sums: RunSums) -> Iterator[Check]:
             severity = "error"
             message = f"{same}. Copies of a run are not evidence of stability."
             remedy = "Check that no run is given twice and that the seed has an effect; "
-            remedy += "`seedproof doctor` does the latter."
+            remedy += "`seedproof doctor` checks the latter."
         yield Check("duplicate-runs", severity, names, message, remedy)
 
 
@@ -400,7 +400,8 @@ def _few_runs(n_runs: int) -> Iterator[Check]:
             "few-runs",
             "warning",
             (),
-            f"Fewer than {VERDICT_FROM} runs ({n_runs}) give figures, but no verdicts.",
+            f"With fewer than {VERDICT_FROM} runs (here {n_runs}), there are figures but no "
+            "verdicts.",
             f"Use at least {VERDICT_FROM} runs.",
         )
 

@@ -60,7 +60,7 @@ SENTENCES = {
     "consensus": "the majority answer",
     "two-runs": "With two runs, intervals are over examples only; another pair of runs may differ "
     "more.",
-    "few-runs": "{n_runs} runs give figures and no verdicts; use at least {at_least}.",
+    "few-runs": "{n_runs} runs give figures but no verdicts; use at least {at_least}.",
     "no-labels": "There are no labels, so accuracy and calibration are left out.",
     "no-probabilities": "There are no probabilities, so confidence and calibration are left out.",
     "only-top-classes": "Only the most probable classes were kept: flips, entropy, accuracy and "
