@@ -376,9 +376,8 @@ def check_answers(run: Observed) -> Finding:
                 split=split,
             )
             return _finding(code, "warn", observed, "brief-training")
-    return _finding(
-        code, "pass", _say("several-answers", n_answers=f"{n_answers} different answers")
-    )
+    answers = "1 answer" if n_answers == 1 else f"{n_answers} different answers"
+    return _finding(code, "pass", _say("several-answers", n_answers=answers))
 
 
 def check_ids(run: Observed, other: Observed, held: Sequence[Observed] = ()) -> Finding:

@@ -55,8 +55,8 @@ SENTENCES = {
     "accuracy-open": "Accuracy goes from {old} to {new}: no change is shown, {change}.",
     "accuracy-better": "Accuracy goes from {old} to {new}: better, {change}.",
     "accuracy-worse": "Accuracy goes from {old} to {new}: worse, {change}.",
-    "no-example-contested": "No single example is shown to change: with {old} and {new}, no example "
-    "has enough disagreement to be tested.",
+    "no-example-contested": "No single example is shown to change: with {old} and {new}, no "
+    "example has enough disagreement to be tested.",
     "no-example-changed": f"No single example is shown to change by more than run-to-run noise "
     f"({RATE}).",
     "one-run": "The {version} version has one run. The effect of another {repeat} is estimated "
