@@ -59,9 +59,9 @@ class Design:
 
 
 HEALTHY = {
-    "usual, 10 runs": Design(),
-    "usual, three runs": Design(n_runs=3),
-    "usual, probabilities": Design(n_classes=3, probabilities=True),
+    "typical, 10 runs": Design(),
+    "typical, three runs": Design(n_runs=3),
+    "typical, probabilities": Design(n_classes=3, probabilities=True),
     "noisy, five runs": Design(n_runs=5, sharpness=1.0, noise=1.0),
     "flip rate 0.01 %, answers": Design(n_runs=5, n_examples=50_000, shift=0.0, noise=0.0008),
     "flip rate 0.01 %, probabilities": Design(shift=0.0, noise=0.0008, probabilities=True),
@@ -98,9 +98,9 @@ SPOILED: dict[str, tuple[Callable[[Answers, np.random.Generator], None], str]] =
     "copied": (copied, "duplicate-runs"),
 }
 SPOILED_DESIGNS = (
-    "usual, 10 runs",
-    "usual, three runs",
-    "usual, probabilities",
+    "typical, 10 runs",
+    "typical, three runs",
+    "typical, probabilities",
     "noisy, five runs",
     "rare class, 2 %, five runs",
     "150 classes, five runs",

@@ -1,4 +1,4 @@
-"""Measure how much of a model's output is luck of the seed, and reduce it.
+"""Measure how much of a model's output is just the luck of the seed, and reduce it.
 
 Names are loaded on first use: importing seedproof loads none of its dependencies.
 """

@@ -15,7 +15,7 @@ PROBLEMS = {
     errno.EROFS: ("read-only", "the disk is read-only"),
     errno.ENOSPC: ("disk-full", "the disk is full"),
     errno.EDQUOT: ("disk-full", "the disk quota is used up"),
-    errno.EEXIST: ("file-in-path", "a file has this name"),
+    errno.EEXIST: ("file-in-path", "a file with this name exists"),
     errno.ENOTDIR: ("file-in-path", "part of the path is a file"),
     errno.EISDIR: ("folder", "it is a folder"),
     errno.ENAMETOOLONG: ("long-name", "the name is too long"),
@@ -122,5 +122,5 @@ def recorded(text: str) -> Message:
 def problem_of(error: OSError) -> Message:
     """Return what prevents writing, as a message of our own; its field `errno` has the number."""
     number = "" if error.errno is None else " (error {errno})"
-    code, text = PROBLEMS.get(error.errno or 0, ("system", f"the system refuses it{number}"))
+    code, text = PROBLEMS.get(error.errno or 0, ("system", f"the system refused it{number}"))
     return Message(code, text, errno=error.errno)

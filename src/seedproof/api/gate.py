@@ -92,7 +92,7 @@ def gate(
     compares = any(rule.kind == "no-worse" for rule in rules)
     if compares != (baseline is not None):
         raise OptionError(
-            "no-worse compares with a baseline. Give --baseline with it, or baseline= in Python."
+            "no-worse needs a baseline. Give --baseline, or baseline= in Python."
             if compares
             else "A baseline needs a rule. Add one, such as --no-worse flip_rate, "
             'or no_worse=["flip_rate"] in Python.',

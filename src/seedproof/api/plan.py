@@ -244,7 +244,7 @@ def _check_requested(
             sd,
             "sd",
             0.012,
-            "A difference of means needs the standard deviation over runs",
+            "A difference in means needs the standard deviation over runs",
             "This pilot has no labels, or its runs are equally accurate",
         ),
         (

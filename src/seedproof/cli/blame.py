@@ -11,7 +11,7 @@ def blame(
 ) -> None:
     """Find which source of randomness causes the flips.
 
-    The runs must share some of their seeds, as those of seedproof run --blame 10 do.
+    The runs must share some of their seeds, as with seedproof run --blame 10.
     """
     from seedproof.api import blame as api
     from seedproof.cli.progress import progress_bar

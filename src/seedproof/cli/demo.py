@@ -23,7 +23,7 @@ def demo(
 
     We trained a small text classifier ten times in each of two ways, with the same ten seeds. The
     demo prints the results and writes two pages for your browser. It takes a few seconds, and
-    needs no network, no torch and no data set.
+    needs no internet connection, no torch and no data set.
     """
     from rich.console import Console
 

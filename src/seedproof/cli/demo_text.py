@@ -36,8 +36,8 @@ DOTS, DOT_STYLES, DOTS_PER_LINE = "·○●", ("dim", "blue", "bold dark_orange"
 def luck(view: View, n_runs: int, n_examples: int) -> Iterator[RenderableType]:
     """Describe the training, and what the seed decides."""
     yield Prose(
-        f"Real records: we trained a small text classifier {n_runs} times to separate good film "
-        "reviews from bad ones. Data and code are the same each time; only the random seed "
+        f"These are real runs: we trained a small text classifier {n_runs} times to separate good "
+        "movie reviews from bad ones. Data and code are the same each time; only the random seed "
         f"differs. Then all {n_runs} models classified the same {n_examples:,} sentences (the test "
         "set of SST)."
     )
@@ -103,7 +103,7 @@ def averaging(view: ComparisonView, caution: Message) -> Iterator[RenderableType
     yield Text()
     yield _effects(view)
     yield Prose(
-        "sd: standard deviation over runs. The sd and the change of accuracy are in points. A "
+        "sd: standard deviation over runs. The sd and the change in accuracy are in points. A "
         "change counts if its interval excludes 0. The results page of our docs compares two "
         "averaging methods at once, so its intervals are wider.",
         style="dim",
@@ -140,7 +140,7 @@ def _effects(view: ComparisonView) -> Table:
 def next_steps(store: str, report: Path, comparison: Path) -> Iterator[RenderableType]:
     """List the pages, and commands to try next."""
     pages = {
-        str(report / "report.html"): "what the seed decides",
+        str(report / "report.html"): "how much depends on the seed",
         str(comparison / "comparison.html"): "what averaging changes",
     }
     yield Text("Open the pages in a browser:", style="bold")

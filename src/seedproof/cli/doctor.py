@@ -37,8 +37,8 @@ def doctor(
 ) -> None:
     """Check with a few short runs that the seed controls training.
 
-    Your script writes its usual files here, and may overwrite existing ones with files from partly
-    trained models: make copies first.
+    Your script writes its usual files, and may overwrite existing ones with those of partly trained
+    models, so make copies first.
 
     Exit code 0: no faults. 1: at least one fault. 4: the training itself fails.
     """
@@ -78,7 +78,7 @@ def _show(diagnosis: "Diagnosis") -> None:
 
     console = Console()
     if diagnosis.failure is not None:
-        start = f"{diagnosis.target} does not train ({diagnosis.during}): "
+        start = f"{diagnosis.target} fails ({diagnosis.during}): "
         console.print(Text(start + printable(str(diagnosis.failure.message)), style="red"))
         console.print(Text(diagnosis.failure.traceback.rstrip()))
         return
@@ -86,7 +86,7 @@ def _show(diagnosis: "Diagnosis") -> None:
         sign, style = SIGNS[finding.verdict]
         console.print(Text(f"{sign} {finding.check}", style=f"bold {style}"))
         grid = Table.grid(padding=(0, 1))
-        parts = {"found": finding.observed, "cause": finding.cause, "fix": finding.fix}
+        parts = {"found": finding.observed, "why": finding.cause, "fix": finding.fix}
         for name, message in parts.items():
             if message is not None:
                 grid.add_row(" ", Text(name, style="dim"), Text(printable(str(message))))

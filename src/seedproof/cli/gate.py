@@ -45,7 +45,7 @@ def gate(
         list[str] | None,
         typer.Option(
             metavar="CHECK",
-            help="Judge although this check, such as duplicate-runs, finds an error in the input.",
+            help="Decide even if this check, such as duplicate-runs, finds an error in the input.",
         ),
     ] = None,
     allow_different_environments: Annotated[

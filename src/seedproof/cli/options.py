@@ -66,14 +66,14 @@ ENGINE = ("engine", "workers", "address")
 _SHARED: dict[str, tuple[Any, ...]] = {
     "run": (str, "run", "Column that names the run."),
     "example": (str, "example", "Column with the example ids.", "--example", "--ids"),
-    "label": (str, "label", "Column with the gold classes.", "--label", "--labels"),
+    "label": (str, "label", "Column with the correct classes.", "--label", "--labels"),
     "prediction": (str, "prediction", "Column with the predicted classes."),
     "probs": (str, "p_", "Prefix of the columns with probabilities."),
     "wide": (str, "", "Prefix of the run columns, if there is one column per run."),
     "positive": (
         str | None,
         None,
-        "Class that the probability refers to, if there is only one per example.",
+        "Class that the probabilities refer to, if there is only one column of them.",
     ),
     "classes": (str | None, None, "Names of the classes, such as no,yes for 0 and 1."),
     "clusters": (

@@ -28,7 +28,7 @@ def report(
     title: options.Title = None,
     reading: dict[str, Any],
 ) -> None:
-    """Write one chart, or only the report page."""
+    """Write the report page, or one of its charts."""
     result = options.measured(targets, reading)
     if figure is None:
         if file_format is not None:

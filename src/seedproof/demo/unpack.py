@@ -50,7 +50,7 @@ def _is_ours(bundle: Bundle, store: Location) -> bool:
 def _check_empty(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise OptionError(
-            "{folder!r} is a file. Give --out a new folder.",
+            "{folder!r} is a file. Choose a new folder with --out.",
             folder=str(folder),
             option="--out",
         )
@@ -59,7 +59,7 @@ def _check_empty(folder: Path) -> None:
         more = " and {n_more} more" if len(names) > MAX_NAMED else ""
         raise OptionError(
             f"{{folder!r}} has files that this demo did not write: {{files}}{more}. "
-            "Give --out another folder, or delete this one if an earlier version wrote it.",
+            "Choose another folder with --out, or delete this one if an earlier version wrote it.",
             folder=str(folder),
             files=tuple(names[:MAX_NAMED]),
             n_more=max(0, len(names) - MAX_NAMED),

@@ -111,7 +111,7 @@ def check_settings(
             )
     if timeout is not None and not timeout > 0:
         raise OptionError(
-            "A timeout of {timeout!r} is not possible. Give seconds above 0.", timeout=timeout
+            "A timeout of {timeout!r} is not allowed. Give seconds above 0.", timeout=timeout
         )
 
 

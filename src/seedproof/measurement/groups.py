@@ -89,7 +89,7 @@ class Groups:
         carried = () if extras is None else extras.column_names
         if extras is None or column not in carried:
             raise ColumnError(
-                "There is no further column {column!r} to slice by. Available: {listed}.",
+                "There is no column {column!r} to slice by. Available: {listed}.",
                 column=column,
                 listed=", ".join(map(repr, carried)) or "none",
                 known=tuple(carried),

@@ -53,7 +53,7 @@ def duplicates(source: ShardSource, sums: RunSums) -> Iterator[Check]:
             severity = "error"
             message = f"{same}. Copies of a run are not evidence of stability."
             remedy = "Check that no run is given twice and that the seed has an effect; "
-            remedy += "`seedproof doctor` does the latter."
+            remedy += "`seedproof doctor` checks the latter."
         yield Check("duplicate-runs", severity, names, message, remedy)
 
 

@@ -161,7 +161,8 @@ def _few_runs(n_runs: int) -> Iterator[Check]:
             "few-runs",
             "warning",
             (),
-            f"Fewer than {VERDICT_FROM} runs ({n_runs}) give figures, but no verdicts.",
+            f"With fewer than {VERDICT_FROM} runs (here {n_runs}), there are figures but no "
+            "verdicts.",
             f"Use at least {VERDICT_FROM} runs.",
         )
 

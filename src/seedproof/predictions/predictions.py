@@ -80,8 +80,8 @@ class Predictions:
         for column in (*([self.clusters] if self.clusters else []), *self.slices):
             if column not in self.source.extras:
                 raise ColumnError(
-                    "There is no further column {column!r} for clusters or slices that has the "
-                    "same value in all runs of an example. There are: {listed}.",
+                    "No column {column!r} can be used for clusters or slices. Such a column must "
+                    "have the same value in all runs of an example. Available: {listed}.",
                     column=column,
                     listed=shown(self.source.extras) or "none",
                     known=self.source.extras,

@@ -156,7 +156,9 @@ def _files(path: str) -> list[Path]:
     check_readable(place)
     if place.is_dir():
         if Store.is_at(Location.of(path)):
-            raise NotFoundError("{path!r} is a store, not a file. Give it alone.", path=path)
+            raise NotFoundError(
+                "{path!r} is a store, not a file. Give a store on its own.", path=path
+            )
         return _inside(place)
     if not place.exists() and glob.has_magic(path):
         matches = map(Path, glob.glob(path, recursive=True))  # noqa: PTH207 - absolute, too

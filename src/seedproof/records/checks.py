@@ -143,7 +143,7 @@ def check_ascending(ids: pa.Array, before: pa.Scalar | None, where: Where) -> No
     row = int(np.flatnonzero(~rises)[0])
     if ids[row].as_py() == ids[row + 1].as_py():
         raise DuplicateExampleError(
-            "{where} comes twice. "
+            "{where} appears twice. "
             "Give each run one row per example; if several runs share a name, rename them.",
             **_at(where, row + (before is None)),
         )

@@ -128,8 +128,8 @@ class Roles:
         positive = next(iter(by_class)) if len(by_class) == 1 else columns.positive
         if columns.positive and (len(by_class) > 1 or positive != columns.positive):
             raise OptionError(
-                "`{option}` is {positive!r}, but {table} has the probabilities of {classes}. "
-                "Remove it.",
+                "`{option}` is {positive!r}, but {table} has probabilities for {classes}. "
+                "Remove the option.",
                 option="positive",
                 positive=columns.positive,
                 table=table,
@@ -184,8 +184,8 @@ def _wide(
     )
     if len(wide) < 2 or (len(listed) > 1 and set(listed) != set(wide)):
         raise ColumnError(
-            "{table} has {n_columns} columns for --wide {prefix!r}. It has: {listed}. "
-            "Give the prefix of the columns that are one run each, or all their names.",
+            "{table} has {n_columns} columns that match --wide {prefix!r}. It has: {listed}. "
+            "Give the prefix of the columns with one run each, or all their names.",
             table=table,
             n_columns=len(wide),
             prefix=columns.wide,

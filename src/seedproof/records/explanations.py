@@ -36,7 +36,7 @@ def write_explanations(
     for before, i in pairwise(order):
         if (keys[before], rows[before]["draw"]) == (keys[i], rows[i]["draw"]):
             raise DuplicateExampleError(
-                "Example {key!r} comes twice among the explanations by {method!r}, in draw "
+                "Example {key!r} appears twice among the explanations by {method!r}, in draw "
                 "{row}. Log each once, or give repeats their own draw.",
                 key=keys[i],
                 method=method,

@@ -136,7 +136,7 @@ def _loaded(manifest: type[_M], place: Location) -> _M:
 def _of_another_file(place: Location) -> DamagedStoreError:
     return DamagedStoreError(
         "{path} has the content of another kind of file. "
-        "Restore it from a copy, or make the run again.",
+        "Restore it from a copy, or repeat the run.",
         path=place,
     )
 
@@ -166,7 +166,7 @@ def _unsealed(place: Location) -> dict[str, Any]:
         ) from error
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise DamagedStoreError(
-            "{path} is damaged ({type_name}). Restore it from a copy, or make the run again.",
+            "{path} is damaged ({type_name}). Restore it from a copy, or repeat the run.",
             path=place,
             type_name=type(error).__name__,
         ) from error
@@ -174,7 +174,7 @@ def _unsealed(place: Location) -> dict[str, Any]:
     if digest(_canonical(content)) != seal:
         raise DamagedStoreError(
             "{path} was changed after it was written: its digest differs. "
-            "Restore it from a copy, or make the run again.",
+            "Restore it from a copy, or repeat the run.",
             path=place,
             digest=seal,
         )

@@ -89,7 +89,7 @@ def canonical_rows(ids: pa.Array) -> IntArray:
     same = to_numpy(pc.equal(ranked[:-1], ranked[1:]))
     if same.any():
         raise DuplicateExampleError(
-            "The id {twice!r} comes twice. Give every example its own id.",
+            "The id {twice!r} appears twice. Give every example its own id.",
             twice=ranked[int(np.flatnonzero(same)[0])].as_py(),
         )
     return to_numpy(order)

@@ -85,7 +85,7 @@ def _check_empty(store: Path) -> None:
     inside = store.glob("*") if store.is_dir() else [store] if store.exists() else []
     if any(not path.name.startswith(f"{MARK}.") for path in inside):
         raise StoreError(
-            "{store} already exists and is not an interrupted ingest. "
+            "{store} already exists, and it is not from an interrupted ingest. "
             "Records are never overwritten: choose another {option}.",
             store=store,
             option="--out",

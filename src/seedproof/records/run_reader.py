@@ -44,8 +44,8 @@ from seedproof.records.writer import FOOTER_KEY
 from seedproof.typing import FloatArray, IntArray
 
 # How advice on damage ends; and how it ends in a note, where the damage was skipped already.
-OR_SKIP = ", make the run again, or leave it out with --skip-damaged."
-OR_REMAKE = " or make the run again."
+OR_SKIP = ", repeat the run, or leave it out with --skip-damaged."
+OR_REMAKE = " or repeat the run."
 
 
 class PartFiles:

@@ -312,9 +312,9 @@ class SortedRows:
                 run,
             )
             raise MissingExampleError(
-                "Run {run!r} is missing {n_missing} of {n_examples} examples, such as {example!r}. "
-                "Give every run the same examples, or drop those missing from some runs with "
-                "--common-examples (common_examples=True in Python).",
+                "Run {run!r} is missing {n_missing:,} of {n_examples:,} examples, such as "
+                "{example!r}. Give every run the same examples, or drop those missing from some "
+                "runs with --common-examples (common_examples=True in Python).",
                 run=run,
                 n_missing=n_missing,
                 n_examples=total,

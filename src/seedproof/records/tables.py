@@ -146,8 +146,8 @@ def named_classes(roles: Roles, classes: Sequence[str] | None) -> Roles:
     columns = {names.get(name, name): column for name, column in pairs}
     if set(columns) != set(wanted):
         raise ClassesError(
-            "The classes {classes} do not match the columns, {columns}. Give one name per column, "
-            "or omit them.",
+            "The classes {classes} do not match the columns ({columns}). Give one name per "
+            "column, or none.",
             classes=wanted,
             columns=roles.classes,
         )

@@ -59,10 +59,10 @@ TO_BASELINE: Mapping[Outcome, tuple[str, str]] = {
 ADVICE = {
     "more runs": "About {more_runs} more {runs}{where} would decide it if the value does not "
     "change.",
-    "too near": "The value is too close to the limit: it would take more than {most_runs} runs. "
-    "Decide manually, or change the limit.",
+    "too near": "The value is too close to the limit: a decision would take more than {most_runs} "
+    "runs. Decide manually, or change the limit.",
     "too few examples": "There are too few examples: no number of runs would decide it.",
-    "too few runs": "A verdict needs {least_runs} runs{where}, better {better_runs}: add "
+    "too few runs": "A verdict needs {least_runs} runs{where}, preferably {better_runs}: add "
     "{more_runs}.",
     "unlike numbers of runs": "Use equally many runs on both sides: the metric grows with them.",
     "no interval": "There is no interval, for example because one run causes all of the spread. "

@@ -22,8 +22,7 @@ SENTENCES = {
     "too-few-runs-to-judge": "{n_runs} runs are too few to show which {what} is less stable than "
     "the whole.",
     "rows-left-out": "{n_shown} of {n_groups:,} shown; all are in summary.json (--out).",
-    "rows-marked": "Intervals hold for {rows} together; * flip rate above the "
-    "overall {overall}.",
+    "rows-marked": "Intervals hold for {rows} together; * flip rate above the overall {overall}.",
     "rows-unmarked": "Intervals hold for {rows} together.",
     "both-rows": "both rows",
     "all-rows": "all {n_groups:,} rows",

@@ -27,7 +27,7 @@ FORMAT = 1
 LARGEST_RATIO = 1000.0
 ANSWERS, REACH = "Seeds needed", "Detectable differences"
 KINDS: dict[Kind, str] = {
-    "mean": "difference of means",
+    "mean": "difference in means",
     "sd": "ratio of spreads",
     "flip_rate": "ratio of flip rates",
 }
@@ -293,7 +293,7 @@ def _how_sure(answer: Answer, pilot: Pilot) -> Message:
     seeds = "{low:,} to {high:,}" if answer.high else "{low:,} or more"
     return Message(
         "rough-pilot",
-        "The {n_runs} runs of the pilot estimate that variation only roughly ({low_figure:.2g} to "
+        "The pilot's {n_runs} runs estimate this spread only roughly ({low_figure:.2g} to "
         f"{{high_figure:.2g}}{unit}), so you may need {seeds} seeds.",
         n_runs=pilot.n_runs,
         low_figure=factor * (known.low or 0.0),
@@ -305,7 +305,7 @@ def _how_sure(answer: Answer, pilot: Pilot) -> Message:
 
 def _how_to_read(reaches: Sequence[Reach], figures: Figures) -> Message:
     sizes = tuple(dict.fromkeys(reach.n_seeds for reach in reaches))
-    code, subject = "reach-of-pilot", "the {n_seeds} runs per arm that you have"
+    code, subject = "reach-of-pilot", "{n_seeds} runs per arm, as in the pilot"
     if len(sizes) > 1:
         code, subject = "reaches", "each number of seeds per arm"
     elif figures.pilot is None or sizes[0] != figures.pilot.n_runs:
@@ -350,7 +350,7 @@ def _name(reach: Reach) -> str:
     """Return what differs, with its assumed spread."""
     if reach.kind == "mean":
         return "mean" if reach.given is None else f"mean (sd {reach.given:.3g})"
-    return "standard deviation" if reach.kind == "sd" else f"flip rate (cv {reach.given:.2g})"
+    return "sd (ratio)" if reach.kind == "sd" else f"flip rate (ratio, cv {reach.given:.2g})"
 
 
 def _size(reach: Reach, effect: float) -> str:

@@ -184,7 +184,7 @@ class Lines(Failures):
     ) -> None:
         super().__init__(study, runs, follow, console)
         if self.n_before:
-            template = "{study}: {n_finished} of {n_runs} are finished"
+            template = "{study}: {n_finished} of {n_runs} runs are already finished"
             sizes = {"n_finished": self.n_before, "n_runs": len(self.status)}
             self._print(Message("study-resumed", template, study=study, **sizes))
 
@@ -196,7 +196,7 @@ class Lines(Failures):
         rest = ", {left} left" if left else ""
         message = Message(
             "run-finished",
-            "run {run} of {arm} finished in {seconds:.1f} s "
+            "run {run} of arm {arm} finished in {seconds:.1f} s "
             f"({{n_finished}} of {{n_runs}}{followed}{rest})",
             run=run.name,
             arm=run.arm,

@@ -60,7 +60,7 @@ class StudySpec:
             raise OptionError("A name or argument is not valid UTF-8. Rename it.", given=broken)
         if not is_count(self.threads, least=1):
             raise OptionError(
-                "{threads!r} threads per run are not possible. Give 1 or more.",
+                "{threads!r} threads per run are not allowed. Give 1 or more.",
                 threads=self.threads,
             )
 

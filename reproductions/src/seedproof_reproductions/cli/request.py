@@ -45,7 +45,7 @@ class Request:
 
     def check(self, paper: str) -> None:
         """Refuse options that have no effect, and files in place of folders."""
-        check_known("recipe for", paper, PAPER_OPTIONS, error=OptionError)
+        check_known("paper", paper, PAPER_OPTIONS, error=OptionError)
         for other, names in PAPER_OPTIONS.items():
             given = self._given(names)
             if given and other != paper:

@@ -117,8 +117,7 @@ def judge(
             verdicts.append(_within(rule, value, n_runs))
         elif baseline is None:
             raise OptionError(
-                "no-worse {metric} compares with a baseline. Give {option}, or baseline= "
-                "in Python.",
+                "no-worse {metric} needs a baseline. Give {option}, or baseline= in Python.",
                 metric=rule.metric,
                 option="--baseline",
             )

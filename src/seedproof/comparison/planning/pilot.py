@@ -33,8 +33,8 @@ def pilot_of(measurement: Measurement) -> Pilot:
     """Return the figures that planning needs from a measurement."""
     if measurement.n_runs < 3:
         raise TooFewRunsError(
-            "A pilot needs at least 3 runs, better 10, to show how much runs differ. This one has "
-            "{n_runs}.",
+            "A pilot needs at least 3 runs, preferably 10, to show how much runs differ. This one "
+            "has {n_runs}.",
             n_runs=measurement.n_runs,
         )
     sd = measurement.metrics.get("accuracy_sd")

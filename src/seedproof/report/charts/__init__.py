@@ -54,7 +54,7 @@ def picture(figure: Figure, file_format: str, *, scale: float = 2.0) -> bytes:
     """Return a figure as an image on white, with its title and legend."""
     if file_format not in FORMATS:
         raise OptionError(
-            "A figure cannot be {file_format!r}. Formats: {known}.",
+            "A figure cannot be saved as {file_format!r}. Formats: {known}.",
             file_format=file_format,
             known=tuple(FORMATS),
         )

@@ -58,7 +58,7 @@ SENTENCES = {
     "spread-beyond-chance": "Runs of {baseline} differ by more than the {chance} expected from "
     "independent flips.",
     "spread-settled": "With {arms}, the spread no longer exceeds that of independent flips.",
-    "metric-worse": "{title}: {verdict} with {arms} ({direction} by {amount}).",
+    "metric-worse": "{title} is {verdict} with {arms} ({direction} by {amount}).",
     "runs-of-arm": "{arm} {n_runs}",
     "uneven-arms": "Arms differ in their number of runs: {counts}.",
     "two-runs": "With two runs of an arm, intervals cover examples only: other runs may differ "

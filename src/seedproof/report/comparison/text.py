@@ -13,10 +13,10 @@ from seedproof.report.text import CheckLines, Prose, bare_table
 
 MAX_NAME = 16
 MAX_COLUMNS = 4
-HEAD = ("", "value", "change", "interval", "verdict", "detects")
+HEAD = ("", "value", "change", "interval", "verdict", "detectable")
 DETECTS = (
-    "Changes are in percent of the baseline; those of accuracy and ece in points. “detects”: the "
-    "smallest true change that these runs can detect with 80\N{NO-BREAK SPACE}% power."
+    "Changes are in percent of the baseline; those of accuracy and ece in points. “detectable”: "
+    "the smallest true change that these runs can detect with 80\N{NO-BREAK SPACE}% power."
 )
 TWICE = (
     "“drawn twice”: the difference between two draws of the explainer for the same run, which is "

@@ -47,12 +47,12 @@ HEADER = ("metric", "arm", "value", "change", "interval", "verdict", "smallest d
 # The page has no room for more arms next to each other.
 MAX_KEYS = 4
 SENTENCES = {
-    "entropy-cut": "ΔLE is the reduction of mean label entropy.",
-    "regression-to-the-mean": "High-entropy examples are those above {limit} in the baseline, "
-    "about {n_chosen:,.0f}: chosen on one half of its runs and measured on the other "
-    "(cross-fitted). As published: chosen and measured on the same runs, which shows a reduction "
-    "even where there is none, by regression to the mean.",
-    "costs": "Costs are medians over runs, as the runs logged them.",
+    "entropy-cut": "ΔLE is the reduction in mean label entropy.",
+    "regression-to-the-mean": "High-entropy examples (about {n_chosen:,.0f}) are above "
+    "{limit} in the baseline. They are chosen on one half of its runs and measured on the other "
+    "(cross-fitted). Choosing and measuring on the same runs shows a reduction even where there is "
+    "none, by regression to the mean.",
+    "costs": "Costs are medians over runs, as logged.",
 }
 _say = Sentences(SENTENCES)
 
@@ -305,7 +305,7 @@ SHARES: Mapping[str, tuple[str, Callable[[ComparedArm], float | None]]] = {
         lambda arm: getattr(arm.high_entropy, "reduction", None),
     ),
     "high_entropy_cut_as_published": (
-        "as published (regression to the mean)",
+        "ΔLE, high-entropy, not cross-fitted",
         lambda arm: getattr(arm.high_entropy, "as_published", None),
     ),
     "share_of_gold": ("% of {}", lambda arm: arm.share_of_gold),

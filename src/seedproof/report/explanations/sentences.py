@@ -18,7 +18,7 @@ TITLES = {
     "integrated-gradients": "integrated gradients",
 }
 SENTENCES = {
-    "attended-words": "words two runs attend to most",
+    "attended-words": "words that two runs attend to most",
     "ranked-words": "words that two runs rank highest by {method}",
     "explainer-steady": "Explaining a run twice gives the same words.",
     "explainer-noise": "Two draws of the explainer for the same run already differ in {noise}.",
@@ -54,7 +54,7 @@ def is_computed(method: str) -> bool:
 
 
 def which_words(method: str) -> Message:
-    """Return whose top words are compared, such as "words two runs attend to most"."""
+    """Return whose top words are compared, such as "words that two runs attend to most"."""
     if method == "attention":
         return _say("attended-words")
     return _say("ranked-words", method=named(method))
@@ -92,8 +92,8 @@ def _on_top_words(
     if not is_first:
         words = f"By {{method}}{part}: {{differ}}{f' ({agreed})' if agreed else ''}."
         return Message("top-words-differ", words, **fields)
-    end = f"; {agreed}" if agreed else ""
-    words = f"Of the {{words}}{part}, {{differ}} are top words for only one of them{end}."
+    end = f" ({agreed})" if agreed else ""
+    words = f"Of the {{words}}{part}, {{differ}} are top words in only one of the runs{end}."
     return Message("top-words-differ", words, **fields, words=which_words(method))
 
 

@@ -22,7 +22,7 @@ RUNS = "two new runs disagree on {new} of the answers, two old ones on {old}"
 ITS_RUNS = "two of its runs disagree on {new} of the answers, two old ones on {old}"
 CHANGED = "The new version changes {flip_rate} of the answers; two runs of"
 # The version whose runs estimate the noise.
-BASELINES = {"both": "one version", "old": "the old one", "new": "the new one"}
+BASELINES = {"both": "the same version", "old": "the old one", "new": "the new one"}
 # Headlines by the sentence on stability: for a change beyond noise, and for none.
 HEADLINES = {
     "new-version-steadier": ("more-changes-and-steadier", "steadier"),
@@ -45,26 +45,27 @@ SENTENCES = {
     "new-version-steadier": f"The new version is steadier: {ITS_RUNS} ({{change}}).",
     "new-version-less-steady": f"The new version is less steady: {ITS_RUNS} ({{change}}).",
     "steadiness-of-few-runs": f"Too few runs to compare the stability of the versions: {RUNS}.",
-    "directions": "{negative} of the answers were right and are wrong now{negative_beyond}; "
-    "{positive} were wrong and are right now{positive_beyond}. Another {repeat} alone "
+    "directions": "{negative} of the answers were right and are now wrong{negative_beyond}; "
+    "{positive} were wrong and are now right{positive_beyond}. Another {repeat} alone "
     "gives {no_change} of each.",
     "more-than-seed": ", more than another {repeat} would give",
     "fewer-than-seed": ", fewer than another {repeat} would give",
-    "not-shown-to-exceed-seed": ", not shown to be more than another {repeat} would give",
+    "not-shown-to-exceed-seed": " (not shown to exceed noise)",
     "accuracy-of-few-runs": "Accuracy goes from {old} to {new}; these runs are too few to separate "
     "luck from progress.",
     "accuracy-open": "Accuracy goes from {old} to {new}: no change is shown, {change}.",
     "accuracy-better": "Accuracy goes from {old} to {new}: better, {change}.",
     "accuracy-worse": "Accuracy goes from {old} to {new}: worse, {change}.",
-    "no-example-contested": "No single example can be named: with {old} and {new}, no example has "
-    "enough disagreement to be tested.",
+    "no-example-contested": "No single example is shown to change: with {old} and {new}, no "
+    "example has enough disagreement to be tested.",
     "no-example-changed": f"No single example is shown to change by more than run-to-run noise "
     f"({RATE}).",
     "one-run": "The {version} version has one run. The effect of another {repeat} is estimated "
     "from the {other} one, which assumes that both are equally steady.",
     "two-runs": "With two runs of the {version} version, intervals cover examples only: other runs "
     "may differ more.",
-    "examples-of-few-runs": "No single example is named: with {old} and {new} there is no verdict.",
+    "examples-of-few-runs": "No single example is judged: with {old} and {new} there is no "
+    "verdict.",
     "no-labels": "No labels were given, so right and wrong answers are left out.",
     "right-and-wrong": "r→w: right before, wrong now. w→r: wrong before, right now.",
     "parts-left-out": f"{{n_shown}} of {{n_parts:,}} shown; {IN_FILE}.",
@@ -155,7 +156,7 @@ def _changed(comparison: VersionComparison) -> Message:
         end = "; these runs are too few to show whether that is more than another {repeat} would."
     else:
         code = "change-not-shown"
-        end = ". That is not shown to be more than another {repeat} would change "
+        end = ". A change beyond run-to-run noise is not shown "
         end += f"({{beyond}}{after_comma}){{shown_for}}."
         fields["shown_for"] = _but_shown(comparison)
     return Message(code, start + end, **fields)
@@ -272,10 +273,10 @@ def _single_examples(comparison: VersionComparison) -> Message:
         return _say("no-example-contested", **_runs(comparison))
     if tests.n_needed == 1:
         return _say("no-example-changed", **fields)
-    more = "; with {runs_needed} runs of each version a single example would be enough"
+    more = "; with {runs_needed} runs of each version, one would be enough"
     words = (
-        f"No single example can be named ({RATE}): of {{n_tested:,}} with enough disagreement to "
-        "be tested, {n_needed:,} would have to change in every run"
+        f"No single example is shown to change ({RATE}): at least {{n_needed:,}} of the "
+        "{n_tested:,} with enough disagreement to be tested would have to change in every run"
         f"{'' if tests.runs_needed is None else more}."
     )
     fields |= {"n_needed": tests.n_needed, "runs_needed": tests.runs_needed}

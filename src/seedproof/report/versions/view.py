@@ -41,16 +41,16 @@ TITLES = {
     "directed_flip_rate_no_change": "no-change baseline of each",
     "accuracy_old": "accuracy of the old version",
     "accuracy_new": "accuracy of the new version",
-    "accuracy_change": "change of accuracy",
+    "accuracy_change": "change in accuracy",
 }
 DIFFERENCES = frozenset(
     name for name in TITLES if name.endswith("_beyond") or name == "accuracy_change"
 )
 KEYS = {
     "flip_rate": ("Changed answers", "of the answers differ between an old and a new run."),
-    "flip_rate_no_change": ("No change", "of them differ between two runs of one version."),
-    "flip_rate_beyond": ("Beyond noise", "more than two runs of one version differ."),
-    "accuracy_change": ("Change of accuracy", "from the old version to the new one."),
+    "flip_rate_no_change": ("No change", "of them differ between two runs of the same version."),
+    "flip_rate_beyond": ("Beyond noise", "more than between two runs of the same version."),
+    "accuracy_change": ("Change in accuracy", "from the old version to the new one."),
 }
 FIGURES_HEAD = ("figure", "value", "95 % interval", "over")
 GROUP_HEAD = ("examples", "changed", "no change", "beyond noise", "r→w", "w→r")
