@@ -332,3 +332,25 @@ def test_terminal_gets_colors_and_a_pipe_does_not(table, seedproof):
     assert "\x1b[" in seen
     assert "\x1b[" not in piped
     assert re.sub(r"\x1b\[[0-9;]*m", "", seen).split() == piped.split()
+
+
+def test_measure_reports_each_class_and_each_value_of_a_slice(seedproof, tmp_path):
+    """The same bytes in this process and in others, and a table of the slices."""
+    table = pa.csv.read_csv(EXAMPLE)
+    examples = table.column("example").to_pylist()
+    path = tmp_path / "sliced.csv"
+    sources = pa.array([("mail", "web", "phone")[example % 3] for example in examples])
+    pa.csv.write_csv(table.append_column("source", sources), path)
+
+    code, out, _ = seedproof("measure", path, "--slice", "source", "--json")
+    parallel = seedproof("measure", path, "--slice", "source", "--json", "--engine", "processes")
+    _, text, _ = seedproof("measure", path, "--slice", "source")
+
+    summary = json.loads(out)
+    assert code == 0
+    assert parallel[:2] == (0, out)
+    assert [group["name"] for group in summary["by_class"]] == ["negative", "positive"]
+    assert [group["name"] for group in summary["slices"]["source"]] == ["mail", "phone", "web"]
+    for groups in (summary["by_class"], summary["slices"]["source"]):
+        assert sum(group["n_examples"] for group in groups) == summary["n_examples"]
+    assert all(re.search(rf"^{name} +\d+ ", text, re.MULTILINE) for name in ("mail", "web"))
