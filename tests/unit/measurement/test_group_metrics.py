@@ -16,6 +16,7 @@ from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.flips import Flips
+from seedproof.metrics.statistic import Residuals
 from seedproof.records import schema
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
@@ -41,7 +42,7 @@ def _alone(predictions, labels, chosen, tail):
     batch = Batch(predictions[:, chosen], n_classes=int(predictions.max()) + 1)
     flips = Flips(batch.n_runs, batch.n_classes)
     flips.update(batch)
-    yield "flip_rate", estimate_mean(flips.result()["flip_rate"], tail, n_drawn=batch.n_examples)
+    yield "flip_rate", estimate_mean(flips.result()["flip_rate"], tail, is_small=True)
     is_known = chosen & (labels >= 0)
     if is_known.any():
         labeled = Batch(
@@ -51,7 +52,7 @@ def _alone(predictions, labels, chosen, tail):
         accuracy.update(labeled)
         yield (
             "accuracy",
-            estimate_mean(accuracy.result()["accuracy"], tail, n_drawn=labeled.n_examples),
+            estimate_mean(accuracy.result()["accuracy"], tail, is_small=True),
         )
 
 
@@ -181,8 +182,9 @@ def test_clusters_are_drawn_in_place_of_examples():
             accuracy.result()["accuracy"],
             example_variance=drawn,
             interaction_variance=interaction,
+            clusters=Residuals(int(chosen.sum()), np.zeros(23), np.zeros((len(right), 23))),
         )
-        expected = estimate_mean(statistic, TAIL / 4, n_drawn=23)
+        expected = estimate_mean(statistic, TAIL / 4, is_small=True)
         assert group.metrics["accuracy"].low == pytest.approx(expected.low, rel=1e-9)
 
 
