@@ -49,7 +49,7 @@ def status(
     show_checks(checks)
     if tracebacks:
         for run in current.failed:
-            typer.echo(printable(f"run {run.spec.name} of {run.spec.arm}: {run.message}"))
+            typer.echo(printable(f"run {run.spec.name} of arm {run.spec.arm}: {run.message}"))
             typer.echo(run.traceback)
 
 
@@ -84,7 +84,7 @@ def failures(failed: "Sequence[RunState]", at_most: int = 5) -> Iterator[str]:
     from seedproof.messages import printable
 
     for run in failed[:at_most]:
-        yield printable(f"  run {run.spec.name} of {run.spec.arm} {run.status}: {run.message}")
+        yield printable(f"  run {run.spec.name} of arm {run.spec.arm} {run.status}: {run.message}")
     if len(failed) > at_most:
         yield f"  and {len(failed) - at_most} more"
 

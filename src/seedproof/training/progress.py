@@ -95,7 +95,7 @@ class Board:
         self.failures.append(
             Message(
                 "run-failed",
-                "run {run} of {arm} {status}: {reason}",
+                "run {run} of arm {arm} {status}: {reason}",
                 run=run.name,
                 arm=run.arm,
                 status=failure.status,
