@@ -88,8 +88,7 @@ def run(
     It must log its predictions with seedproof.current_run().log_predictions("test", ids=…,
     probs=…, labels=…).
     """
-    from seedproof.cli.status import checks_of_finished, show_checks
-    from seedproof.records.location import Location
+    from seedproof.cli.status import show_checks
     from seedproof.training.study import Study
     from seedproof.training.target import find_target
 
@@ -128,7 +127,7 @@ def run(
         typer.echo(STOPPED, err=True)
         raise typer.Exit(INTERRUPTED) from None
     if only is None:
-        show_checks(checks_of_finished(Location.of(store)), err=True)
+        show_checks(study.checks, err=True)
     requested = {run.run_id for run in study.planned(only)}
     _conclude(status, store, requested, verb="measure" if blame is None else "blame")
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from seedproof.predictions.checks import Check
-    from seedproof.records.location import Location
     from seedproof.training.resume import RunState, Status
 
 # With more runs than this, finished ones are only counted.
@@ -34,10 +33,10 @@ def status(
 
     from seedproof.messages import printable
     from seedproof.records.location import Location
-    from seedproof.training.resume import status_of
+    from seedproof.training.resume import CommittedRuns, status_of
 
-    place = Location.of(store)
-    current, checks = status_of(place), checks_of_finished(place)
+    runs = CommittedRuns(Location.of(store))
+    current, checks = status_of(runs.store, runs=runs), runs.checks()
     if as_json:
         content = _as_json(current) | {"checks": [check.summary() for check in checks]}
         sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
@@ -51,22 +50,6 @@ def status(
         for run in current.failed:
             typer.echo(printable(f"run {run.spec.name} of arm {run.spec.arm}: {run.message}"))
             typer.echo(run.traceback)
-
-
-def checks_of_finished(store: "Location") -> "tuple[Check, ...]":
-    """Return the findings about finished runs; nothing if they cannot be read, as `measure` says.
-
-    Missing runs are left out: the table of runs lists them.
-    """
-    from seedproof.errors import SeedproofError
-    from seedproof.predictions.arms import checks_of_store
-    from seedproof.records.reader import Store
-
-    try:
-        checks = checks_of_store(Store(store))
-    except SeedproofError:
-        return ()
-    return tuple(check for check in checks if check.name not in {"missing-runs", "few-runs"})
 
 
 def show_checks(checks: "Sequence[Check]", *, err: bool = False) -> None:

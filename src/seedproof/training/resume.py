@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seedproof.errors import CodeChangedError, RunExistsError, StudyChangedError
+from seedproof.errors import CodeChangedError, RunExistsError, SeedproofError, StudyChangedError
+from seedproof.predictions.arms import checks_of_store
+from seedproof.predictions.checks import Check
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest, RunManifest, StudyManifest
 from seedproof.records.reader import Store
@@ -96,6 +98,18 @@ class CommittedRuns:
         runs = Store(self.store, known=self._known).runs
         self._known |= {run.run_id: run for run in runs}
         return runs
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return the findings about them; none if they cannot be read, as measuring them says.
+
+        Missing and few runs are left out: the status has them.
+        """
+        try:
+            self.all()
+            checks = checks_of_store(Store(self.store, known=self._known))
+        except SeedproofError:
+            return ()
+        return tuple(check for check in checks if check.name not in {"missing-runs", "few-runs"})
 
     def of(self, spec: RunSpec) -> RunManifest | None:
         """Return a planned run; None if it is not finished."""

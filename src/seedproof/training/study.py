@@ -10,6 +10,7 @@ from seedproof.engines import Engine, Failure, Outcome, SerialEngine
 from seedproof.engines.named import build_engine
 from seedproof.engines.serial import as_failure
 from seedproof.errors import OptionError, RunExistsError
+from seedproof.predictions.checks import Check
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest
 from seedproof.seeds import SeedPlan
@@ -92,6 +93,7 @@ class Study:
         self._store = Location.of(store)
         self._address = str(store) if isinstance(store, Location) else os.fspath(store)
         self._handed_out: set[str] = set()
+        self._committed = CommittedRuns(self._store)
 
     @property
     def store(self) -> str:
@@ -143,7 +145,7 @@ class Study:
                     options=misplaced,
                 )
         runs = self.planned(only)
-        committed = CommittedRuns(self._store)
+        committed = self._committed = CommittedRuns(self._store)
         if not allow_changed_code:
             check_code(committed.all(), self._target)
         joined = enter(self._store, self._spec, committed)
@@ -158,6 +160,11 @@ class Study:
         if not allow_changed_code:
             check_one_code(committed.all())
         return status_of(self._store, self._spec, committed)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Findings about the finished runs, such as copies of a run; errors first."""
+        return self._committed.checks()
 
     def planned(self, only: int | None = None) -> Sequence[RunSpec]:
         """Return the runs that this object requests; a store may hold more.
