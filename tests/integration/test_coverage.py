@@ -75,6 +75,35 @@ def test_intervals_of_slices_cover_the_truth_together(n_runs):
         assert count / N_STUDIES >= 0.93 - TOLERANCE, (name, count)
 
 
+def test_intervals_of_slices_cover_the_truth_together_if_examples_belong_together():
+    """Far fewer studies would be covered if their examples counted as independent."""
+    n_runs, n_slices, n_clusters, n_each = 10, 4, 120, 10
+    clusters = np.repeat(np.arange(n_clusters), n_each)
+    rng = np.random.default_rng(4)
+
+    def right_share(n_drawn):
+        return 1 / (1 + np.exp(-rng.normal(0.0, 2.0, n_drawn)))
+
+    share = right_share(10**6)
+    truth = float((2 * share * (1 - share)).mean())
+    n_covered = {"clusters": 0, "examples": 0}
+    for _ in range(N_STUDIES):
+        shares = right_share(n_clusters)[clusters]
+        predictions = (rng.random((n_runs, len(shares))) < shares).astype(int)
+        for drawn, option in (("clusters", clusters), ("examples", None)):
+            report = sp.measure(
+                predictions,
+                slices={"part": clusters % n_slices},
+                clusters=option,
+                metrics=["flip_rate"],
+            )
+            flips = [group.metrics["flip_rate"] for group in report.slices["part"]]
+            n_covered[drawn] += all(x.low <= truth <= x.high for x in flips)
+
+    assert n_covered["clusters"] / N_STUDIES >= 0.93 - TOLERANCE
+    assert n_covered["examples"] / N_STUDIES < 0.6
+
+
 def test_intervals_that_are_too_narrow_are_detected():
     """The test above can fail: an interval of half the width covers far too rarely."""
     from seedproof.stats.intervals import Estimate

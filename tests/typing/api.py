@@ -35,6 +35,8 @@ options: sp.LoadOptions = {"labels": "gold", "clusters": "document", "skip_damag
 
 # Measure.
 report: sp.Report = sp.measure(p, metrics=["flip_rate", "accuracy"])
+class_flips: sp.Estimate = report.by_class[0].metrics["flip_rate"]
+slice_names: list[str] = [group.name for group in report.slices["language"]]
 arrays: sp.Report = sp.measure(probs, labels=[0, 1, 0, 1, 1], runs=["a", "b", "c"])
 texts: sp.Report = sp.measure(answers, labels=["a", "b"])
 mapping: sp.Report = sp.measure({"monday": ["a", "b"], "tuesday": ["a", "a"]})
