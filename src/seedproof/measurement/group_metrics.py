@@ -224,9 +224,10 @@ class GroupAccumulator:
         totals = {"flip_rate": [self._flips(self._rows(index)) for _, index in members]}
         if self._sums.shape[1] > self._width:
             totals["accuracy"] = [self._right(self._rows(index)) for _, index in members]
+        n_groups = {metric: sum(x.n > 0 for x in of_groups) for metric, of_groups in totals.items()}
         for place, (name, index) in enumerate(members):
             metrics = {
-                metric: of_groups[place].estimate(TAIL / sum(x.n > 0 for x in of_groups))
+                metric: of_groups[place].estimate(TAIL / n_groups[metric])
                 for metric, of_groups in totals.items()
                 if of_groups[place].n
             }
