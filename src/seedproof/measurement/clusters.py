@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from seedproof.messages import Message
 from seedproof.metrics import Batch
-from seedproof.metrics.clusters import ClusterSums, Residuals, clustered
-from seedproof.metrics.statistic import ExampleValues, Statistic
+from seedproof.metrics.clusters import ClusterSums, clustered
+from seedproof.metrics.statistic import ExampleValues, Residuals, Statistic
 from seedproof.records.arrow import to_numpy
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import Shard
@@ -134,8 +134,8 @@ class ClusterAccumulator:
 
 def cluster_hint(shard: Shard) -> Message | None:
     """Return a note if a column or the ids of the first shard suggest clusters."""
-    extras = shard.extras
-    for column in () if extras is None else extras.column_names:
+    extras = pa.table({}) if shard.extras is None else shard.extras
+    for column in extras.column_names:
         if USUAL_NAMES.isdisjoint(re.split(r"[^a-z]+", column.lower())):
             continue
         n_values = pc.count_distinct(extras.column(column), mode="only_valid").as_py()
