@@ -134,12 +134,11 @@ class ClusterAccumulator:
 
 def cluster_hint(shard: Shard) -> Message | None:
     """Return a note if a column or the ids of the first shard suggest clusters."""
-    extras = shard.extras
-    for column in [] if extras is None else extras.column_names:
+    extras = pa.table({}) if shard.extras is None else shard.extras
+    for column in extras.column_names:
         if USUAL_NAMES.isdisjoint(re.split(r"[^a-z]+", column.lower())):
             continue
-        values = extras.column(column)  # type: ignore[union-attr] # it has columns
-        n_values = pc.count_distinct(values, mode="only_valid").as_py()
+        n_values = pc.count_distinct(extras.column(column), mode="only_valid").as_py()
         if 2 <= n_values <= len(shard) / 2:
             return Message(
                 "clusters-suggested",
