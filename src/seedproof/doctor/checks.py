@@ -47,7 +47,6 @@ SENTENCES = {
     "other-splits": "the splits are {splits!r}, and with another seed {other_splits!r}",
     "other-ids": "with another seed, {n_other} of {n_examples} ids in {split!r} differ",
     "several-answers": "number of different answers: {n_answers}",
-    "constant-answer": "it gives the answer {answer!r} to all {n_examples} examples in {split!r}",
     "input-check": "{check}: {message}",
     # Causes.
     "budget-too-small": "the budget is too small, or the training uses no torch optimizer",
@@ -74,7 +73,6 @@ SENTENCES = {
     "split-by-seed": "the name of a split depends on the seed",
     "held-out-by-seed": "the seed decides which examples are held out",
     "shuffled-ids": "ids are positions in an order that the seed shuffles",
-    "brief-training": "it may have been trained too briefly, or it is stuck",
     # Fixes.
     "larger-budget": "increase {option}, or omit it",
     "add-call": 'add: sp.current_run().log_predictions("test", ids=ids, probs=probs, '
@@ -355,12 +353,12 @@ def check_threads(run: Observed, threads: int) -> Finding:
 
 
 def check_answers(run: Observed) -> Finding:
-    """Check that the predicted classes fit the labels, and that there are several."""
+    """Check that the predicted classes fit the labels."""
     code = "usable-answers"
     if run.is_cut or not run.splits:
         return _finding(code, "skip", "nothing-to-compare")
     n_answers = 0
-    for split, log in run.splits.items():
+    for log in run.splits.values():
         labels = [label or None for label in log.labels]
         # With probabilities, all classes are known by their columns.
         known = None if log.has_probs or not any(labels) else np.array(labels, dtype=object)
@@ -369,14 +367,6 @@ def check_answers(run: Observed) -> Finding:
                 observed = _say("input-check", check=check.name, message=check.message)
                 return _finding(code, "warn", observed, None, Message(check.name, check.remedy))
         n_answers = max(n_answers, len(set(log.answers)))
-        if len(set(log.answers)) == 1 and len(set(labels)) > 1:
-            observed = _say(
-                "constant-answer",
-                answer=log.answers[0],
-                n_examples=len(log.answers),
-                split=split,
-            )
-            return _finding(code, "warn", observed, "brief-training")
     return _finding(code, "pass", _say("several-answers", n_answers=n_answers))
 
 

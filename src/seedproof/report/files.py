@@ -42,6 +42,8 @@ def save_files(
         for name, content in files.items():
             with (place / name).open_write() as file:
                 file.write(content.encode())
+    except OptionError as error:  # with the whole path
+        raise error.replace(folder=str(folder)) from error
     except OSError as error:
         raise OptionError(
             "{folder!r} cannot be written to: {reason}. Give another folder.",
