@@ -2,10 +2,17 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from seedproof.errors import InputError, NotFoundError, OptionError, TooFewRunsError
+from seedproof.errors import (
+    InputError,
+    NotFoundError,
+    OptionError,
+    SeedproofError,
+    TooFewRunsError,
+)
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, by_severity, missing_arm, of_arms
 from seedproof.predictions.duplicates import identical_arms
@@ -17,6 +24,7 @@ from seedproof.predictions.predictions import (
     load_one,
     on_common_examples,
 )
+from seedproof.predictions.sources import read_arm
 from seedproof.predictions.targets import Input, is_store, opened, recognize
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
@@ -149,7 +157,10 @@ def checks_of_store(store: Store) -> tuple[Check, ...]:
     """Return the findings about the finished runs of all arms on each split."""
     checks: list[Check] = [missing_arm(arm) for arm in store.missing_arms()]
     for split in store.splits():
-        arms, _ = arms_of(store, {"split": split})
+        arms: dict[str, Predictions] = {}
+        for arm in store.arms():
+            with suppress(SeedproofError):  # too few runs, or none on this split
+                arms[arm] = Predictions(*read_arm(store, {"arm": arm, "split": split}))
         own = {name: arm.checks for name, arm in arms.items()}
         checks += of_arms(own) if len(own) > 1 else next(iter(own.values()), ())
         sources = {name: arm.source for name, arm in arms.items()}

@@ -224,3 +224,18 @@ def test_measuring_fewer_metrics_finds_the_same(tmp_path):
 
     assert everything.checks == flips.checks == sp.Predictions.from_store(tmp_path / "runs").checks
     assert [check.name for check in flips.checks] == ["duplicate-runs"]
+
+
+def test_arm_without_a_split_does_not_hide_the_others(tmp_path):
+    """One arm logs a further split, and all runs of the other are copies."""
+
+    def train(run: sp.Run) -> None:
+        seed = 0 if run.arm == "copied" else run.seed
+        run.log_predictions("test", predictions=answers(1, seed=seed)[0])
+        if run.arm == "more":
+            run.log_predictions("dev", predictions=answers(1, seed=run.seed)[0])
+
+    study = sp.Study("splits", train, seeds=5, arms=["more", "copied"], store=tmp_path / "runs")
+    study.run(engine="serial", progress=False)
+
+    assert [(check.name, check.arm) for check in study.checks] == [("duplicate-runs", "copied")]
