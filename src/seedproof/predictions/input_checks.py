@@ -14,13 +14,13 @@ from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
-# A run that never leaves one class is suspicious if all others leave it at least this often.
+# A constant run is reported if every other run gives other answers at least this often.
 LEAST_OTHER_ANSWERS = 10
-# Chance alone must make two runs differ on this many examples before they are called strangers.
+# A run is judged only if chance alone would make it differ from others on this many examples.
 LEAST_BY_CHANCE = 30
 # Chance-corrected agreement below which a run is no better than chance.
 CHANCE_AGREEMENT = 0.1
-# A stranger's nearest run is this much farther away than any other run's nearest.
+# An outlier's nearest run is this many times as far away as the nearest run of any other.
 LONELY = 1.5
 # Fewer classes may be an ordinal scale, such as stars.
 MANY_NUMBERS = 20
