@@ -38,7 +38,7 @@ def check_count(option: str, value: object, least: int) -> None:
     """Raise an OptionError unless the value of an option is a whole number of at least `least`."""
     if not is_count(value, least):
         raise OptionError(
-            "{option} is {number!r}. Give a whole number, {least} or more.",
+            "{option} is {number!r}. Pass a whole number, {least} or more.",
             option=option,
             number=value,
             least=least,

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import seedproof as sp
 from seedproof.records.location import Location
-from seedproof.records.manifest import RunManifest, StudyManifest, _sealed
+from seedproof.records.manifest import RunManifest, StudyManifest, sealed
 from seedproof.records.schema import Kind, Layout
 from seedproof.records.writer import RunWriter
 
@@ -304,7 +304,7 @@ def with_forged_parts(whole: Whole, draw: st.DrawFn, _others: list[Whole]) -> Fi
     else:
         part = draw(st.sampled_from(parts))
         part[draw(st.sampled_from(CHECKED))] = draw(ODD_VALUES)
-    return whole.files | {name: _sealed(content)}
+    return whole.files | {name: sealed(content)}
 
 
 HAPPENINGS = (

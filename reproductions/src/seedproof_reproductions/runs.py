@@ -118,7 +118,7 @@ def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mappin
     plan = records.study.plan or {}
     if f"{__package__}.{paper}." not in str(plan.get("target", "")):
         raise OptionError(
-            "{store!r} is not a study of this recipe. Give a store that "
+            "{store!r} is not a study of this recipe. Pass a store that "
             "`seedproof reproduce {paper}` made.",
             store=os.fspath(store),
             paper=paper,

@@ -28,7 +28,7 @@ class BaseSetting:
             value = getattr(self, name)
             if value is not None and not is_count(value, least=least):
                 raise OptionError(
-                    "{name} is {value!r}. Give {least} or more.",
+                    "{name} is {value!r}. Pass {least} or more.",
                     name=name,
                     value=value,
                     least=least,

@@ -23,22 +23,22 @@ SENTENCES = {
     "not-repeatable": "the same seed does not give the same result",
     "different": "{differences} differ",
     "identical": "{compared} are identical",
-    "no-steps": "no torch optimizer made a step",
+    "no-steps": "no torch optimizer took a step",
     "no-change": "a different seed changes nothing at all",
     "other-start": "the weights at the start differ",
     "same-start": "the weights at the start are the same with a different seed",
-    "no-sources": "the training does not use separate sources: all draws follow one stream",
+    "no-sources": "the training does not use separate sources: all random numbers come from one "
+    "stream",
     "draws-outside": "{effects}; no source: {differences}",
     "effects": "{effects}",
     "effect": "{source}: {differences}",
     "no-effect": "{source}: nothing",
     "late-seed": "{place} calls {function} after a draw from that generator",
     "constant-seeds": "{calls} in every run",
-    "no-seed-calls": "the training sets no seed itself",
+    "no-seed-calls": "the training does not reseed the global generators",
     "no-common-files": "no file in the code's folder or the current folder is written by both runs",
     "common-files": "two runs with different seeds both write {files}",
     "no-torch": "the training does not use torch",
-    "threads": "{n_threads}",
     "other-threads": "{n_allowed} allowed, but torch uses {n_threads}",
     "other-order": "the order of the ids differs, which does no harm: records are sorted",
     "same-order": "the same ids in the same order",
@@ -46,7 +46,6 @@ SENTENCES = {
     "positions": "neither ids nor labels were given: examples are identified by position",
     "other-splits": "the splits are {splits!r}, and with another seed {other_splits!r}",
     "other-ids": "with another seed, {n_other} of {n_examples} ids in {split!r} differ",
-    "several-answers": "number of different answers: {n_answers}",
     "input-check": "{check}: {message}",
     # Causes.
     "budget-too-small": "the budget is too small, or the training uses no torch optimizer",
@@ -115,7 +114,7 @@ def check_logged(run: Observed) -> Finding:
     """Check that there is something to measure."""
     code = "logs-predictions"
     if run.splits:
-        template = "{n_examples} on {split!r}"
+        template = "{n_examples} predictions on {split!r}"
         logged = Phrases(
             tuple(
                 Message("predictions", template, n_examples=len(log.ids), split=split)
@@ -339,7 +338,8 @@ def check_threads(run: Observed, threads: int) -> Finding:
     if run.n_threads is None:
         return _finding(code, "skip", "no-torch")
     if run.n_threads == threads:
-        return _finding(code, "pass", _say("threads", n_threads=threads))
+        template = "{n_threads} " + plural("thread", threads)
+        return _finding(code, "pass", Message("threads", template, n_threads=threads))
     place = run.thread_calls[-1] if run.thread_calls else None
     subject = "the training" if place is None else "{place}"
     template = f"{subject} calls torch.set_num_threads: results depend on the machine"
@@ -367,7 +367,8 @@ def check_answers(run: Observed) -> Finding:
                 observed = _say("input-check", check=check.name, message=check.message)
                 return _finding(code, "warn", observed, None, Message(check.name, check.remedy))
         n_answers = max(n_answers, len(set(log.answers)))
-    return _finding(code, "pass", _say("several-answers", n_answers=n_answers))
+    template = "{n_answers} distinct " + plural("answer", n_answers)
+    return _finding(code, "pass", Message("several-answers", template, n_answers=n_answers))
 
 
 def check_ids(run: Observed, other: Observed, held: Sequence[Observed] = ()) -> Finding:

@@ -85,9 +85,9 @@ def examine(
 ) -> Diagnosis:
     """Train briefly several times, in fresh processes, and compare."""
     if steps is not None and not is_count(steps, least=1):
-        raise OptionError("{steps!r} steps are not allowed. Give 1 or more.", steps=steps)
+        raise OptionError("{steps!r} steps are not allowed. Pass 1 or more.", steps=steps)
     if seconds is not None and not 0 < seconds < inf:
-        raise OptionError("{seconds!r} seconds are not allowed. Give more than 0.", seconds=seconds)
+        raise OptionError("{seconds!r} seconds are not allowed. Pass more than 0.", seconds=seconds)
     study = StudySpec(
         "doctor",
         target.name,

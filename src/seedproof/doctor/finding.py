@@ -5,18 +5,18 @@ from typing import Any, Literal
 
 from seedproof.messages import Message
 
-# A statement that should hold for a training ("it"), by the code of its check, in display order.
+# A statement that should hold for a training, by the code of its check, in display order.
 CHECKS = {
-    "logs-predictions": "It logs predictions",
+    "logs-predictions": "Predictions are logged",
     "same-seed-same-bits": "The same seed gives bit-identical results",
     "other-seed-changes-something": "A different seed changes something",
-    "other-seed-other-start": "A different seed starts from different weights",
+    "other-seed-other-start": "A different seed gives different initial weights",
     "sources-change-something": "Each source has an effect",
     "stable-ids": "Examples keep their ids",
     "seeds-before-draws": "Seeds are set before anything is drawn",
     "separate-files": "Runs do not write the same files",
-    "number-of-threads": "It uses the allowed number of threads",
-    "usable-answers": "Its answers can be measured as classes",
+    "number-of-threads": "The thread limit is respected",
+    "usable-answers": "Answers can be measured as classes",
 }
 
 Verdict = Literal["pass", "fail", "warn", "skip"]

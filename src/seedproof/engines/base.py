@@ -104,14 +104,14 @@ def check_settings(
     ):
         if value is not None and not is_count(value, least):
             raise OptionError(
-                "{option} is {number!r}. Give a whole number, {least} or more.",
+                "{option} is {number!r}. Pass a whole number, {least} or more.",
                 option=name,
                 number=value,
                 least=least,
             )
     if timeout is not None and not timeout > 0:
         raise OptionError(
-            "A timeout of {timeout!r} is not allowed. Give seconds above 0.", timeout=timeout
+            "A timeout of {timeout!r} is not allowed. Pass seconds above 0.", timeout=timeout
         )
 
 

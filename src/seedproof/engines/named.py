@@ -48,7 +48,7 @@ def _check_settings(name: str, known: Mapping[str, Parameter], given: Mapping[st
         is_variadic = parameter.kind in {Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL}
         if parameter.default is Parameter.empty and not is_variadic and setting not in given:
             raise OptionError(
-                "The engine {name!r} requires the setting `{option}`. Give it, or choose another "
+                "The engine {name!r} requires the setting `{option}`. Pass it, or choose another "
                 "engine.",
                 name=name,
                 setting=setting,

@@ -64,7 +64,7 @@ class RayEngine:
         for name, amount in (("cpus", self.cpus), ("gpus", self.gpus)):
             if amount is not None and amount < 0:
                 raise OptionError(
-                    "{option} is {amount!r}. Give 0 or more; fractions are fine.",
+                    "{option} is {amount!r}. Pass 0 or more; fractions are fine.",
                     option=name,
                     amount=amount,
                 )

@@ -110,7 +110,7 @@ class TransformerAttention:
 def _at(parts: tuple[Tensor, ...], index: int, name: str) -> Tensor:
     if not -len(parts) <= index < len(parts):
         raise OptionError(
-            "`{option}` is {index}, but there are {n_parts}. Give an index from {lowest} to "
+            "`{option}` is {index}, but there are {n_parts}. Pass an index from {lowest} to "
             "{highest}.",
             option=name,
             index=index,

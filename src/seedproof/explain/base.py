@@ -110,7 +110,7 @@ class TokenBatch:
         shape = tuple(self.tokens.shape)
         if len(shape) != 2:
             raise ShapeError(
-                "Tokens have the shape {shape!s}. Give the axes (texts, positions).", shape=shape
+                "Tokens have the shape {shape!s}. Pass the axes (texts, positions).", shape=shape
             )
         for name, tensor in (("mask", self.mask), ("words", self.is_word)):
             if tuple(tensor.shape) != shape:
@@ -123,13 +123,13 @@ class TokenBatch:
                 )
         if len(self.ids) != shape[0]:
             raise ShapeError(
-                "There are {n_texts} texts and {n_ids} ids. Give one id per text.",
+                "There are {n_texts} texts and {n_ids} ids. Pass one id per text.",
                 n_texts=shape[0],
                 n_ids=len(self.ids),
             )
         if self.targets is not None and tuple(self.targets.shape) != shape[:1]:
             raise ShapeError(
-                "There are {n_texts} texts, and targets have the shape {shape!s}. Give one class "
+                "There are {n_texts} texts, and targets have the shape {shape!s}. Pass one class "
                 "per text.",
                 n_texts=shape[0],
                 shape=tuple(self.targets.shape),
@@ -139,14 +139,14 @@ class TokenBatch:
         for name, tensor in (("tokens", self.tokens), ("targets", self.targets)):
             if tensor is not None and (tensor.is_floating_point() or tensor.dtype == torch.bool):
                 raise DtypeError(
-                    "`{argument}` are {dtype}. Give integers.",
+                    "`{argument}` are {dtype}. Pass integers.",
                     argument=name,
                     dtype=tensor.dtype,
                 )
         for name, tensor in (("mask", self.mask), ("words", self.is_word)):
             if tensor.dtype != torch.bool:
                 raise DtypeError(
-                    "`{argument}` is {dtype}. Give booleans: `{argument}.bool()`.",
+                    "`{argument}` is {dtype}. Pass booleans: `{argument}.bool()`.",
                     argument=name,
                     dtype=tensor.dtype,
                 )
@@ -167,7 +167,7 @@ def check_size(size: int) -> None:
     """Refuse a batch size that is not a positive integer."""
     if not is_count(size, 1):
         raise OptionError(
-            "`batch_size` is {batch_size!r}. Give an integer of at least 1.", batch_size=size
+            "`batch_size` is {batch_size!r}. Pass an integer of at least 1.", batch_size=size
         )
 
 

@@ -70,7 +70,7 @@ class Gradients:
             )
         if not is_count(self.n_steps, 1):
             raise OptionError(
-                "`n_steps` is {n_steps!r}. Give an integer of at least 1.", n_steps=self.n_steps
+                "`n_steps` is {n_steps!r}. Pass an integer of at least 1.", n_steps=self.n_steps
             )
         require("captum", extra="explain", feature="Explaining by gradients")
 

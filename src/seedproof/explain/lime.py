@@ -61,7 +61,7 @@ class Lime:
             value = getattr(self, name)
             if not is_count(value, least):
                 raise OptionError(
-                    "`{option}` is {number!r}. Give an integer of at least {least}.",
+                    "`{option}` is {number!r}. Pass an integer of at least {least}.",
                     option=name,
                     number=value,
                     least=least,

@@ -98,7 +98,7 @@ def chosen_targets(probs: Tensor, targets: Tensor | None) -> Tensor:
     if len(wrong):
         raise OptionError(
             "Target class {class_idx} does not exist: the model has {n_classes} classes. "
-            "Give targets from 0 to {highest}.",
+            "Pass targets from 0 to {highest}.",
             class_idx=int(wrong[0]),
             n_classes=n_classes,
             highest=n_classes - 1,

@@ -42,12 +42,12 @@ class Surrogate:
     def __post_init__(self) -> None:
         if not self.kernel_width > 0:
             raise OptionError(
-                "`kernel_width` is {kernel_width!r}. Give a number above 0.",
+                "`kernel_width` is {kernel_width!r}. Pass a number above 0.",
                 kernel_width=self.kernel_width,
             )
         if self.n_words is not None and not is_count(self.n_words, 1):
             raise OptionError(
-                "`n_words` is {n_words!r}. Give an integer of at least 1, or None for all words.",
+                "`n_words` is {n_words!r}. Pass an integer of at least 1, or None for all words.",
                 n_words=self.n_words,
             )
         if self.selection not in get_args(Selection):

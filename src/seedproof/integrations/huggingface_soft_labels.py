@@ -37,7 +37,7 @@ class IndexedDataset(Dataset[dict[str, Any]]):
     def __init__(self, dataset: Any) -> None:
         if not isinstance(dataset, Sized):
             raise OptionError(
-                "A dataset without a length has no rows to number. Give a list.",
+                "A dataset without a length has no rows to number. Pass a list.",
                 type_name=type(dataset).__name__,
             )
         self.dataset: Any = dataset
@@ -109,7 +109,7 @@ class SoftLabelLoss:
         if int(rows.max()) >= len(self.targets):
             raise ShapeError(
                 "There are soft labels for {n_targets} examples, but none for row {row} of the "
-                "training set. Give one row per training example, in order.",
+                "training set. Pass one row per training example, in order.",
                 n_targets=len(self.targets),
                 row=int(rows.max()),
             )
@@ -146,7 +146,7 @@ class TgtssCallback(TrainerCallback):
     ) -> None:
         if (batches is None) == (loss is None):
             raise OptionError(
-                "Give either batches, to predict them after each step that is due, or the loss, "
+                "Pass either batches, to predict them after each step that is due, or the loss, "
                 "to observe its training batches for free.",
                 given=() if batches is None else ("batches", "loss"),
             )

@@ -113,13 +113,13 @@ def study_estimator(
     if not hasattr(estimator, "get_params") or not _random_states(estimator):
         raise OptionError(
             "{estimator} has no random_state, so seeds cannot change it. "
-            "Give a randomized estimator, such as RandomForestClassifier().",
+            "Pass a randomized estimator, such as RandomForestClassifier().",
             estimator=kind,
         )
     if not is_classifier(estimator):
         raise OptionError(
             "{estimator} is not a classifier, and seedproof compares predicted classes. "
-            "Give a classifier.",
+            "Pass a classifier.",
             estimator=kind,
         )
     labels = np.asarray(y)

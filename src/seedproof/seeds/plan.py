@@ -54,10 +54,10 @@ class SeedPlan:
             check_source(source)
             if not is_count(n_levels, least=1):
                 raise OptionError(
-                    "{n_levels!r} seeds are not allowed. Give 1 or more.", n_levels=n_levels
+                    "{n_levels!r} seeds are not allowed. Pass 1 or more.", n_levels=n_levels
                 )
         if not is_count(self.root, least=0):
-            raise OptionError("A root of {root!r} is not allowed. Give 0 or more.", root=self.root)
+            raise OptionError("A root of {root!r} is not allowed. Pass 0 or more.", root=self.root)
 
     @classmethod
     def all(cls, n_runs: int, *, root: int = 0) -> "SeedPlan":
@@ -124,7 +124,7 @@ class SeedPlan:
         """
         if not is_count(n_blocks, least=1):
             raise OptionError(
-                "{n_blocks!r} blocks are not allowed. Give 1 or more, such as 10.",
+                "{n_blocks!r} blocks are not allowed. Pass 1 or more, such as 10.",
                 n_blocks=n_blocks,
             )
         levels = dict.fromkeys(sources, LEVELS_PER_BLOCK * n_blocks)

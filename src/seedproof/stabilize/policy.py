@@ -69,7 +69,7 @@ class Window:
     def __post_init__(self) -> None:
         if not is_count(self.length, least=1):
             raise OptionError(
-                "A window of {length!r} is not possible. Give 1 or more.", length=self.length
+                "A window of {length!r} is not possible. Pass 1 or more.", length=self.length
             )
 
 

@@ -183,7 +183,7 @@ class Dynamics:
         if missing:
             raise InputError(
                 "This is not a state of a recorder of dynamics: {missing} is missing. "
-                "Give what state_dict() returned.",
+                "Pass what state_dict() returned.",
                 missing=tuple(missing),
             )
         # Copies, as the state may be loaded again.
@@ -258,7 +258,7 @@ class Dynamics:
         """Return the kind of an update; refuse values that cannot be counted."""
         n_classes = self._counts.n_classes
         wanted = (
-            "Give probabilities (examples, {n_classes}) as floats, or predicted classes (examples) "
+            "Pass probabilities (examples, {n_classes}) as floats, or predicted classes (examples) "
             "as integers."
         )
         if values.ndim not in {1, 2} or values.shape[1:] not in {(), (n_classes,)}:
@@ -282,7 +282,7 @@ class Dynamics:
         if self._given not in {_Given.NOTHING, kind}:
             raise OptionError(
                 "Some updates give {given}, and others {other}: the gold label's mean probability "
-                "would cover only some of the steps. Give the same kind at every update.",
+                "would cover only some of the steps. Pass the same kind at every update.",
                 given=self._given.name.lower(),
                 other=kind.name.lower(),
             )
@@ -313,20 +313,20 @@ class _Examples:
     ) -> None:
         if not is_count(n_classes, 2):
             raise ClassesError(
-                "n_classes is {n_classes!r}. Give a whole number of at least 2.",
+                "n_classes is {n_classes!r}. Pass a whole number of at least 2.",
                 n_classes=n_classes,
             )
         ids, labels = _off_device(ids), _off_device(labels)
         given = labels if ids is None else ids
         if given is None:
             raise OptionError(
-                "The number of examples is unknown. Give ids=… or labels=…, such as "
+                "The number of examples is unknown. Pass ids=… or labels=…, such as "
                 "ids=range(10_000).",
                 needed=("ids", "labels"),
             )
         n_examples = column(given).size
         if not n_examples:
-            raise EmptyInputError("There are no examples. Give their ids.")
+            raise EmptyInputError("There are no examples. Pass their ids.")
         self.class_names = class_names(classes, n_classes)
         self.ids = as_ids(ids, n_examples)
         self.labels = np.full(n_examples, UNLABELED, dtype=np.int32)
@@ -359,7 +359,7 @@ class _Examples:
         if rows is None:
             if n_values != len(self):
                 raise ShapeError(
-                    "An update has {n_values} examples, but the recorder has {n_examples}. Give "
+                    "An update has {n_values} examples, but the recorder has {n_examples}. Pass "
                     "all of them in order, or their positions as rows=….",
                     n_values=n_values,
                     n_examples=len(self),
@@ -369,13 +369,13 @@ class _Examples:
         if places.shape != (n_values,):
             raise ShapeError(
                 "An update of {n_values} examples has rows of shape {shape!s}. "
-                "Give one position per example, shape ({n_values},).",
+                "Pass one position per example, shape ({n_values},).",
                 n_values=n_values,
                 shape=places.shape,
             )
         if n_values and not np.issubdtype(places.dtype, np.integer):
             raise DtypeError(
-                "Rows are positions of examples, not {dtype}. Give integers from 0 to {highest}.",
+                "Rows are positions of examples, not {dtype}. Pass integers from 0 to {highest}.",
                 dtype=str(places.dtype),
                 highest=len(self) - 1,
             )
@@ -383,7 +383,7 @@ class _Examples:
         wrong = positions[(positions < 0) | (positions >= len(self))]
         if len(wrong):
             raise InputError(
-                "There is no example at row {row}: the recorder has {n_examples}. Give positions "
+                "There is no example at row {row}: the recorder has {n_examples}. Pass positions "
                 "from 0 to {highest}, not ids.",
                 row=int(wrong[0]),
                 n_examples=len(self),

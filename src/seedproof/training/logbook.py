@@ -48,13 +48,13 @@ class Logbook:
         array = np.asarray(as_array(value))
         if array.size != 1 or not np.issubdtype(array.dtype, np.number):
             raise DtypeError(
-                "The scalar {scalar!r} is {given!r}. Give one number.", scalar=name, given=value
+                "The scalar {scalar!r} is {given!r}. Pass one number.", scalar=name, given=value
             )
         number = float(array.reshape(())[()])
         if not math.isfinite(number):
             # JSON cannot hold it, and it would spoil the mean over runs.
             raise InputError(
-                "The scalar {scalar!r} is {given!r}. Give a finite number.",
+                "The scalar {scalar!r} is {given!r}. Pass a finite number.",
                 scalar=name,
                 given=value,
             )
@@ -73,12 +73,12 @@ class Logbook:
         for name, other in (("top_classes", "top_probs"), ("top_probs", "top_classes")):
             if name in columns and other not in columns:
                 raise OptionError(
-                    "top_classes and top_probs go together. Give both.", missing=other
+                    "top_classes and top_probs go together. Pass both.", missing=other
                 )
         kinds = [name for name in ("probs", "predictions", "top_probs") if name in columns]
         if len(kinds) != 1:
             raise OptionError(
-                "Give exactly one of probs, predictions, or top_classes with top_probs.",
+                "Pass exactly one of probs, predictions, or top_classes with top_probs.",
                 given=tuple(kinds),
             )
         values = columns.pop(kinds[0])
@@ -110,7 +110,7 @@ class Logbook:
         if not len(names) == len(tokens) == len(weights):
             raise ShapeError(
                 "There are {n_ids} ids, {n_tokens} lists of tokens and {n_scores} "
-                "lists of scores. Give one of each per example.",
+                "lists of scores. Pass one of each per example.",
                 n_ids=len(names),
                 n_tokens=len(tokens),
                 n_scores=len(weights),
@@ -120,7 +120,7 @@ class Logbook:
             if weight.shape != (len(words),):
                 raise ShapeError(
                     "Example {example!r} has {n_tokens} tokens and scores of shape "
-                    "{shape!s}. Give one score per token.",
+                    "{shape!s}. Pass one score per token.",
                     example=example,
                     n_tokens=len(words),
                     shape=weight.shape,
@@ -183,7 +183,7 @@ class _SplitLog:
         if top_classes is not None and top_classes.shape != values.shape:
             raise ShapeError(
                 "top_classes of shape {shape!s} were logged with top_probs of shape "
-                "{other_shape!s}. Give one probability for each class.",
+                "{other_shape!s}. Pass one probability for each class.",
                 shape=top_classes.shape,
                 other_shape=values.shape,
             )
@@ -191,7 +191,7 @@ class _SplitLog:
             if columns[name].shape != (len(values),):
                 raise ShapeError(
                     "{n_examples} examples were logged with {column} of shape {shape!s}. "
-                    "Give one per example, shape ({n_examples},).",
+                    "Pass one per example, shape ({n_examples},).",
                     n_examples=len(values),
                     column=name,
                     shape=columns[name].shape,
@@ -275,7 +275,7 @@ def as_array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, 
         return np.asarray(values)
     except ValueError as error:
         raise ShapeError(
-            "The logged rows have different lengths. Give one probability per class."
+            "The logged rows have different lengths. Pass one probability per class."
         ) from error
 
 

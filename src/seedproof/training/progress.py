@@ -184,7 +184,7 @@ class Lines(Failures):
     ) -> None:
         super().__init__(study, runs, follow, console)
         if self.n_before:
-            template = "{study}: {n_finished} of {n_runs} runs are already finished"
+            template = "Study {study!r}: {n_finished} of {n_runs} runs are already finished"
             sizes = {"n_finished": self.n_before, "n_runs": len(self.status)}
             self._print(Message("study-resumed", template, study=study, **sizes))
 

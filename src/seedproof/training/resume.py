@@ -8,6 +8,7 @@ from typing import Literal
 from seedproof.errors import CodeChangedError, RunExistsError, SeedproofError, StudyChangedError
 from seedproof.predictions.arms import checks_of_store
 from seedproof.predictions.checks import Check
+from seedproof.records.declared import declare_runs
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest, RunManifest, StudyManifest
 from seedproof.records.reader import Store
@@ -81,7 +82,7 @@ class Status:
 
     def __str__(self) -> str:
         counts = ", ".join(f"{n} {status}" for status, n in sorted(self.counts.items()))
-        return f"{self.study}: {counts or 'no runs'}"
+        return f"Study {self.study!r}: {counts or 'no runs'}"
 
 
 class CommittedRuns:
@@ -140,7 +141,7 @@ def planned(study: StudyManifest, store: Location) -> StudySpec:
     """Return the study that wrote a store."""
     if study.plan is None or "arms" not in study.plan:
         raise StudyChangedError(
-            "{store} was not written by a study. Give a store of `seedproof run`; "
+            "{store} was not written by a study. Pass a store of `seedproof run`; "
             "`seedproof measure` takes any store.",
             store=store,
         )
@@ -163,9 +164,28 @@ def _state(runs: CommittedRuns, spec: RunSpec, index: int) -> RunState:
     return RunState(spec, index, WAITING)
 
 
-def enter(store: Location, requested: StudySpec, runs: CommittedRuns | None = None) -> StudySpec:
-    """Create the store of a study, or add the requested runs to its plan."""
+def enter(
+    store: Location,
+    requested: StudySpec,
+    runs: CommittedRuns | None = None,
+    *,
+    declared: int | None = None,
+) -> StudySpec:
+    """Create the store of a study, or add the requested runs to its plan.
+
+    The first plan declares its number of runs, unless another number is given.
+    """
     runs = CommittedRuns(store) if runs is None else runs
+    joined = _joined(store, requested, runs)
+    # Until a run is finished, nothing was looked at.
+    is_begun = bool(runs.all())
+    if not is_begun or declared is not None:
+        n_runs = len(joined.seeds.assignments()) if declared is None else declared
+        declare_runs(store, n_runs, is_begun=is_begun)
+    return joined
+
+
+def _joined(store: Location, requested: StudySpec, runs: CommittedRuns) -> StudySpec:
     if not Store.is_at(store):
         try:
             store.make_folder()

@@ -228,7 +228,7 @@ class Run:
                 position = None if isinstance(tokens, str) else place
                 where = "`tokens`" if position is None else "`tokens[{position}]`"
                 raise DtypeError(
-                    f"{where} is a text, not a list of tokens. Give a list of words per example, "
+                    f"{where} is a string, not a list of tokens. Pass a list of words per example, "
                     "such as text.split(), with one score per word.",
                     position=position,
                 )

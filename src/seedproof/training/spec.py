@@ -48,7 +48,7 @@ class StudySpec:
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise OptionError("A study needs a name. Give one, such as 'sst-cnn'.", option="name")
+            raise OptionError("A study needs a name. Pass one, such as 'sst-cnn'.", option="name")
         if not self.arms or len(set(self.arms)) != len(self.arms) or not all(self.arms):
             raise OptionError(
                 "The arms {arms!s} are not distinct. Give each its own name.",
@@ -60,7 +60,7 @@ class StudySpec:
             raise OptionError("A name or argument is not valid UTF-8. Rename it.", given=broken)
         if not is_count(self.threads, least=1):
             raise OptionError(
-                "{threads!r} threads per run are not allowed. Give 1 or more.",
+                "{threads!r} threads per run are not allowed. Pass 1 or more.",
                 threads=self.threads,
             )
 

@@ -27,7 +27,7 @@ class FunctionTarget:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise TargetError(
-                "A {type_name} is not a training function. Give a function that takes the run, "
+                "A {type_name} is not a training function. Pass a function that takes a run, "
                 "such as `def train(run): ...`.",
                 type_name=type(self.function).__name__,
             )
@@ -74,7 +74,7 @@ class NamedTarget:
                 known = False
         if not known or not function.isidentifier():
             raise TargetError(
-                "There is no function {name!r}. Give package.module:function; {folder} is searched "
+                "There is no function {name!r}. Pass package.module:function; {folder} is searched "
                 "first.",
                 name=self.name,
                 folder=self.folder,
@@ -118,7 +118,7 @@ class ScriptTarget:
     def __post_init__(self) -> None:
         if not Path(self.path).is_file():
             raise TargetError(
-                "{path!r} is not a file. Give a script, or a function as package.module:train.",
+                "{path!r} is not a file. Pass a script, or a function as package.module:train.",
                 path=self.path,
             )
 

@@ -77,7 +77,7 @@ def test_every_planned_run_is_waiting_at_first(store):
     assert [run.index for run in status.runs] == [0, 1, 2, 3, 4, 5]
     assert status.counts == {"waiting": 6}
     assert not status.is_done
-    assert str(status) == "small: 6 waiting"
+    assert str(status) == "Study 'small': 6 waiting"
 
 
 def test_every_status_is_distinguished(store):
@@ -99,7 +99,7 @@ def test_every_status_is_distinguished(store):
     ]
     assert [run.index for run in status.failed] == [1, 2, 3]
     assert str(status) == (
-        "small: 1 failed, 1 finished, 1 killed, 1 running, 1 timeout, 1 waiting"
+        "Study 'small': 1 failed, 1 finished, 1 killed, 1 running, 1 timeout, 1 waiting"
     )  # fmt: skip
     assert not status.is_done
 

@@ -116,7 +116,7 @@ def check_page(page: str) -> None:
     if Path(page).suffix != ".md" or Path(page).is_dir():
         kind = "a folder" if Path(page).is_dir() else "not a Markdown file"
         raise OptionError(
-            "--page is {page!r}, which is {kind}. Give a name that ends in .md, such as "
+            "--page is {page!r}, which is {kind}. Pass a name that ends in .md, such as "
             "results.md.",
             page=page,
             kind=kind,

@@ -40,7 +40,7 @@ class Examples:
         if len(sizes) != 1:
             raise ShapeError(
                 "Ids, texts and labels have different lengths: {sizes}. "
-                "Give one of each per example.",
+                "Pass one of each per example.",
                 sizes=sorted(sizes),
             )
 
@@ -88,7 +88,7 @@ class Texts(Examples):
             return self
         if n_examples < 2:
             raise OptionError(
-                "A part of {n_examples} examples is too small. Give 2 or more.",
+                "A part of {n_examples} examples is too small. Pass 2 or more.",
                 n_examples=n_examples,
             )
         return self.at(np.sort(rng.choice(len(self), n_examples, replace=False)))

@@ -48,7 +48,7 @@ class Setting(BaseSetting):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.dropout < 1:
-            raise OptionError("dropout is {dropout!r}. Give a share below 1.", dropout=self.dropout)
+            raise OptionError("dropout is {dropout!r}. Pass a share below 1.", dropout=self.dropout)
 
     @property
     def learning_rate(self) -> float:

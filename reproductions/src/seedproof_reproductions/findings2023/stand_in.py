@@ -8,7 +8,7 @@ the runs, and the influence of each example; both have the effect of runs on sin
 import numpy as np
 
 from seedproof.metrics.statistic import ExampleValues
-from seedproof.stats.intervals import NORMAL, Estimate, jackknife_variance, student
+from seedproof.stats.intervals import NORMAL, PLAIN, Estimate, jackknife_variance
 from seedproof.typing import FloatArray, IntArray
 from seedproof_reproductions.findings2023.comparison import entropies_over
 from seedproof_reproductions.findings2023.single_runs import Predictions
@@ -84,7 +84,7 @@ def _interval(value: float, moved: FloatArray, left: FloatArray | None) -> Estim
     """Return a correlation with its interval; over examples alone without those of fewer runs."""
     width = NORMAL**2 * float(moved @ moved) / (max(1 - value**2, 1e-9) * len(moved)) ** 2
     if left is not None:
-        width += student(len(left)) ** 2 * jackknife_variance(_fisher_z(left))
+        width += PLAIN.student(len(left)) ** 2 * jackknife_variance(_fisher_z(left))
     low, high = np.tanh(_fisher_z(value) + np.sqrt(width) * np.array([-1, 1]))
     ends = min(float(low), value), max(float(high), value)  # whatever rounding does at an edge
     return Estimate(float(value), *ends, "examples" if left is None else "runs × examples")

@@ -35,13 +35,13 @@ def as_weights(values: Any) -> Tensor:  # noqa: ANN401 - as above
     weights = as_doubles(values)
     if weights.ndim < 2:
         raise ShapeError(
-            "Probabilities of shape {shape!s} were given. Give two axes, examples and classes.",
+            "Probabilities of shape {shape!s} were given. Pass two axes, examples and classes.",
             shape=tuple(weights.shape),
         )
     is_bad = ~(torch.isfinite(weights) & (weights >= 0.0))
     if is_bad.any():
         raise ProbabilityError(
-            "{probability} is not a probability. Give the output of a softmax, not its logits.",
+            "{probability} is not a probability. Pass the output of a softmax, not its logits.",
             probability=float(weights[is_bad][0]),
         )
     return weights
@@ -62,7 +62,7 @@ def as_probs(
     if tuple(probs.shape) != (n_examples, n_classes):
         raise ShapeError(
             "Probabilities of shape {shape!s} were given for {n_examples} example(s) "
-            "and {n_classes} classes. Give the shape ({n_examples}, {n_classes}).",
+            "and {n_classes} classes. Pass the shape ({n_examples}, {n_classes}).",
             shape=tuple(probs.shape),
             n_examples=n_examples,
             n_classes=n_classes,
@@ -73,7 +73,7 @@ def as_probs(
     if is_off.any():
         raise ProbabilityError(
             "The probabilities of an example sum to {sum:.4g}, not to 1 (±{tolerance:g}). "
-            "Give the output of a softmax over all classes.",
+            "Pass the output of a softmax over all classes.",
             sum=float(sums[is_off][0]),
             tolerance=tolerance,
         )
@@ -84,14 +84,14 @@ def as_labels(values: Any, *, n_classes: int) -> Tensor:  # noqa: ANN401 - as ab
     """Return gold classes as int64, with one axis."""
     if not is_count(n_classes, 2):
         raise ClassesError(
-            "n_classes is {n_classes!r}. Give a whole number, 2 or more.", n_classes=n_classes
+            "n_classes is {n_classes!r}. Pass a whole number, 2 or more.", n_classes=n_classes
         )
     labels = _whole_numbers(values, "labels")
     is_bad = (labels < 0) | (labels >= n_classes)
     if is_bad.any():
         raise UnknownLabelError(
             "The label {label} is not one of the classes 0 to {highest}. "
-            "Give class indices that start at 0, or a larger n_classes.",
+            "Pass class indices that start at 0, or a larger n_classes.",
             label=int(labels[is_bad][0]),
             highest=n_classes - 1,
         )
@@ -105,7 +105,7 @@ def as_rows(values: Any, *, n_examples: int) -> Tensor:  # noqa: ANN401 - as abo
     if is_bad.any():
         raise OptionError(
             "There is no row {row}: rows go from 0 to {highest}. "
-            "Give positions in the training set, not ids.",
+            "Pass positions in the training set, not ids.",
             row=int(rows[is_bad][0]),
             highest=n_examples - 1,
         )
@@ -119,21 +119,21 @@ def _whole_numbers(values: Any, name: str) -> Tensor:  # noqa: ANN401 - as above
         array = np.array(values)
         if array.dtype.kind not in "biuf":
             raise DtypeError(
-                "{argument} contains {label!r}. Give whole numbers of at least 0.",
+                "{argument} contains {label!r}. Pass whole numbers of at least 0.",
                 argument=name,
                 label=array.ravel()[0],
             )
         numbers = torch.from_numpy(array)
     if numbers.ndim != 1:
         raise ShapeError(
-            "{argument} has the shape {shape!s}. Give one axis, examples.",
+            "{argument} has the shape {shape!s}. Pass one axis, examples.",
             argument=name,
             shape=tuple(numbers.shape),
         )
     # An empty list is a tensor of floats.
     if numbers.numel() and (numbers.is_floating_point() or numbers.dtype == torch.bool):
         raise DtypeError(
-            "{argument} has the type {dtype}. Give whole numbers.",
+            "{argument} has the type {dtype}. Pass whole numbers.",
             argument=name,
             dtype=numbers.dtype,
         )
@@ -144,5 +144,5 @@ def check_share(value: float, name: str) -> None:
     """Raise an OptionError unless a number is between 0 and 1."""
     if not 0.0 <= value <= 1.0:
         raise OptionError(
-            "{option} is {number!r}. Give a number from 0 to 1.", option=name, number=value
+            "{option} is {number!r}. Pass a number from 0 to 1.", option=name, number=value
         )

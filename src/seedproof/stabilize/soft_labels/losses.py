@@ -35,7 +35,7 @@ def soft_cross_entropy(logits: Tensor, targets: Tensor, *, reduction: Reduction 
     if logits.shape != targets.shape:
         raise ShapeError(
             "Logits have the shape {shape!s} and targets {targets_shape!s}. "
-            "Give one probability for each logit; for gold labels, use cross_entropy of torch.",
+            "Pass one probability for each logit; for gold labels, use cross_entropy of torch.",
             shape=tuple(logits.shape),
             targets_shape=tuple(targets.shape),
         )
@@ -80,11 +80,11 @@ def codistillation_loss(
         OptionError: The weight is negative, there is no peer, or no such reduction.
     """
     if not weight >= 0.0:
-        raise OptionError("weight is {weight!r}. Give 0 or more.", weight=weight)
+        raise OptionError("weight is {weight!r}. Pass 0 or more.", weight=weight)
     peers = [peers_logits] if isinstance(peers_logits, Tensor) else list(peers_logits)
     if not peers:
         raise OptionError(
-            "There are no peers to learn from. Give the logits of at least one.", n_peers=0
+            "There are no peers to learn from. Pass the logits of at least one.", n_peers=0
         )
     if any(peer.shape != logits.shape for peer in peers):
         raise ShapeError(
@@ -96,7 +96,7 @@ def codistillation_loss(
     if labels.shape != logits.shape[:1]:
         raise ShapeError(
             "Labels have the shape {shape!s} for logits of {logits_shape!s}. "
-            "Give one class index per example.",
+            "Pass one class index per example.",
             shape=tuple(labels.shape),
             logits_shape=tuple(logits.shape),
         )

@@ -35,7 +35,7 @@ REFUSALS = {
     "in-use": "is being changed by another process. Give each training its own path.",
     "not-empty": (
         "contains data of an earlier training. Load the state of its checkpoint to continue, call "
-        "clear() to start again, or give another path."
+        "clear() to start again, or pass another path."
     ),
 }
 
@@ -250,12 +250,12 @@ def _check(path: Path, numbers: tuple[int, ...], n_bytes: int) -> None:
         header = np.frombuffer(file.read(24).ljust(24, b"\0"), dtype="<i8")
     if header[0] != MAGIC or path.stat().st_size < HEADER_BYTES:
         raise UnreadableError(
-            "{path} is not a file of a running mean. Give another path.", path=path
+            "{path} is not a file of a running mean. Pass another path.", path=path
         )
     if tuple(header) != numbers or path.stat().st_size != n_bytes:
         raise UnreadableError(
             "{path} has {n_stored} examples and {n_stored_classes} classes, but {n_examples} and "
-            "{n_classes} were requested. Give another path, or delete the file.",
+            "{n_classes} were requested. Pass another path, or delete the file.",
             path=path,
             n_stored=int(header[1]),
             n_stored_classes=int(header[2]),

@@ -60,7 +60,7 @@ def knn_smoothed(
     points = _checked(features, n_examples=len(gold))
     most = len(gold) if counts_itself else len(gold) - 1
     if not is_count(k, 1) or k > most:
-        raise OptionError("k is {k!r}. Give a whole number from 1 to {most}.", k=k, most=most)
+        raise OptionError("k is {k!r}. Pass a whole number from 1 to {most}.", k=k, most=most)
     shares = [
         _shares(nearby, gold, n_classes=n_classes)
         for nearby in _neighborhoods(points, k=k, counts_itself=counts_itself)
@@ -74,13 +74,13 @@ def _checked(features: Any, *, n_examples: int) -> Tensor:  # noqa: ANN401 - as 
     if points.ndim != 2 or len(points) != n_examples:
         raise ShapeError(
             "Features of shape {shape!s} were given for {n_examples} label(s). "
-            "Give two axes, {n_examples} examples and features.",
+            "Pass two axes, {n_examples} examples and features.",
             shape=tuple(points.shape),
             n_examples=n_examples,
         )
     if not torch.isfinite(points.square().sum()):
         raise OptionError(
-            "A feature is missing, infinite or too large. Give finite features.",
+            "A feature is missing, infinite or too large. Pass finite features.",
             argument="features",
         )
     return points.contiguous()

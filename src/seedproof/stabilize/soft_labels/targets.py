@@ -64,7 +64,7 @@ def raised(probs: Any, *, power: float) -> Tensor:  # noqa: ANN401 - as above
         ProbabilityError: A row is all zeros, or contains a value that is not a probability.
     """
     if not (power > 0.0 and math.isfinite(power)):
-        raise OptionError("power is {power!r}. Give a number above 0; 0.5 flattens.", power=power)
+        raise OptionError("power is {power!r}. Pass a number above 0; 0.5 flattens.", power=power)
     weights = as_weights(probs)
     largest = weights.amax(dim=-1, keepdim=True)
     is_empty = largest == 0.0
@@ -102,7 +102,7 @@ def ensemble(probs_of_models: Iterable[Any], *, power: float = 0.5) -> Tensor:
         if weights.ndim != 2 or (n_models and weights.shape != total.shape):
             raise ShapeError(
                 "Model {n_models} has probabilities of shape {shape!s}. "
-                "Give the same examples and classes, in the same order, for each.",
+                "Pass the same examples and classes, in the same order, for each.",
                 n_models=n_models,
                 shape=tuple(weights.shape),
             )
@@ -115,7 +115,7 @@ def ensemble(probs_of_models: Iterable[Any], *, power: float = 0.5) -> Tensor:
         # Free the memory before the next model is made.
         del given, weights, probs
     if not n_models:
-        raise EmptyInputError("The ensemble has no models. Give at least one.")
+        raise EmptyInputError("The ensemble has no models. Pass at least one.")
     return raised(total / n_models, power=power)
 
 

@@ -34,7 +34,7 @@ class TgtssSettings:
         check_count("every", self.every, 1)
         if not 0.0 < self.power < float("inf"):
             raise OptionError(
-                "power is {power!r}. Give a number above 0; 0.5 flattens.", power=self.power
+                "power is {power!r}. Pass a number above 0; 0.5 flattens.", power=self.power
             )
 
     def is_due(self, step: int) -> bool:
@@ -190,7 +190,7 @@ class Tgtss:
             if len(labels) != mean.n_examples:
                 raise ShapeError(
                     "{n_labels} gold label(s) were given for {n_examples} examples. "
-                    "Give those of the whole training set, in order.",
+                    "Pass those of the whole training set, in order.",
                     n_labels=len(labels),
                     n_examples=mean.n_examples,
                 )
