@@ -29,7 +29,7 @@ from seedproof.typing import FloatArray, IntArray
 TARGET = Path(__file__).resolve().parents[2] / "src" / "seedproof" / "demo"
 ARMS = ("none", "naswa")
 SPLIT, METHOD = "test", "attention"
-N_EXPLAINED, CHOICE_SEED = 300, 0
+N_EXPLAINED, CHOICE_SEED = 150, 0
 TIMES = ("began", "seconds")
 
 

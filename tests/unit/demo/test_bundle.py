@@ -72,11 +72,11 @@ def test_package_has_ten_runs_of_two_arms_with_the_same_seeds(packaged):
 
 
 def test_package_has_all_predictions_and_some_explanations(packaged):
-    """Every test sentence of SST except the longest, and attention for 300 of them."""
+    """Every test sentence of SST except the longest, and attention for 150 of them."""
     assert packaged.probs.shape == (20, 1725)
     assert packaged.classes == ("negative", "positive")
     assert np.array_equal(np.unique(packaged.labels), [0, 1])
-    assert len(np.unique(packaged.explained)) == len(packaged.lengths) == 300
+    assert len(np.unique(packaged.explained)) == len(packaged.lengths) == 150
     assert packaged.scores.shape == (20, packaged.lengths.sum())
 
 
