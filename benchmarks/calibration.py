@@ -1,6 +1,7 @@
 """Error rates of comparisons in simulated studies, printed as Markdown.
 
     PYTHONPATH=tests python benchmarks/calibration.py --studies 2000 > calibration.md
+    PYTHONPATH=tests python benchmarks/calibration.py --only clusters
 
 Takes about 20 minutes on one core. The docs page on comparing shows its output.
 """
@@ -20,6 +21,11 @@ KINDS: dict[str, Callable[[Simulation], Simulation]] = {
     "normal runs": lambda normal: normal,
     "skewed (a moving threshold)": lambda normal: replace(normal, effect="threshold"),
     "one bad run in ten": lambda normal: replace(normal, bad_share=0.1),
+    "one run in ten stuck on a class": lambda normal: replace(normal, stuck_share=0.1),
+    # Each arm is right in other clusters, so that a difference of single examples misleads.
+    "normal, examples in clusters of 20": lambda normal: replace(
+        normal, n_examples=1000, run_sd=0.1, cluster_size=20, shared=0.6, own=0.3
+    ),
 }
 
 
@@ -41,6 +47,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--only", default="", help="print false alarms of kinds of runs that have this text"
+    )
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     n_studies = options.studies
@@ -52,6 +61,8 @@ def main() -> None:
         for n_classes in (2, 10):
             normal = Simulation(n_runs, 500, n_classes, logit_sd=LOGIT_SD[n_classes])
             for kind, change in KINDS.items():
+                if options.only not in kind:
+                    continue
                 simulation = change(normal)
                 for is_paired in (True, False):
                     rates = false_alarms(
@@ -63,6 +74,8 @@ def main() -> None:
                     treated = "paired" if is_paired else "unpaired"
                     print_row([str(n_runs), str(n_classes), kind, treated], rates)
 
+    if options.only:
+        return
     print_header("Intervals that cover the truth", ["runs", "classes", "the arm has"])
     for n_runs in (5, 10, 50):
         for n_classes in (2, 10):

@@ -1,11 +1,11 @@
 """Time and memory that clusters add to a measuring pass.
 
-    python benchmarks/clusters.py [--scale 1.0] [--repeat 3]
+    python benchmarks/clusters.py [--scale 1.0] [--repeat 7] [--only STUDY]
 
 Two studies, 50 runs × 400,000 examples × 10 classes and 10 runs × 4,000,000 examples × 3 classes,
 are measured with independent examples and in clusters of ten, in turns and in processes of their
-own. The examples of a cluster are neighbors, or spread over all shards. Prints processor seconds
-and peak memory.
+own. The examples of a cluster are neighbors, or spread over all shards. Prints medians of processor
+seconds, and of the ratios of each turn.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import tempfile
 import time
 from itertools import product
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pyarrow as pa
@@ -78,7 +79,7 @@ def measure(study: str, kind: str, scale: float) -> dict[str, float]:
         n_runs, int(scale * n_examples), n_classes, are_neighbors=kind != "spread"
     )
     with tempfile.TemporaryDirectory() as folder:
-        start = time.process_time()
+        start = time.process_time()  # user and system time
         measure_shards(
             source,
             Location.of(Path(folder) / "examples.parquet"),
@@ -93,30 +94,28 @@ def main() -> None:
     """Print a table of all kinds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--only", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--only", choices=STUDIES)
+    parser.add_argument("--step", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.only:
-        print(json.dumps(measure(*options.only, options.scale)))
+    scale = ["--scale", str(options.scale)]
+    if options.step:
+        print(json.dumps(measure(*options.step, options.scale)))
         return
-    best: dict[tuple[str, str], dict[str, float]] = {}
-    for _ in range(options.repeat):
-        for study, kind in product(STUDIES, KINDS):
-            scale = ["--scale", str(options.scale)]
-            command = [sys.executable, __file__, "--only", study, kind, *scale]
-            figures = json.loads(subprocess.check_output(command))
-            known = best.setdefault((study, kind), figures)
-            known["seconds"] = min(known["seconds"], figures["seconds"])
-            known["megabytes"] = max(known["megabytes"], figures["megabytes"])
     print("| study | clusters | CPU seconds | times | peak MB | times |")
     print("|---|---|---|---|---|---|")
-    for (study, kind), figures in best.items():
-        first = best[study, KINDS[0]]
-        cells = [
-            f"{figures[name]:.1f} | {figures[name] / first[name]:.2f}"
-            for name in ("seconds", "megabytes")
-        ]
-        print(f"| {study} | {kind} | {cells[0]} | {cells[1]} |")
+    for study in [options.only] if options.only else STUDIES:
+        turns: dict[str, list[dict[str, float]]] = {kind: [] for kind in KINDS}
+        for _, kind in product(range(options.repeat), KINDS):
+            command = [sys.executable, __file__, "--step", study, kind, *scale]
+            turns[kind].append(json.loads(subprocess.check_output(command)))
+        for kind, figures in turns.items():
+            cells = []
+            for name in ("seconds", "megabytes"):
+                pairs = zip(figures, turns[KINDS[0]], strict=True)
+                ratios = [of_kind[name] / first[name] for of_kind, first in pairs]
+                cells.append(f"{median(x[name] for x in figures):.1f} | {median(ratios):.2f}")
+            print(f"| {study} | {kind} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

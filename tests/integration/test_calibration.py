@@ -57,6 +57,32 @@ def test_skewed_and_failed_runs_cause_few_false_alarms(settings):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("is_paired", [True, False], ids=["paired", "unpaired"])
+def test_arms_that_are_right_in_different_clusters_are_rarely_reported(is_paired):
+    """Exchangeable arms; if the clusters were ignored, one comparison in five would report one."""
+    clustered = Simulation(10, 1000, logit_sd=3.0, run_sd=0.1, cluster_size=20, shared=0.6, own=0.3)
+
+    alarms = false_alarms(
+        clustered, n_studies=N_STUDIES, rng=np.random.default_rng(6), is_paired=is_paired
+    )
+
+    assert all(alarms[name] <= MOST for name in FIGURES), alarms
+
+
+@pytest.mark.slow
+def test_stuck_runs_cause_few_false_alarms_about_accuracy():
+    """Flips and spreads are misleading with a stuck run, which the checks of the input name."""
+    alarms = false_alarms(
+        simulation(10, SHAPES[0], stuck_share=0.1),
+        n_studies=N_STUDIES,
+        rng=np.random.default_rng(7),
+        is_paired=True,
+    )
+
+    assert alarms["accuracy"] <= MOST_IF_SKEWED
+
+
+@pytest.mark.slow
 def test_equal_flip_rates_by_different_mechanisms_cause_few_false_alarms():
     """In one arm whole runs differ, in the other single examples."""
     base = simulation(10, SHAPES[0])

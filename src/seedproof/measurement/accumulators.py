@@ -22,6 +22,7 @@ from seedproof.metrics.batch import batch_of, batches
 from seedproof.metrics.flips import Flips, RunSums
 from seedproof.metrics.statistic import ExampleValues, Statistic
 from seedproof.records.shards import Shard
+from seedproof.typing import IntArray
 
 # The largest block that glibc takes from its heap, less its overhead per block.
 KEPT_BYTES = 2**25 - 2**16
@@ -74,13 +75,17 @@ class MetricAccumulators:
             self.clusters.open(clusters)
 
     def update(
-        self, shard: Shard, classes: tuple[str, ...], clusters: ClusterKeys | None = None
+        self,
+        shard: Shard,
+        classes: tuple[str, ...],
+        clusters: ClusterKeys | None = None,
+        blocks: IntArray | None = None,
     ) -> ExampleRows:
-        """Add a shard; return its examples."""
+        """Add a shard, given the blocks of its examples; return these examples."""
         self.open(clusters)
-        codes = None if self.groups is None else self.groups.codes(shard)
+        codes = None if self.groups is None else self.groups.codes(shard, clusters)
         start = 0
-        for batch in batches(shard, self._n_classes):
+        for batch in batches(shard, self._n_classes, blocks=blocks):
             self.add(batch)
             if self.groups is not None and codes is not None:
                 rows = slice(start, start + batch.n_examples)

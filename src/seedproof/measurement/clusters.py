@@ -3,18 +3,19 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
-from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from seedproof.measurement.checksums import checksums
 from seedproof.messages import Message
 from seedproof.metrics import Batch
-from seedproof.metrics.clusters import ClusterSums, clustered
-from seedproof.metrics.statistic import ExampleValues, Residuals, Statistic
+from seedproof.metrics.calibration import blocks_of
+from seedproof.metrics.clusters import KEY_BITS, ClusterSums, Places, clustered
+from seedproof.metrics.statistic import BinnedGaps, ExampleValues, Residuals, Statistic
 from seedproof.records.arrow import to_numpy
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import Shard
@@ -29,7 +30,9 @@ USUAL_NAMES = frozenset(
         *("question", "session", "speaker", "template", "user"),
     }
 )
-# A few thousand ids suffice, since ids are sorted.
+# Knuth's multiplicative hash: the bits of a checksum alone are similar in similar names.
+MIXER = np.uint32(2654435761)
+# A few thousand rows suffice to see what ids or clusters are like.
 N_IDS = 2000
 # With fewer prefixes, ids are more likely to name splits, such as dev-1 and test-1.
 MIN_PREFIXES = 5
@@ -66,7 +69,7 @@ def in_clusters(clusters: Clusters | None) -> str:
 
 
 class ClusterKeys(NamedTuple):
-    """The clusters of the examples of a shard: a key per cluster, and its index per example.
+    """The clusters of the examples of a shard: keys, and the index of its key per example.
 
     A key is a checksum, so that it does not depend on the machine or the shard.
     """
@@ -80,10 +83,25 @@ class ClusterKeys(NamedTuple):
         if column is None or shard.extras is None:
             return None
         values = shard.extras.column(column).combine_chunks()
-        encoded = values.dictionary_encode(null_encoding="encode")
-        texts = pc.fill_null(encoded.dictionary.cast(pa.string()), "").cast(pa.binary())
-        keys = np.fromiter(map(crc32, texts.to_pylist()), np.int64, len(texts))
-        return cls(keys, to_numpy(encoded.indices))
+        first = values[:N_IDS].dictionary_encode(null_encoding="encode")
+        if 2 * len(first.dictionary) > len(first):
+            indices = np.arange(len(values))  # a dictionary would take longer than it saves
+        else:
+            encoded = values.dictionary_encode(null_encoding="encode")
+            values, indices = encoded.dictionary, to_numpy(encoded.indices)
+        return cls(checksums(pc.fill_null(values.cast(pa.string()), "")), indices)
+
+    def parts(self, bits: int) -> IntArray:
+        """Return one of 2 to the power of `bits` parts per example, the same for a cluster."""
+        mixed = self.keys.astype(np.uint32) * MIXER >> np.uint32(KEY_BITS - bits)
+        return np.asarray(mixed.astype(np.int64)[self.indices])
+
+
+def blocks_in(shard: Shard, clusters: ClusterKeys | None, rows_per_shard: int) -> IntArray:
+    """Return the block of each example: by its cluster, or by its position among all."""
+    if clusters is not None:
+        return blocks_of(clusters.keys)[clusters.indices]
+    return blocks_of(shard.index * rows_per_shard + np.arange(len(shard)))
 
 
 class ClusterAccumulator:
@@ -93,7 +111,7 @@ class ClusterAccumulator:
         self.sums = ClusterSums(1 + n_runs)
         self.sizes: dict[str, str] = {}  # of each metric: `EXAMPLES` or `LABELED`
         self._waiting: IntArray = np.zeros(0, dtype=np.int64)
-        self._places: dict[str, IntArray] = {}
+        self._places: dict[str, Places] = {}
 
     def open(self, clusters: ClusterKeys) -> None:
         """Take the clusters of the examples of a shard, whose batches follow."""
@@ -102,10 +120,13 @@ class ClusterAccumulator:
     def start(self, batch: Batch) -> None:
         """Take the next batch of the shard."""
         places, self._waiting = np.split(self._waiting, [batch.n_examples])
-        is_labeled = slice(0) if batch.labels is None else batch.labels != UNLABELED
-        self._places = {EXAMPLES: places, LABELED: places[is_labeled]}
+        every = labeled = Places(places)
+        if batch.labeled is not batch:
+            is_labeled = slice(0) if batch.labels is None else batch.labels != UNLABELED
+            labeled = Places(places[is_labeled])
+        self._places = {EXAMPLES: every, LABELED: labeled}
         for name, of_examples in self._places.items():
-            self.sums.count(name, of_examples)
+            self.sums.count(name, of_examples.of_examples)
 
     def add(self, values: Mapping[str, ExampleValues], sizes: str = EXAMPLES) -> None:
         """Add metrics of the examples of the batch: all of them, or the labeled ones."""
@@ -124,6 +145,8 @@ class ClusterAccumulator:
 
     def result(self, name: str, statistic: Statistic) -> Statistic:
         """Return a metric with the variances from drawing clusters in place of examples."""
+        if isinstance(statistic, BinnedGaps):
+            return replace(statistic, is_clustered=True)
         residuals = self.residuals(name)
         return statistic if residuals is None else clustered(statistic, residuals)
 
@@ -142,8 +165,9 @@ def cluster_hint(shard: Shard) -> Message | None:
         if 2 <= n_values <= len(shard) / 2:
             return Message(
                 "clusters-suggested",
-                "Several examples have the same {column!r}. If they belong together, give "
-                "--cluster {column}, or clusters= in Python; otherwise intervals are too narrow.",
+                "Several examples have the same {column!r}. If these examples are related, "
+                "pass --cluster {column}, or clusters= in Python: intervals that ignore clusters "
+                "are too narrow.",
                 column=column,
                 n_values=n_values,
             )
@@ -152,9 +176,9 @@ def cluster_hint(shard: Shard) -> Message | None:
         return None
     return Message(
         "clusters-suggested",
-        "The ids of several examples begin with {prefix!r}, and others alike. If such examples "
-        "belong together, name their cluster in a column and give it with --cluster, or clusters= "
-        "in Python; otherwise intervals are too narrow.",
+        "The ids of many examples share a prefix, such as {prefix!r}. If such examples are "
+        "related, name their cluster in a column and pass it with --cluster, or clusters= in "
+        "Python: intervals that ignore clusters are too narrow.",
         prefix=prefix,
     )
 

@@ -237,7 +237,7 @@ def clear_examples(place: Location) -> None:
     for file in files:
         if not (_has_examples(file) if is_file else PART.fullmatch(file.name)):
             raise OptionError(
-                "{path} already exists and is not a table of examples. Give another folder.",
+                "{path} already exists and is not a table of examples. Pass another folder.",
                 path=file,
             )
     for file in files:

@@ -5,11 +5,11 @@ Sums over groups take memory that grows with runs and groups, never with example
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
+from seedproof.measurement.clusters import ClusterKeys
 from seedproof.measurement.groups import NOWHERE, Groups, added
 from seedproof.messages import Message
 from seedproof.metrics.batch import Batch
@@ -20,14 +20,15 @@ from seedproof.metrics.statistic import (
     Residuals,
     Scale,
 )
-from seedproof.records.arrow import to_numpy
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import Shard
-from seedproof.stats.intervals import TAIL, Estimate, estimate_mean
+from seedproof.stats.intervals import PLAIN, Estimate, Level, estimate_mean
 from seedproof.typing import FloatArray, IntArray
 
-# Sets of clusters in each group, enough for Student's quantile to be near the normal one.
-N_PARTS = 64
+# Sets of clusters in each group, 2 to this power: enough for Student's quantile to be near the
+# normal one.
+PART_BITS = 6
+N_PARTS = 2**PART_BITS
 # Up to this many rows of sums, a product of matrices is faster than counting.
 MOST_MULTIPLIED = 64
 
@@ -78,7 +79,7 @@ class _Totals:
         """Number of examples."""
         return int(self.n_examples.sum())
 
-    def estimate(self, tail: float) -> Estimate:
+    def estimate(self, level: Level) -> Estimate:
         """Return the mean with its interval; a single example or cluster has none."""
         n, n_runs, (of_whole, of_without) = self.n, self.without.shape[1], self.denominators
         totals = ExampleSums(
@@ -96,7 +97,7 @@ class _Totals:
             mean = self._with_clusters(mean)
         if mean.n_drawn == 1:  # it shows nothing about others
             return Estimate(mean.value)
-        return estimate_mean(mean, tail, is_small=True)
+        return estimate_mean(mean, level, is_small=True)
 
     def _with_clusters(self, mean: MeanOverExamples) -> MeanOverExamples:
         """Return a mean with the variances from drawing clusters in place of examples."""
@@ -133,13 +134,13 @@ class GroupAccumulator:
         classes: Sequence[str] = (),
         slices: Sequence[str] = (),
         *,
-        clusters: str | None = None,
+        has_clusters: bool = False,
         is_labeled: bool = False,
         has_accuracy: bool = False,
     ) -> None:
         self.groups = Groups(classes, slices)
-        self._n_runs, self._clusters, self._is_labeled = n_runs, clusters, is_labeled
-        self._n_parts = 1 if clusters is None else N_PARTS
+        self._n_runs, self._has_clusters, self._is_labeled = n_runs, has_clusters, is_labeled
+        self._n_parts = N_PARTS if has_clusters else 1
         n_rows = len(self.groups) * self._n_parts
         # Examples, labeled ones, and those on which all runs are right.
         self._counts: IntArray = np.zeros((n_rows, 3), dtype=np.int64)
@@ -155,14 +156,17 @@ class GroupAccumulator:
         """Remarks on groups that are left out."""
         return self.groups.notes
 
-    def codes(self, shard: Shard) -> IntArray:
+    def codes(self, shard: Shard, clusters: ClusterKeys | None) -> IntArray:
         """Return the groups of examples by slice, and last their parts, axes (…, examples)."""
         codes = self.groups.slice_codes(len(shard), shard.extras)
         n_rows = len(self.groups) * self._n_parts
         if n_rows > len(self._sums):
             self._counts = added(self._counts, np.zeros((n_rows, 3), dtype=np.int64))
             self._sums = added(self._sums, np.zeros((n_rows, self._sums.shape[1])))
-        return np.concatenate([codes, _parts(shard, self._clusters)[np.newaxis]])
+        parts: IntArray = np.zeros(len(shard), dtype=np.int64)
+        if clusters is not None:
+            parts = clusters.parts(PART_BITS)
+        return np.concatenate([codes, parts[np.newaxis]])
 
     def add(self, batch: Batch, codes: IntArray) -> None:
         """Add a batch of a shard, given the `codes` of its examples."""
@@ -227,7 +231,7 @@ class GroupAccumulator:
         n_groups = {metric: sum(x.n > 0 for x in of_groups) for metric, of_groups in totals.items()}
         for place, (name, index) in enumerate(members):
             metrics = {
-                metric: of_groups[place].estimate(TAIL / n_groups[metric])
+                metric: of_groups[place].estimate(PLAIN.divided(n_groups[metric]))
                 for metric, of_groups in totals.items()
                 if of_groups[place].n
             }
@@ -253,7 +257,7 @@ class GroupAccumulator:
             variances=4 * (n_runs * squares - square) / n_runs**2,
             denominators=(n_runs * (n_runs - 1), (n_runs - 1) * (n_runs - 2)),
             scale="log",
-            has_clusters=self._clusters is not None,
+            has_clusters=self._has_clusters,
         )
 
     def _right(self, rows: slice) -> _Totals:
@@ -270,22 +274,8 @@ class GroupAccumulator:
             variances=(n_runs * float(whole.sum()) - square) / n_runs**2,
             denominators=(n_runs, n_runs - 1),
             scale="logit",
-            has_clusters=self._clusters is not None,
+            has_clusters=self._has_clusters,
         )
-
-
-def part_of(value: object) -> int:
-    """Return the part to which a cluster belongs, on any machine and in any shard."""
-    return int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest()) % N_PARTS
-
-
-def _parts(shard: Shard, clusters: str | None) -> IntArray:
-    """Return the part of its group to which each example belongs."""
-    if clusters is None or shard.extras is None:
-        return np.zeros(len(shard), dtype=np.int64)
-    encoded = shard.extras.column(clusters).combine_chunks().dictionary_encode("encode")
-    parts = np.array([part_of(value) for value in encoded.dictionary.to_pylist()])
-    return np.asarray(parts[to_numpy(encoded.indices)])
 
 
 def _add(sums: FloatArray, values: FloatArray, rows: IntArray) -> None:
@@ -295,8 +285,10 @@ def _add(sums: FloatArray, values: FloatArray, rows: IntArray) -> None:
         members[rows, np.arange(len(rows))] = 1.0
         sums += members[:-1] @ values.T
         return
-    present, places = np.unique(rows, return_inverse=True)
-    flat = np.arange(len(values))[:, np.newaxis] * len(present) + places
-    totals = np.bincount(flat.ravel(), values.ravel(), len(values) * len(present))
-    is_known = present != NOWHERE
-    sums[present[is_known]] += totals.reshape(len(values), len(present)).T[is_known]
+    is_present = np.zeros(len(sums) + 1, dtype=np.bool_)  # the last is `NOWHERE`
+    is_present[rows] = True
+    present, places = is_present.nonzero()[0], is_present.cumsum()[rows] - 1
+    flat = places * len(values) + np.arange(len(values))[:, np.newaxis]
+    totals = np.bincount(flat.ravel(), values.ravel(), len(present) * len(values))
+    is_known = present < len(sums)
+    sums[present[is_known]] += totals.reshape(len(present), len(values))[is_known]

@@ -13,7 +13,12 @@ from seedproof.errors import (
     SeedproofError,
 )
 from seedproof.measurement.accumulators import MetricAccumulators
-from seedproof.measurement.clusters import NOT_IN_EXPLANATIONS, ClusterKeys, cluster_hint
+from seedproof.measurement.clusters import (
+    NOT_IN_EXPLANATIONS,
+    ClusterKeys,
+    blocks_in,
+    cluster_hint,
+)
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import (
     ExampleRows,
@@ -74,7 +79,9 @@ def measure_shard(
         if not skip_damaged:
             raise
         return MeasuredShard(index, left_out=error), None
-    rows = accumulators.update(shard, source.classes, ClusterKeys.of(shard, clusters))
+    keys = ClusterKeys.of(shard, clusters)
+    blocks = blocks_in(shard, keys, source.rows_per_shard)
+    rows = accumulators.update(shard, source.classes, keys, blocks)
     hint = cluster_hint(shard) if index == 0 and clusters is None else None
     return MeasuredShard(index, accumulators, notes=() if hint is None else (hint,)), rows
 
@@ -90,7 +97,7 @@ def _new_accumulators(
         n_runs,
         source.classes,
         slices,
-        clusters=clusters,
+        has_clusters=clusters is not None,
         is_labeled="labels" in has,
         has_accuracy=Accuracy in chosen_families(has, requested),
     )
@@ -176,7 +183,7 @@ def measure_on(
     if len(examples_folder.files_inside()) != source.n_shards - len(whole.left_out):
         raise NotFoundError(
             "Workers wrote rows of examples that are not in {examples_folder} on this machine. "
-            "Give a folder or URL for examples that all machines share.",
+            "Pass a folder or URL for examples that all machines share.",
             examples_folder=examples_folder,
         )
     return whole.result(StoredExamples(examples_folder), notes)
@@ -250,7 +257,8 @@ def measured(
         )
     lost = [source.counts(index) for index in left_out]
     sums = accumulators.clusters
-    metrics = {name: estimate(value) for name, value in accumulators.result().items()}
+    statistics = accumulators.result()
+    metrics = {name: estimate(value) for name, value in statistics.items()}
     groups = accumulators.groups or GroupAccumulator(len(source.runs))
     by_class, slices = groups.result(metrics["flip_rate"])
     return Measurement(
@@ -270,6 +278,7 @@ def measured(
         clusters=None if sums is None or clusters is None else sums.described(clusters),
         by_class=by_class,
         slices=slices,
+        statistics=statistics,
     )
 
 

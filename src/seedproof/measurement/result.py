@@ -15,6 +15,7 @@ from seedproof.measurement.explanations.result import ExplanationMeasurement, wi
 from seedproof.measurement.group_metrics import GroupMetrics
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import Detail
+from seedproof.metrics.statistic import Statistic
 from seedproof.predictions.checks import Check, by_severity
 from seedproof.stats.intervals import Estimate
 
@@ -65,6 +66,7 @@ class Measurement:
         clusters: Examples that belong together; None if they are independent.
         by_class: Metrics of each class that has an example; empty if there are too many classes.
         slices: The same by column, for each value of a slice.
+        statistics: Each metric, ready for an interval at another level; empty if it was loaded.
     """
 
     runs: tuple[str, ...]
@@ -85,6 +87,7 @@ class Measurement:
     clusters: Clusters | None = None
     by_class: tuple[GroupMetrics, ...] = ()
     slices: Mapping[str, tuple[GroupMetrics, ...]] = field(default_factory=dict)
+    statistics: Mapping[str, Statistic] = field(default_factory=dict, repr=False)
 
     @property
     def n_runs(self) -> int:

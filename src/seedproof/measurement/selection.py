@@ -64,7 +64,7 @@ def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
         return None
     if isinstance(metrics, str):
         raise OptionError(
-            "metrics is the text {metrics!r}. Give a list: [{metrics!r}].", metrics=metrics
+            "metrics is the string {metrics!r}. Pass a list: [{metrics!r}].", metrics=metrics
         )
     if not metrics:
         raise OptionError(

@@ -44,17 +44,26 @@ class Batch:
     labels: IntArray | None = None  # gold class index per example, or `UNLABELED`
     probs: FloatArray | None = None  # axes (runs, examples, classes)
     top: TopProbs | None = None  # the most probable classes, where no others are known
+    blocks: IntArray | None = None  # independent sets of examples: their number, per example
 
     @classmethod
-    def from_probs(cls, probs: FloatArray, labels: IntArray | None = None) -> "Batch":
+    def from_probs(
+        cls, probs: FloatArray, labels: IntArray | None = None, blocks: IntArray | None = None
+    ) -> "Batch":
         """Predict the most probable class of each row, the first one among equals."""
         probs = class_by_class(probs)
-        return cls(most_probable(probs), n_classes=probs.shape[2], labels=labels, probs=probs)
+        return cls(most_probable(probs), probs.shape[2], labels, probs, blocks=blocks)
 
     @classmethod
-    def from_top(cls, top: TopProbs, n_classes: int, labels: IntArray | None = None) -> "Batch":
+    def from_top(
+        cls,
+        top: TopProbs,
+        n_classes: int,
+        labels: IntArray | None = None,
+        blocks: IntArray | None = None,
+    ) -> "Batch":
         """Make a batch of which only the most probable classes are known."""
-        return cls(most_probable_of_top(*top), n_classes=n_classes, labels=labels, top=top)
+        return cls(most_probable_of_top(*top), n_classes, labels, top=top, blocks=blocks)
 
     @property
     def n_runs(self) -> int:
@@ -146,6 +155,7 @@ class Batch:
             labels=None if self.labels is None else self.labels[chosen],
             probs=None if self.probs is None else self.probs[:, chosen],
             top=None if self.top is None else self.top.rows(chosen),
+            blocks=None if self.blocks is None else self.blocks[chosen],
         )
 
     @cached_property
@@ -270,24 +280,29 @@ def disagreements(predictions: IntArray, n_classes: int) -> IntArray:
     return counts
 
 
-def batches(shard: "Shard", n_classes: int, n_rows: int | None = None) -> Iterator[Batch]:
+def batches(
+    shard: "Shard", n_classes: int, n_rows: int | None = None, blocks: IntArray | None = None
+) -> Iterator[Batch]:
     """Yield a shard in pieces whose size depends on its shape alone, never on the machine."""
     if n_rows is None:
         known = (shard.probs, None if shard.top is None else shard.top.probs, shard.predictions)
         width = next((values[:, 0].size for values in known if values is not None), 1)
         n_rows = batch_rows(width)
     for start in range(0, len(shard), n_rows):
-        yield batch_of(shard, n_classes, slice(start, start + n_rows))
+        yield batch_of(shard, n_classes, slice(start, start + n_rows), blocks)
 
 
-def batch_of(shard: "Shard", n_classes: int, rows: slice = slice(None)) -> Batch:
-    """Return some rows of a shard as a batch."""
+def batch_of(
+    shard: "Shard", n_classes: int, rows: slice = slice(None), blocks: IntArray | None = None
+) -> Batch:
+    """Return some rows of a shard as a batch, given the blocks of all of its rows."""
     labels = None if shard.labels is None else shard.labels[rows]
+    blocks = None if blocks is None else blocks[rows]
     if shard.probs is not None:
-        return Batch.from_probs(shard.probs[:, rows], labels)
+        return Batch.from_probs(shard.probs[:, rows], labels, blocks)
     if shard.top is not None:
-        return Batch.from_top(shard.top.rows(rows), n_classes, labels)
+        return Batch.from_top(shard.top.rows(rows), n_classes, labels, blocks)
     if shard.predictions is None:
         raise ValueError("this shard has no predictions")
     predictions = np.ascontiguousarray(shard.predictions[:, rows])
-    return Batch(predictions, n_classes=n_classes, labels=labels)
+    return Batch(predictions, n_classes=n_classes, labels=labels, blocks=blocks)

@@ -4,7 +4,8 @@ Clusters are independent of each other, examples within a cluster are not. So th
 drawing examples comes from the totals of clusters instead of the values of examples.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +23,7 @@ MOST_CLUSTERS = 1024
 # Bits of the checksum of a cluster in its key. Above them is the number of its group.
 KEY_BITS = 32
 LEAST_BITS = 4
-# With more, a loop over rows is faster than one call for all.
+# With more, adding totals of the batch is faster than adding its values one by one.
 FEW_EXAMPLES = 2048
 
 
@@ -41,6 +42,41 @@ def clustered(statistic: Statistic, residuals: Residuals) -> Statistic:
                 clusters=residuals,
             )
     return statistic
+
+
+@dataclass(eq=False)
+class Places:
+    """Places of the clusters of some examples, an index that all quantities of a batch share."""
+
+    of_examples: IntArray
+
+    def __post_init__(self) -> None:
+        self._listed: tuple[IntArray, Places] | None = None
+        self._flat: tuple[tuple[int, int], IntArray] | None = None
+
+    def __len__(self) -> int:
+        return len(self.of_examples)
+
+    def listed(self, examples: IntArray | None) -> "Places":
+        """Return the places of the examples at these positions; of all if omitted."""
+        if examples is None:
+            return self
+        if self._listed is None or self._listed[0] is not examples:
+            self._listed = examples, Places(self.of_examples[examples])
+        return self._listed[1]
+
+    @cached_property
+    def neighbors(self) -> "tuple[IntArray, Places] | None":
+        """Positions where the cluster changes, and places there; None if most examples are one."""
+        starts = _is_first(self.of_examples).nonzero()[0]
+        return (starts, Places(self.of_examples[starts])) if 2 * len(starts) < len(self) else None
+
+    def flat(self, shape: tuple[int, int]) -> IntArray:
+        """Return the indices of all values in flat totals with the axes (rows, clusters)."""
+        if self._flat is None or self._flat[0] != shape:
+            first = np.arange(shape[0])[:, np.newaxis] * shape[1]
+            self._flat = shape, (first + self.of_examples).ravel()
+        return self._flat[1]
 
 
 class ClusterSums:
@@ -67,21 +103,26 @@ class ClusterSums:
     def places(self, keys: IntArray) -> IntArray:
         """Add clusters by their keys; return the place of each key."""
         self._include(_distinct(keys), KEY_BITS)
-        return np.searchsorted(self.keys, self._shortened(keys))
+        short = self._shortened(keys)
+        if self.is_exact or self.keys[-1] >> KEY_BITS:
+            return np.searchsorted(self.keys, short)
+        places = np.zeros(self.keys[-1] + 1, dtype=np.int64)  # faster than a search
+        places[self.keys] = np.arange(len(self.keys))
+        return places[short]
 
     def count(self, name: str, places: IntArray, n_rows: int = 1) -> None:
         """Add 1 for each example to the first rows, given the place of its cluster."""
         self._rows(name)[:n_rows] += np.bincount(places, minlength=len(self.keys))
 
     def add(
-        self, name: str, values: IntArray | FloatArray, places: IntArray, *, first_row: int = 0
+        self, name: str, values: IntArray | FloatArray, places: Places, *, first_row: int = 0
     ) -> None:
-        """Add values with the axes (rows, examples), given the place of each example's cluster."""
+        """Add values with the axes (rows, examples)."""
         _add(self._rows(name)[first_row : first_row + len(values)], values, places)
 
-    def add_values(self, name: str, values: ExampleValues, places: IntArray) -> None:
+    def add_values(self, name: str, values: ExampleValues, places: Places) -> None:
         """Add a quantity of the examples of a batch: from all runs, and without each."""
-        listed = places if values.places is None else places[values.places]
+        listed = places.listed(values.places)
         self.denominators[name] = values.whole_denominator, values.without_denominator
         self.add(name, values.whole[np.newaxis], listed)
         if values.without is not None:
@@ -93,7 +134,7 @@ class ClusterSums:
         if groups is not None:
             keys = (groups[keys >> KEY_BITS] << KEY_BITS) | (keys & (1 << KEY_BITS) - 1)
         self._include(_distinct(keys), other._bits)
-        places = np.searchsorted(self.keys, self._shortened(keys))
+        places = Places(np.searchsorted(self.keys, self._shortened(keys)))
         for name, totals in other.totals.items():
             _add(self._rows(name), totals, places)
         self.denominators |= other.denominators
@@ -136,7 +177,7 @@ class ClusterSums:
             self._bits = min(self._bits - 1, MOST_CLUSTERS.bit_length() - 1)
         if len(union) == len(self.keys) and np.array_equal(union, self.keys):
             return
-        places, before = np.searchsorted(union, known), self.totals
+        places, before = Places(np.searchsorted(union, known)), self.totals
         self.keys, self.totals = union, {}
         for name, totals in before.items():
             _add(self._rows(name), totals, places)
@@ -155,17 +196,14 @@ def _is_first(keys: IntArray) -> BoolArray:
     return is_first
 
 
-def _add(rows: FloatArray, values: IntArray | FloatArray, places: IntArray) -> None:
+def _add(rows: FloatArray, values: IntArray | FloatArray, places: Places) -> None:
     """Add values, axes (rows, examples), to the places of the examples' clusters in each row."""
-    if len(values) > 1:
-        starts = _is_first(places).nonzero()[0]
-        if 2 * len(starts) < len(places):  # neighbors belong together: add them up first
-            values, places = np.add.reduceat(values, starts, axis=1), places[starts]
+    if len(values) > 1 and places.neighbors is not None:  # add up neighbors first
+        starts, places = places.neighbors
+        values = np.add.reduceat(values, starts, axis=1)
+    weights = values.astype(np.float64, copy=False).ravel()
+    flat = places.flat(rows.shape)
     if len(places) < FEW_EXAMPLES:
-        flat = np.arange(len(values))[:, np.newaxis] * rows.shape[1] + places
-        weights = values.astype(np.float64, copy=False)
-        np.add.at(rows.reshape(-1), flat.ravel(), weights.ravel())
-        return
-    for i, row in enumerate(values):
-        weights = row.astype(np.float64, copy=False)
-        rows[i] += np.bincount(places, weights=weights, minlength=rows.shape[1])
+        np.add.at(rows.reshape(-1), flat, weights)
+    else:
+        rows += np.bincount(flat, weights, rows.size).reshape(rows.shape)

@@ -40,6 +40,14 @@ def test_keys_do_not_depend_on_the_shard():
     assert keys_of(["x", "y"])[1] == keys_of(["y", "z"])[0]
 
 
+def test_keys_do_not_depend_on_how_often_values_repeat():
+    assert keys_of(["x"] * 9 + ["y"])[-1] == keys_of(["y", "z"])[0]
+
+
+def test_a_column_without_values_is_one_cluster():
+    assert len(set(keys_of(pa.nulls(3)))) == 1
+
+
 def test_there_are_no_keys_without_a_column():
     assert ClusterKeys.of(shard_of(document=[1]), None) is None
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import seedproof as sp
 from seedproof.engines import Outcome
 from seedproof.errors import ColumnError
 from seedproof.measurement import groups
-from seedproof.measurement.group_metrics import N_PARTS, part_of
+from seedproof.measurement.clusters import ClusterKeys
+from seedproof.measurement.group_metrics import N_PARTS, PART_BITS
 from seedproof.measurement.load import load_saved
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.metrics.accuracy import Accuracy
@@ -20,7 +22,7 @@ from seedproof.metrics.statistic import Residuals
 from seedproof.records import schema
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
-from seedproof.stats.intervals import TAIL, estimate_mean
+from seedproof.stats.intervals import PLAIN, estimate_mean
 from seedproof.testing.errors import WithFields
 
 N_EXAMPLES = 600
@@ -37,12 +39,12 @@ def _predictions(n_runs=7, n_classes=4, *, unstable=2):
     return predictions, np.where(rng.random(N_EXAMPLES) < 0.1, -1, gold)
 
 
-def _alone(predictions, labels, chosen, tail):
-    """Measure some examples alone, with an interval for this tail."""
+def _alone(predictions, labels, chosen, level):
+    """Measure some examples alone, with an interval at this level."""
     batch = Batch(predictions[:, chosen], n_classes=int(predictions.max()) + 1)
     flips = Flips(batch.n_runs, batch.n_classes)
     flips.update(batch)
-    yield "flip_rate", estimate_mean(flips.result()["flip_rate"], tail, is_small=True)
+    yield "flip_rate", estimate_mean(flips.result()["flip_rate"], level, is_small=True)
     is_known = chosen & (labels >= 0)
     if is_known.any():
         labeled = Batch(
@@ -52,14 +54,14 @@ def _alone(predictions, labels, chosen, tail):
         accuracy.update(labeled)
         yield (
             "accuracy",
-            estimate_mean(accuracy.result()["accuracy"], tail, is_small=True),
+            estimate_mean(accuracy.result()["accuracy"], level, is_small=True),
         )
 
 
 def _assert_same(group, predictions, labels, chosen, n_groups):
     assert group.n_examples == chosen.sum()
     assert group.n_labeled == (chosen & (labels >= 0)).sum()
-    expected = dict(_alone(predictions, labels, chosen, TAIL / n_groups))
+    expected = dict(_alone(predictions, labels, chosen, PLAIN.divided(n_groups)))
     assert list(group.metrics) == list(expected)
     for name, estimate in expected.items():
         assert group.metrics[name].over == estimate.over
@@ -151,7 +153,10 @@ def test_engines_and_shards_do_not_change_groups(kind, tmp_path, monkeypatch):
 
 def _apart(n_clusters):
     """Names of clusters that belong to different parts."""
-    return list({part_of(name): name for name in range(20 * N_PARTS)}.values())[:n_clusters]
+    names = np.arange(20 * N_PARTS)
+    keys = np.array([crc32(str(name).encode()) for name in names])
+    parts = ClusterKeys(keys, names).parts(PART_BITS)
+    return list(dict(zip(parts, names, strict=True)).values())[:n_clusters]
 
 
 def _with_clusters(values, without, clusters):
@@ -184,7 +189,7 @@ def test_clusters_are_drawn_in_place_of_examples():
             interaction_variance=interaction,
             clusters=Residuals(int(chosen.sum()), np.zeros(23), np.zeros((len(right), 23))),
         )
-        expected = estimate_mean(statistic, TAIL / 4, is_small=True)
+        expected = estimate_mean(statistic, PLAIN.divided(4), is_small=True)
         assert group.metrics["accuracy"].low == pytest.approx(expected.low, rel=1e-9)
 
 

@@ -8,6 +8,7 @@ from seedproof.metrics.clusters import (
     LEAST_BITS,
     MOST_CLUSTERS,
     ClusterSums,
+    Places,
     clustered,
 )
 from seedproof.metrics.statistic import (
@@ -26,7 +27,7 @@ def sums_of(values: np.ndarray, without: np.ndarray, keys: np.ndarray) -> Cluste
     sums = ClusterSums(1 + len(without))
     places = sums.places(keys)
     sums.count(SIZES, places)
-    sums.add_values(NAME, ExampleValues(values, without), places)
+    sums.add_values(NAME, ExampleValues(values, without), Places(places))
     return sums
 
 
@@ -158,7 +159,7 @@ def test_examples_that_are_not_listed_count_as_zeros():
     listed = ExampleValues(
         np.array([6]), None, whole_denominator=2, places=np.array([1]), n_zeros=2
     )
-    sums.add_values(NAME, listed, places)
+    sums.add_values(NAME, listed, Places(places))
 
     residuals = sums.residuals(NAME, SIZES)
 
