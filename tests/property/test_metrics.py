@@ -1,6 +1,7 @@
 """Invariants of all metrics."""
 
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +18,7 @@ from seedproof.metrics.entropy import Entropy, label_entropy, label_entropy_corr
 from seedproof.metrics.flips import Flips, flip_rate
 from seedproof.metrics.scores import Scores, brier, nll
 from seedproof.metrics.statistic import (
+    BinnedGaps,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -38,7 +40,8 @@ def batches_for(family, **limits):
     """Batches with all that a family needs, and sometimes more."""
     kinds = ["some", "all"] if "labels" in family.needs else ["none", "some", "all"]
     with_probs = True if family.needs - {"labels"} else None
-    return st.one_of([batches(known=kind, with_probs=with_probs, **limits) for kind in kinds])
+    drawn = [batches(known=kind, with_probs=with_probs, **limits) for kind in kinds]
+    return st.one_of(drawn).map(select)
 
 
 def select(batch, *, runs=None, examples=None):
@@ -50,6 +53,10 @@ def select(batch, *, runs=None, examples=None):
         n_classes=batch.n_classes,
         labels=None if batch.labels is None else batch.labels[examples],
         probs=None if batch.probs is None else batch.probs[runs][:, examples],
+        # Where an example is in the whole does not depend on its batch.
+        blocks=np.arange(batch.n_examples)[examples] % 5
+        if batch.blocks is None
+        else batch.blocks[examples],
     )
 
 
@@ -78,6 +85,13 @@ def numbers_of(statistic):
         return {"value": statistic.value}
     if isinstance(statistic, RootOfMean):
         return numbers_of(statistic.mean) | {"divisor": statistic.divisor}
+    if isinstance(statistic, BinnedGaps):
+        return {
+            "values": np.sort(statistic.by_run),
+            "drawn": statistic.blocks.example_covariance(statistic.blocks),
+            "unseen": statistic.unseen_variance,
+            "residual_bias": statistic.residual_bias,
+        }
     if isinstance(statistic, MeanOverPairs):
         return {"rows": np.sort(statistic.matrix.sum(axis=1)), "floor": statistic.floor}
     if isinstance(statistic, MeanOverExamples):
@@ -191,6 +205,7 @@ def test_renaming_classes_has_no_effect(family, data):
         if batch.labels is None
         else np.where(batch.labels < 0, batch.labels, new_name[batch.labels]),
         probs=None if batch.probs is None else batch.probs[:, :, np.argsort(new_name)],
+        blocks=batch.blocks,
     )
 
     assert_same(measured(family, renamed), measured(family, batch))
@@ -281,13 +296,16 @@ def test_divergences_equal_the_loops(probs):
 @given(batch=batches(known="all", with_probs=True))
 def test_calibration_equals_the_loops(batch):
     """Also for confidences on the edge of a bin, which small fractions often are."""
-    by_run = measured(Calibration, batch).detail()
+    family = measured(Calibration, batch)
+    by_run, result = family.detail(), family.result()
     confidence = batch.probs.max(axis=2).astype(np.float64)
 
     for run_idx, right in enumerate(batch.predictions == batch.labels):
         ece, mce = oracles.slow_calibration_errors(confidence[run_idx], right)
         assert by_run["ece_by_run"][run_idx] == pytest.approx(ece, abs=1e-13)
         assert by_run["mce_by_run"][run_idx] == pytest.approx(mce, abs=1e-13)
+        debiased = oracles.slow_debiased_error(confidence[run_idx], right)
+        assert result["ece"].by_run[run_idx] == pytest.approx(debiased, abs=1e-12)
 
 
 @given(batch=batches(known="all", with_probs=True))
@@ -361,3 +379,21 @@ def test_a_value_lies_in_its_interval(family, data):
         assert np.isfinite(figure.value), name
         if figure.low is not None:
             assert 0 <= figure.low <= figure.value <= figure.high, name
+
+
+@each_family
+@given(data=st.data())
+def test_no_interval_is_narrower_than_over_the_examples_alone(family, data):
+    """Few runs may agree by chance, and the examples are a sample all the same."""
+    batch = data.draw(batches_for(family))
+
+    for name, statistic in measured(family, batch).result().items():
+        mean = statistic.mean if isinstance(statistic, RootOfMean) else statistic
+        if not isinstance(mean, MeanOverExamples) or mean.n_examples == 1:
+            continue
+        figure, alone = estimate(mean), estimate(replace(mean, without=None))
+        if figure.low is not None:
+            assert figure.low < figure.high, name
+        # If all examples have the same value, their bound is not from a variance.
+        if mean.example_variance > 1e-12:
+            assert figure.low <= alone.low < alone.high <= figure.high, name

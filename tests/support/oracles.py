@@ -216,6 +216,30 @@ def slow_calibration_errors(
     return expected, largest
 
 
+def slow_debiased_error(confidence: FloatArray, right: BoolArray, *, n_bins: int = 15) -> float:
+    """Calibration error of one run, less what chance adds to the gap of each bin.
+
+    The variance of a gap is that of independent examples, with at least the share right that two
+    more right and two more wrong examples would give.
+    """
+    n, total = len(confidence), 0.0
+    for bin_idx in range(n_bins):
+        inside = [i for i in range(n) if min(int(confidence[i] * n_bins), n_bins - 1) == bin_idx]
+        if not inside:
+            continue
+        count, n_right = len(inside), sum(bool(right[i]) for i in inside)
+        sure = math.fsum(float(confidence[i]) for i in inside) / count
+        shares = n_right / count, (n_right + 2) / (count + 4), sure
+        chance = max(share * (1 - share) for share in shares)
+        gap = (n_right / count - sure) * count / n
+        between = (n_right / count - sure) ** 2 * (1 - count / n)
+        error = math.sqrt(count * (chance + between)) / n
+        z = gap / error
+        density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        total += error * (z * math.erf(z / math.sqrt(2)) - density)
+    return total
+
+
 def slow_deletions(data: Data) -> Iterator[Data]:
     """The data with each run left out in turn."""
     for run_idx in range(len(data)):
@@ -231,9 +255,10 @@ def slow_two_way_interval(
 ) -> Interval:
     """95 % interval over runs × examples of a mean over examples, by deleting each run in turn.
 
-    w² = t²·V_run + 1.96²·max(V_ex - V_int, 0), where V_run is the jackknife variance over runs of
-    the mean, V_ex its variance over examples, and V_int the part that both count: the jackknife
-    variances over runs of the single examples. All three on the scale of the interval.
+    w² = t²·V_run + 1.96²·max(V_ex - V_int, 0), or 1.96²·V_ex if that is more, where V_run is the
+    jackknife variance over runs of the mean, V_ex its variance over examples, and V_int the part
+    that both count: the jackknife variances over runs of the single examples. All three on the
+    scale of the interval.
 
     A mean without one run is at least `smallest` from the ends of the scale. With two runs, where
     no pair is left, the interval is over examples only.
@@ -253,7 +278,7 @@ def slow_two_way_interval(
     v_interaction = slope**2 * math.fsum(by_example) / n_examples**2
     square = float(stdtrit(n_runs - 1, 0.975)) ** 2 * v_runs
     square += float(ndtri(0.975)) ** 2 * max(v_examples - v_interaction, 0.0)
-    return _around(mean, math.sqrt(square), scale)
+    return _around(mean, max(math.sqrt(square), float(ndtri(0.975)) * math.sqrt(v_examples)), scale)
 
 
 def slow_flip_rate_interval(predictions: IntArray) -> Interval:
@@ -279,7 +304,7 @@ def slow_flip_rate_interval(predictions: IntArray) -> Interval:
     v_int = c / (n**2 * u**2) * total
 
     t, z = float(stdtrit(n_runs - 1, 0.975)), float(ndtri(0.975))
-    w = math.sqrt(t**2 * v_run + z**2 * max(v_ex - v_int, 0.0))
+    w = math.sqrt(max(t**2 * v_run + z**2 * max(v_ex - v_int, 0.0), z**2 * v_ex))
     return float(u * math.exp(-w)), float(u * math.exp(w))
 
 

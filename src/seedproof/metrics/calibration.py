@@ -7,10 +7,33 @@ import numpy as np
 
 from seedproof.metrics.accumulator import Accumulator, Detail, Need
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import ExampleValues, MeanOverRuns, SpreadOverRuns, Statistic
+from seedproof.metrics.statistic import (
+    BinnedGaps,
+    ExampleValues,
+    SpreadOverRuns,
+    Statistic,
+    ValueOnly,
+)
 from seedproof.typing import FloatArray, IntArray
 
 N_BINS = 15
+# Sets of examples, or of clusters, from whose totals the variance over examples comes.
+N_BLOCKS = 64
+# Two successes and two failures are added to the share right of a bin for its variance, so that a
+# bin without errors is not certain: Agresti and Coull (1998), The American Statistician 52:119.
+ADDED = 2
+
+
+def blocks_of(keys: IntArray) -> IntArray:
+    """Return the block of each key, a position or a checksum, as if drawn at random.
+
+    The mixing function is that of SplitMix64: in data that are sorted or periodic, equal steps
+    would make the blocks more alike than random ones.
+    """
+    mixed = keys.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray((mixed >> np.uint64(58)).astype(np.int64))
 
 
 def confidence_bins(confidence: FloatArray, n_bins: int = N_BINS) -> IntArray:
@@ -38,7 +61,7 @@ class Calibration(Accumulator):
 
     figures: ClassVar[tuple[str, ...]] = ("ece", "ece_sd", "mce", "mce_sd")
     needs: ClassVar[frozenset[Need]] = frozenset({"labels", "confidence"})
-    memory: ClassVar[str] = "runs × bins"
+    memory: ClassVar[str] = "runs × bins × blocks"
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
         super().__init__(n_runs, n_classes)
@@ -46,7 +69,8 @@ class Calibration(Accumulator):
         shape = (n_runs, 2 if n_classes == 2 else 1, N_BINS)
         self._counts = np.zeros(shape, dtype=np.int64)
         self._right = np.zeros(shape, dtype=np.int64)
-        self._confidence = np.zeros(shape)
+        self._gaps = np.zeros((*shape, N_BLOCKS))  # correct less confidence
+        self._sizes = np.zeros(N_BLOCKS, dtype=np.int64)
 
     def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add the labeled examples of a batch; single examples have no calibration."""
@@ -59,27 +83,63 @@ class Calibration(Accumulator):
         place += np.arange(n_runs)[:, None] * (n_groups * N_BINS)
         if n_groups > 1:
             place += N_BINS * labeled.predictions
-        flat, size = place.ravel(), self._counts.size
+        correct = labeled.correct
         # One count of both: wrong predictions at even places, correct ones at odd places.
-        wrong_or_right = np.bincount(2 * flat + labeled.correct.ravel(), minlength=2 * size)
+        both = (2 * place + correct).ravel()
+        wrong_or_right = np.bincount(both, minlength=2 * self._counts.size)
         self._counts += wrong_or_right.reshape(*shape, 2).sum(axis=-1)
         self._right += wrong_or_right[1::2].reshape(shape)
-        sums = np.bincount(flat, weights=labeled.confidence.ravel(), minlength=size)
-        self._confidence += sums.reshape(shape)
+        blocks = labeled.blocks
+        if blocks is None:
+            blocks = blocks_of(np.arange(labeled.n_examples))
+        self._sizes += np.bincount(blocks, minlength=N_BLOCKS)
+        place *= N_BLOCKS
+        place += blocks
+        gaps = (correct - labeled.confidence).ravel()
+        if place.size < self._gaps.size:
+            np.add.at(self._gaps.reshape(-1), place.ravel(), gaps)
+        else:
+            sums = np.bincount(place.ravel(), weights=gaps, minlength=self._gaps.size)
+            self._gaps += sums.reshape(self._gaps.shape)
         return {}
+
+    def _confidence(self) -> FloatArray:
+        """Sums of confidences: (runs, predicted class, bins)."""
+        return np.asarray(self._right - self._gaps.sum(axis=-1))
 
     def _by_run(self) -> tuple[FloatArray, FloatArray]:
         return calibration_errors(
-            self._counts.sum(axis=1), self._right.sum(axis=1), self._confidence.sum(axis=1)
+            self._counts.sum(axis=1), self._right.sum(axis=1), self._confidence().sum(axis=1)
+        )
+
+    def _binned(self) -> BinnedGaps:
+        counts, right = self._counts.sum(axis=1), self._right.sum(axis=1)
+        n, at_least_one = int(self._sizes.sum()), np.maximum(counts, 1)
+        share = right / at_least_one
+        confidence = self._confidence().sum(axis=1) / at_least_one
+        moved = (right + ADDED) / (counts + 2 * ADDED)
+        seen = share * (1 - share)
+        # A calibrated model is right with its confidence, whether errors were seen or not.
+        expected = np.maximum.reduce(
+            [seen, moved * (1 - moved), np.maximum(confidence * (1 - confidence), 0.0)]
+        )
+        # The number of examples in a bin is random as well.
+        of_size = np.square(share - confidence) * (1 - counts / n)
+        is_used = self._sizes > 0
+        return BinnedGaps(
+            totals=self._gaps.sum(axis=1)[:, :, is_used],
+            sizes=self._sizes[is_used],
+            spread=counts * (expected + of_size) / n**2,
+            unseen=counts * (expected - seen) / n**2,
         )
 
     def result(self) -> Mapping[str, Statistic]:
         """Return means and spreads over runs, over all labeled examples so far."""
         ece, mce = self._by_run()
         return {
-            "ece": MeanOverRuns(ece, largest=1.0),
+            "ece": self._binned(),
             "ece_sd": SpreadOverRuns(ece, largest=1.0),
-            "mce": MeanOverRuns(mce, largest=1.0),
+            "mce": ValueOnly(float(mce.mean())),
             "mce_sd": SpreadOverRuns(mce, largest=1.0),
         }
 
@@ -91,5 +151,5 @@ class Calibration(Accumulator):
             "mce_by_run": mce,
             "reliability_count": self._counts,
             "reliability_right": self._right,
-            "reliability_confidence": self._confidence,
+            "reliability_confidence": self._confidence(),
         }

@@ -20,6 +20,7 @@ from seedproof.metrics.divergence import Divergence
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.flips import Flips
 from seedproof.metrics.statistic import (
+    BinnedGaps,
     MeanOverExamples,
     MeanOverPairs,
     MeanOverRuns,
@@ -190,6 +191,8 @@ def predictive_js(probs: npt.ArrayLike) -> float:
 def ece(probs: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """Expected calibration error with 15 bins of equal width, averaged over runs.
 
+    The part that chance adds with few examples is subtracted.
+
     Args:
         probs: Probabilities, axes (runs, examples, classes).
         labels: Gold class indices, axes (examples).
@@ -199,8 +202,9 @@ def ece(probs: npt.ArrayLike, labels: npt.ArrayLike) -> float:
 
     Examples:
         >>> from seedproof.metrics import ece
-        >>> round(ece([[[0.8, 0.2]], [[0.6, 0.4]]], labels=[0]), 3)
-        0.3
+        >>> sure = [[[0.9, 0.1]] * 100] * 2
+        >>> round(ece(sure, labels=[0] * 70 + [1] * 30), 2)
+        0.2
     """
     return _of_probs(Calibration, "ece", probs, labels)
 
@@ -223,7 +227,7 @@ def churn(old: npt.ArrayLike, new: npt.ArrayLike) -> float:
     before, after = np.atleast_2d(np.asarray(old)), np.atleast_2d(np.asarray(new))
     if before.ndim != 2 or after.ndim != 2 or before.shape[1] != after.shape[1]:
         raise ShapeError(
-            "The versions have the shapes {old} and {new}. Give the classes of the same examples.",
+            "The versions have the shapes {old} and {new}. Pass the classes of the same examples.",
             old=before.shape,
             new=after.shape,
         )
@@ -286,7 +290,7 @@ def _as_labels(labels: npt.ArrayLike, n_examples: int) -> npt.NDArray[np.generic
     gold = np.asarray(labels)
     if gold.shape != (n_examples,):
         raise ShapeError(
-            "Labels have the shape {shape}. Give one for each of the {n_examples} examples.",
+            "Labels have the shape {shape}. Pass one for each of the {n_examples} examples.",
             shape=gold.shape,
             n_examples=n_examples,
         )
@@ -308,7 +312,7 @@ def _value(
     """Return one figure over all examples, in batches that fit into the cache."""
     if len(values) < 2 or values.shape[1] == 0:
         raise TooFewRunsError(
-            "Flips can be measured only with two or more runs. Give at least 2 runs."
+            "Flips can be measured only with two or more runs. Pass at least 2 runs."
         )
     n_rows = batch_rows(values[:, 0].size)
     for start in range(0, values.shape[1], n_rows):
@@ -318,7 +322,7 @@ def _value(
 
 def _as_float(statistic: Statistic) -> float:
     match statistic:
-        case MeanOverExamples() | ValueOnly():
+        case MeanOverExamples() | BinnedGaps() | ValueOnly():
             return float(statistic.value)
         case MeanOverRuns():
             return float(statistic.values.mean())

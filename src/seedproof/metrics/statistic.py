@@ -5,6 +5,8 @@ one of the frozen statistics below. `stats.intervals` makes an interval from eac
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import erf
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -13,6 +15,8 @@ from seedproof.typing import BoolArray, FloatArray, IntArray
 
 # With fewer runs there are figures and no verdicts.
 VERDICT_FROM = 5
+# Chosen in simulations: half width for the bias that remains, as a share of a bin's standard error.
+BIN_BIAS = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +207,11 @@ class MeanOverExamples:
         """Number of units that are drawn independently: clusters or examples."""
         return self.n_examples if self.clusters is None else self.clusters.n_clusters
 
+    @property
+    def is_clustered(self) -> bool:
+        """True if clusters are drawn in place of examples."""
+        return self.clusters is not None
+
 
 @dataclass(frozen=True, eq=False)
 class RootOfMean:
@@ -210,6 +219,100 @@ class RootOfMean:
 
     mean: MeanOverExamples
     divisor: float
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedGaps:
+    """The absolute gaps of several bins, added up and averaged over runs, without their bias.
+
+    The gap g of a bin has a standard error s from drawing examples, which makes |g| too large. In
+    its place is s·f(g/s) with f(z) = z(2Φ(z) − 1) − φ(z): close to |g| where the gap is clear, and
+    between them off by at most 0.28 s. No estimate of |g| is free of bias (Cai and Low 2011).
+    Blocks are sets of examples, or of clusters, that are independent of each other.
+    """
+
+    totals: FloatArray  # of the gaps of examples, axes (runs, bins, blocks)
+    sizes: IntArray  # examples of each block, none empty: (blocks)
+    spread: FloatArray  # variance of a bin's gap from drawing examples, axes (runs, bins)
+    unseen: FloatArray  # part of it that these examples do not show, axes (runs, bins)
+    is_clustered: bool = False
+
+    @cached_property
+    def value(self) -> float:
+        """The mean over runs; 0 if chance explains more than all of it."""
+        return max(float(self.by_run.mean()), 0.0)
+
+    @cached_property
+    def by_run(self) -> FloatArray:
+        """The sum over bins of each run, which may be negative: (runs)."""
+        z, errors = self._in_errors
+        density = np.exp(-np.square(z) / 2) / np.sqrt(2 * np.pi)
+        return np.asarray((errors * (z * _two_sided(z) - density)).sum(axis=1))
+
+    @cached_property
+    def without(self) -> FloatArray | None:
+        """The mean without run r: (runs); None with two runs."""
+        return _without(self.by_run) if len(self.by_run) > 2 else None
+
+    @cached_property
+    def blocks(self) -> Residuals:
+        """Contributions of the blocks to the sum.
+
+        A bin has one direction in all runs: if runs differ in it by chance, their contributions
+        would cancel although their errors do not. Slopes near 0 are raised to 1 likewise, as a
+        gap of 0 is as uncertain as any other.
+        """
+        parts = np.einsum("rb,rbk->rk", self._slopes, self._residuals)
+        without = _without(parts) if len(parts) > 1 else parts
+        return Residuals(int(self.sizes.sum()), parts.mean(axis=0), without)
+
+    @cached_property
+    def unseen_variance(self) -> float:
+        """Variance of the sum that the blocks do not show."""
+        return float((np.square(self._slopes) * self.unseen).sum(axis=1).mean())
+
+    @cached_property
+    def residual_bias(self) -> float:
+        """Half width for the bias that remains, in bins whose gap is not clear."""
+        z, errors = self._in_errors
+        return BIN_BIAS * float((errors * np.exp(-np.square(z) / 8)).sum(axis=1).mean())
+
+    @cached_property
+    def _gaps(self) -> FloatArray:
+        return np.asarray(self.totals.sum(axis=2) / self.sizes.sum())
+
+    @cached_property
+    def _residuals(self) -> FloatArray:
+        return np.asarray(self.totals - self._gaps[:, :, None] * self.sizes)
+
+    @cached_property
+    def _in_errors(self) -> tuple[FloatArray, FloatArray]:
+        """Each gap in units of its standard error, and that error: (runs, bins)."""
+        variance, n_blocks = self.spread, len(self.sizes)
+        if self.is_clustered and n_blocks > 1:
+            factor = n_blocks / (n_blocks - 1) / float(self.sizes.sum()) ** 2
+            drawn = factor * np.square(self._residuals).sum(axis=2)
+            variance = np.maximum(variance, drawn)
+        errors = np.sqrt(variance)
+        return self._gaps / np.where(errors > 0.0, errors, 1.0), errors  # 0 if a bin is empty
+
+    @cached_property
+    def _slopes(self) -> FloatArray:
+        z, _ = self._in_errors
+        density = np.exp(-np.square(z) / 2) / np.sqrt(2 * np.pi)
+        slopes = np.maximum(_two_sided(np.abs(z)) + 3 * np.abs(z) * density, 1.0)
+        # A sum that is 0 but for rounding has one direction on all machines.
+        return np.asarray(np.where(self._gaps.sum(axis=0) < -1e-12, -slopes, slopes))
+
+
+def _two_sided(z: FloatArray) -> FloatArray:
+    """Return 2Φ(z) − 1."""
+    return np.array([erf(x) for x in (z / np.sqrt(2)).ravel()]).reshape(z.shape)
+
+
+def _without(values: FloatArray) -> FloatArray:
+    """Return means over runs, the first axis, without run r."""
+    return np.asarray((values.sum(axis=0) - values) / (len(values) - 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,6 +358,7 @@ class ValueOnly:
 Statistic: TypeAlias = (
     MeanOverExamples
     | RootOfMean
+    | BinnedGaps
     | MeanOverRuns
     | SpreadOverRuns
     | ExcessSpread

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ from torchmetrics.functional.classification import multiclass_calibration_error
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.calibration import (
     N_BINS,
+    N_BLOCKS,
     Calibration,
+    blocks_of,
     calibration_errors,
     confidence_bins,
 )
@@ -56,7 +59,6 @@ def test_calibration_errors_by_hand():
 
     np.testing.assert_allclose(detail["ece_by_run"], [1.3 / 3, 0.88 / 3], rtol=1e-14)
     np.testing.assert_allclose(detail["mce_by_run"], [0.46, 0.38], rtol=1e-14)
-    assert values["ece"] == pytest.approx((1.3 + 0.88) / 6)
     assert values["ece_sd"] == pytest.approx((1.3 - 0.88) / 3 / math.sqrt(2))
     assert values["mce"] == pytest.approx(0.42)
     assert values["mce_sd"] == pytest.approx(0.08 / math.sqrt(2))
@@ -97,6 +99,96 @@ def test_calibration_errors_equal_torchmetrics(n_classes, name, norm):
 
     by_run = calibration_of(probs, labels).detail()[name]
     np.testing.assert_allclose(by_run, expected, rtol=1e-5)  # theirs is float32
+
+
+def test_clear_gaps_are_kept_and_gaps_by_chance_are_not():
+    """A hundred examples of confidence 0.9: 50 right is a gap of 0.4, 91 right is chance."""
+    probs = np.tile([0.9, 0.1], (2, 100, 1))
+
+    clear = values_of(probs, np.repeat([0, 1], [50, 50]))["ece"]
+    by_chance = values_of(probs, np.repeat([0, 1], [91, 9]))["ece"]
+
+    assert clear == pytest.approx(0.4, abs=1e-9)
+    assert by_chance == 0.0
+
+
+def test_debiased_error_by_hand():
+    """One bin of 100 examples, confidence 0.9 and 84 right.
+
+    The variance is the largest of 0.84·0.16, 0.9·0.1 and that of (84 + 2)/(100 + 4), which is
+    0.1431: s = 0.037831, z = −0.06/s = −1.58599. 2Φ(|z|) − 1 = 0.88726, φ(z) = 0.11343, so that
+    the error is s·(1.58599·0.88726 − 0.11343) = 0.04894.
+    """
+    probs = np.tile([0.9, 0.1], (2, 100, 1))
+
+    assert values_of(probs, np.repeat([0, 1], [84, 16]))["ece"] == pytest.approx(0.04894, abs=1e-5)
+
+
+def simulated(rng, n_runs, n_examples, sharpness):
+    """Confidences of runs that differ little, right as often as `sharpness` 1 says."""
+    base = 1.5 * rng.standard_normal(n_examples)
+    labels = (rng.random(n_examples) < 1 / (1 + np.exp(-base))).astype(np.int32)
+    logits = sharpness * (base + 0.05 * rng.standard_normal((n_runs, n_examples)))
+    probability = 1 / (1 + np.exp(-logits))
+    return np.stack([1 - probability, probability], axis=2), labels
+
+
+@pytest.mark.parametrize(("sharpness", "truth"), [(1.0, 0.0), (1.8, 0.0884)])
+def test_interval_covers_the_error_of_the_population(sharpness, truth):
+    """Of 100 studies at least 88 cover, 3.2 standard errors below 95 %; 300 examples, 5 runs.
+
+    The truth is the plain error of four million examples.
+    """
+    rng, covered = np.random.default_rng(3), 0
+    for _ in range(100):
+        figure = estimate(calibration_of(*simulated(rng, 5, 300, sharpness)).result()["ece"])
+        covered += figure.low <= truth + 0.0005 and truth <= figure.high
+
+    assert covered >= 88
+
+
+def test_blocks_of_clusters_widen_the_interval():
+    """Twenty copies of 30 examples are no more than these 30."""
+    rng = np.random.default_rng(4)
+    probs, labels = simulated(rng, 5, 30, 1.8)
+    blocks = np.tile(np.arange(30), 20)
+    family = Calibration(5, 2)
+    family.update(Batch.from_probs(np.tile(probs, (1, 20, 1)), np.tile(labels, 20), blocks))
+    statistic = family.result()["ece"]
+
+    alone, clustered = estimate(statistic), estimate(replace(statistic, is_clustered=True))
+
+    assert clustered.over == "runs × clusters"
+    assert clustered.high - clustered.low > 0.1
+    # Positions are random, so that copies of an example are in different blocks.
+    by_position = Calibration(5, 2)
+    by_position.update(Batch.from_probs(np.tile(probs, (1, 20, 1)), np.tile(labels, 20)))
+    narrow = estimate(by_position.result()["ece"])
+    assert narrow.high - narrow.low < 0.5 * (clustered.high - clustered.low)
+    assert alone.over == "runs × examples"
+
+
+def test_blocks_are_about_equally_large_and_do_not_follow_the_order():
+    """64 blocks of 6,400 positions: about 100 each, and no block at equal steps."""
+    blocks = blocks_of(np.arange(6400))
+
+    counts = np.bincount(blocks, minlength=N_BLOCKS)
+    assert counts.min() > 60
+    assert counts.max() < 140
+    assert len(set(np.diff(np.flatnonzero(blocks == 0)))) > 20
+
+
+def test_two_runs_have_an_interval_over_examples():
+    probs, labels = random_study(1, (2, 200))
+
+    assert estimate(calibration_of(probs, labels).result()["ece"]).over == "examples"
+
+
+def test_largest_error_has_no_interval():
+    """It is the largest of noisy gaps, which no interval over runs covers."""
+    result = estimate(calibration_of(*random_study(1)).result()["mce"])
+
+    assert (result.low, result.high, result.over) == (None, None, None)
 
 
 def test_certain_and_correct_model_has_no_error():
