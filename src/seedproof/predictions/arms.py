@@ -112,7 +112,7 @@ def _reject_duplicates(targets: Sequence[Loadable]) -> None:
         if is_store(place):
             Store(Location.of(place))  # raises if it is unfinished
     raise OptionError(
-        "The same target is given twice. Give two different ones.", targets=tuple(places)
+        "The same target is given twice. Pass two different ones.", targets=tuple(places)
     )
 
 
@@ -181,15 +181,15 @@ def _not_a_store(target: Loadable) -> InputError:
     path = Path(target) if isinstance(target, str | Path) else None
     if path is not None and not path.exists():
         return NotFoundError(
-            "{target!r} does not exist. Give a store, or two targets.", target=str(target)
+            "{target!r} does not exist. Pass a store, or two targets.", target=str(target)
         )
     if path is not None and path.is_dir():
         return NotFoundError(
-            "{target!r} is a folder without a study.json. Give a seedproof store, or two targets.",
+            "{target!r} is a folder without a study.json. Pass a seedproof store, or two targets.",
             target=str(target),
         )
     return OptionError(
-        "A single table cannot be compared. Give the table of the baseline and another one, or a "
+        "A single table cannot be compared. Pass the table of the baseline and another one, or a "
         "store with several arms.",
         n_targets=1,
     )

@@ -55,7 +55,7 @@ class Check:
     def __post_init__(self) -> None:
         if self.severity not in SEVERITIES:
             raise OptionError(
-                "The severity {severity!r} of a check is not one of: {known}. Give one of these.",
+                "The severity {severity!r} of a check is not one of: {known}. Pass one of these.",
                 severity=self.severity,
                 known=SEVERITIES,
             )

@@ -137,7 +137,7 @@ def _split(values: tuple[np.ndarray, ...], group: list[int]) -> list[list[int]]:
 def identical_arms(
     sources: Mapping[str, ShardSource], pairs: Mapping[str, tuple[str, ...] | None]
 ) -> Iterator[Check]:
-    """Yield a finding for arms that predict exactly the same under every seed.
+    """Yield a finding for arms that make exactly the same predictions with every seed.
 
     `pairs` are the seeds of each arm's runs, if they are known; otherwise runs are compared in
     their order. Arms are read until they differ, one shard of one arm at a time.
@@ -163,7 +163,7 @@ def identical_arms(
                 "identical-arms",
                 "error",
                 (),
-                f"Arms {named(group)} predict exactly the same under every seed.",
+                f"Arms {named(group)} make exactly the same predictions with every seed.",
                 "Check that the training uses the name of its arm.",
             )
 

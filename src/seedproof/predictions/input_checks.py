@@ -150,7 +150,7 @@ def _unexpected_classes(source: ShardSource, sums: RunSums) -> Iterator[Check]:
             "unexpected-classes",
             "warning",
             (),
-            f"Predicted, but not the gold label of any example: {shown(unknown)}.",
+            f"Predicted, but not the label of any example: {shown(unknown)}.",
             "Check the names of the classes in predictions and labels.",
         )
 
@@ -185,7 +185,7 @@ def _not_categorical(source: ShardSource, sums: RunSums) -> Iterator[Check]:
         "warning",
         (),
         message,
-        "Give classes, or map the answers to a few classes first.",
+        "Pass classes, or map the answers to a few classes first.",
     )
 
 

@@ -129,12 +129,14 @@ def check_options(kinds: Collection[str], options: Mapping[str, Any]) -> None:
         )
     if isinstance(options.get("classes"), str):
         raise OptionError(
-            "`{option}` is a single text. Give a list of names.", option="classes", type_name="str"
+            "`{option}` is a single string. Pass a list of names.",
+            option="classes",
+            type_name="str",
         )
     columns = options.get("columns")
     if columns is not None and not isinstance(columns, Columns):
         raise OptionError(
-            "`{option}` is a {type_name}. Give sp.Columns(run=…, example=…, …).",
+            "`{option}` is a {type_name}. Pass sp.Columns(run=…, example=…, …).",
             option="columns",
             type_name=type(columns).__name__,
         )

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, TypeAlias, Unpack
 
@@ -22,7 +23,6 @@ from seedproof.predictions.options import (
     options_for,
 )
 from seedproof.predictions.shared_examples import (
-    OrderedShards,
     SubsetShards,
     common_ids,
     example_ids,
@@ -79,10 +79,13 @@ class Predictions:
     def __post_init__(self) -> None:
         for column in (*([self.clusters] if self.clusters else []), *self.slices):
             if column not in self.source.extras:
+                near = get_close_matches(column, self.source.extras, n=1)
                 raise ColumnError(
-                    "No column {column!r} can be used for clusters or slices. Such a column must "
-                    "have the same value in all runs of an example. Available: {listed}.",
+                    "Column {column!r} cannot be used for clusters or slices.{meant} Such a column "
+                    "must have the same value in all runs of an example. Available: {listed}.",
                     column=column,
+                    meant=f" Did you mean {near[0]!r}?" if near else "",
+                    nearest=near[0] if near else None,
                     listed=shown(self.source.extras) or "none",
                     known=self.source.extras,
                 )
@@ -322,7 +325,14 @@ class Predictions:
         if place.keys() != set(other.pairs):
             return self
         order = [place[pair] for pair in other.pairs]
-        return replace(self, source=OrderedShards(self.source, order), pairs=other.pairs)
+        return replace(self, source=self.source.some_runs(order), pairs=other.pairs)
+
+    def first(self, n_runs: int) -> "Predictions":
+        """Return the same with its first runs only, in the order of the plan."""
+        if n_runs >= len(self.runs):
+            return self
+        pairs = None if self.pairs is None else self.pairs[:n_runs]
+        return replace(self, source=self.source.some_runs(range(n_runs)), pairs=pairs)
 
     def paired_by_name(self) -> "Predictions":
         """Return the same, paired with runs of the same names in other arms."""
@@ -365,8 +375,8 @@ def load_one(target: Predictions | Input, options: LoadOptions, *, least_runs: i
     if isinstance(target, Predictions):
         if len(target.runs) < least_runs:
             raise TooFewRunsError(
-                "Flips can be measured only with two or more runs, but there is only run {run!r}. "
-                "Give the predictions of at least 2 runs.",
+                "Flips can be measured only with two or more runs, but there is only one: {run!r}. "
+                "Pass the predictions of at least 2 runs.",
                 run=target.runs[0],
                 n_runs=len(target.runs),
             )

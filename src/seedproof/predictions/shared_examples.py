@@ -32,8 +32,8 @@ def common_ids(sources: Sequence[ShardSource]) -> tuple[pa.Array, int]:
     n_all = len(pc.unique(pa.chunked_array(ids)))
     if not len(shared):
         raise MissingExampleError(
-            "The runs share none of {n_examples:,} examples. Use the same id for the same "
-            "example in every run.",
+            "The runs have no examples in common ({n_examples:,} in total). Use the same id for "
+            "the same example in every run.",
             n_examples=n_all,
         )
     return shared, n_all
@@ -101,7 +101,7 @@ class StackedShards(ShardSource):
         has_one_list = self.kind is Kind.LABELS or len(set(lists)) == 1
         if len({source.kind for source in sources}) > 1 or not has_one_list:
             raise ClassesError(
-                "The runs have probabilities of different classes, or only some of them have any. "
+                "The runs have probabilities for different classes, or some runs have none. "
                 "Give every run the same classes.",
                 n_lists=len(set(lists)),
             )
@@ -146,7 +146,7 @@ class StackedShards(ShardSource):
                 place = int(np.flatnonzero(others != labels[0])[0])
                 raise LabelConflictError(
                     "Example {example!r} has different labels in the runs {run!r} and "
-                    "{other_run!r}. Give the same labels in every run.",
+                    "{other_run!r}. Pass the same labels in every run.",
                     example=shards[0].ids[place].as_py(),
                     run=self._sources[0].runs[0],
                     other_run=source.runs[0],
@@ -169,23 +169,3 @@ def on_shared_examples(sources: Sequence[ShardSource]) -> tuple[ShardSource, lis
             )
         )
     return stacked, notes
-
-
-class OrderedShards(WrappedShards):
-    """The same runs in another order, given by their positions in the source."""
-
-    def __init__(self, source: ShardSource, order: Sequence[int]) -> None:
-        super().__init__(source)
-        self._order = list(order)
-        self.runs = tuple(source.runs[position] for position in order)
-
-    def shard(self, index: int) -> Shard:
-        """Read one shard, with the runs in this order."""
-        shard, order = self.source.shard(index), self._order
-        top = shard.top
-        return replace(
-            shard,
-            probs=None if shard.probs is None else shard.probs[order],
-            predictions=None if shard.predictions is None else shard.predictions[order],
-            top=None if top is None else TopProbs(top.classes[order], top.probs[order]),
-        )

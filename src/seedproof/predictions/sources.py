@@ -71,8 +71,8 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
     slices, clusters = options.get("slices"), options.get("clusters")
     if slices is not None and not isinstance(slices, Mapping):
         raise OptionError(
-            "`{option}` of arrays takes values per example by name, not a {type_name}. Write "
-            'slices={{"language": languages}}.',
+            "For arrays, `{option}` must map a name to one value per example, not be a "
+            '{type_name}. Write slices={{"language": languages}}.',
             option="slices",
             type_name=type(slices).__name__,
         )

@@ -58,7 +58,7 @@ def recognize(target: Target) -> Input:
         return Input("table", [target])
     if not hasattr(target, "__array__"):
         raise DtypeError(
-            "An object of type {type_name} cannot be measured. Give an array, a dataframe, a path "
+            "An object of type {type_name} cannot be measured. Pass an array, a dataframe, a path "
             "or a store.",
             type_name=type(target).__name__,
         )
@@ -90,15 +90,15 @@ def _of_mapping(target: Mapping[str, Any]) -> Input:
     ]
     if not all(is_data) or not parts:
         raise DtypeError(
-            "A {type_name} without runs cannot be measured. Give the predictions of each run by "
-            "its name.",
+            "A {type_name} must map the name of each run to its predictions, but this one is empty "
+            "or has other values. Pass arrays, dataframes or files.",
             type_name=type(target).__name__,
         )
     runs = _of_list(parts)
     if runs.kind == "store" or len(runs.parts) != len(target):
         raise DtypeError(
-            "A mapping has one run per item, but an item of this one is a store, a folder or a "
-            "pattern. Give arrays, dataframes or files.",
+            "Each item of a mapping must be one run, but one item is a store, a folder or a glob "
+            "pattern. Pass arrays, dataframes or files.",
             type_name=type(target).__name__,
         )
     return Input(runs.kind, runs.parts, tuple(map(str, target)))
@@ -111,7 +111,7 @@ def _of_list(target: Sequence[Any]) -> Input:
         if any(flags) and not all(flags):
             other = target[flags.index(not flags[0])]
             raise DtypeError(
-                "The list mixes a {type_name} with a {other_type_name}. Give files, tables or "
+                "The list mixes a {type_name} with a {other_type_name}. Pass files, tables or "
                 "arrays.",
                 type_name=type(target[0]).__name__,
                 other_type_name=type(other).__name__,
@@ -135,7 +135,7 @@ def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
     for file, place in zip(files, places, strict=True):
         if counts[place] > 1:
             raise OptionError(
-                "{path!r} is given twice. Give the file of each run once.", path=str(file)
+                "{path!r} is given twice. Pass the file of each run once.", path=str(file)
             )
     return files
 
@@ -151,13 +151,13 @@ def _of_paths(paths: list[str]) -> Input:
 def _files(path: str) -> list[Path]:
     """Return a file itself, the files of a folder, or those that match a pattern."""
     if not path:
-        raise NotFoundError("A path is empty. Give a file, a folder or a store.", path=path)
+        raise NotFoundError("A path is empty. Pass a file, a folder or a store.", path=path)
     place = Path(path)
     check_readable(place)
     if place.is_dir():
         if Store.is_at(Location.of(path)):
             raise NotFoundError(
-                "{path!r} is a store, not a file. Give a store on its own.", path=path
+                "{path!r} is a store, not a file. Pass a store on its own.", path=path
             )
         return _inside(place)
     if not place.exists() and glob.has_magic(path):
@@ -168,7 +168,7 @@ def _files(path: str) -> list[Path]:
         return _in_order(files)
     if not place.exists():
         raise NotFoundError(
-            "{path!r} does not exist. Give a CSV, TSV, Parquet, JSONL or .npz file, or a store.",
+            "{path!r} does not exist. Pass a CSV, TSV, Parquet, JSONL or .npz file, or a store.",
             path=path,
         )
     return [place]
@@ -178,7 +178,7 @@ def _inside(folder: Path) -> list[Path]:
     """Return the tables in a folder, or else those of one name in its subfolders."""
     if (folder / "summary.json").is_file():
         raise NotFoundError(
-            "{path!r} holds a report, not predictions. Give the table or store it is based on.",
+            "{path!r} holds a report, not predictions. Pass the table or store it is based on.",
             path=str(folder),
         )
     direct = [path for path in folder.iterdir() if _is_table_file(path, folder)]
@@ -186,15 +186,15 @@ def _inside(folder: Path) -> list[Path]:
     kinds = Counter(path.suffix.lower() if direct else path.name for path in files)
     if not files:
         raise NotFoundError(
-            "{path!r} is a folder without a study.json and without tables. Give a store, or a "
+            "{path!r} is a folder without a study.json and without tables. Pass a store, or a "
             "folder with one table per run (CSV, TSV, Parquet, JSONL or .npz).",
             path=str(folder),
         )
     if len(kinds) > 1:
         most = kinds.most_common(1)[0][0]
         raise NotFoundError(
-            "{path!r} holds tables of several kinds: {listed}. Choose with a pattern, such as "
-            "{pattern!r}.",
+            "{path!r} contains tables in several formats: {listed}. Select one with a glob "
+            "pattern, such as {pattern!r}.",
             path=str(folder),
             listed=", ".join(f"{name} ({count})" for name, count in sorted(kinds.items())),
             pattern=str(folder / (f"*{most}" if direct else f"**/{most}")),

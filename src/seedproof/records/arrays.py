@@ -202,12 +202,12 @@ def _as_top(top_classes: npt.ArrayLike, probs: npt.NDArray[np.generic]) -> IntAr
     indices = np.asarray(top_classes)
     if not np.issubdtype(indices.dtype, np.integer):
         raise DtypeError(
-            "Top classes are indices of classes, not {dtype}. Give integers.", dtype=indices.dtype
+            "Top classes are indices of classes, not {dtype}. Pass integers.", dtype=indices.dtype
         )
     if indices.shape != probs.shape:
         raise ShapeError(
             "Top classes have shape {shape!s}, their probabilities {probs_shape!s}. "
-            "Give one probability for each.",
+            "Pass one probability for each.",
             shape=indices.shape,
             probs_shape=probs.shape,
         )
@@ -217,7 +217,7 @@ def _as_top(top_classes: npt.ArrayLike, probs: npt.NDArray[np.generic]) -> IntAr
 def _names_of_all(classes: Sequence[str] | None) -> tuple[str, ...]:
     if classes is None:
         raise ClassesError(
-            "Top classes do not show how many classes there are. Give the names of all: "
+            "Top classes do not show how many classes there are. Pass the names of all: "
             "{option}=…, or range(100_000) if they have none.",
             option="classes",
         )
@@ -293,7 +293,7 @@ def _as_array(
         array = array.astype(str)
     if array.dtype == object:
         raise DtypeError(
-            "The values are Python objects of mixed types or lengths. Give probabilities as floats "
+            "The values are Python objects of mixed types or lengths. Pass probabilities as floats "
             "(runs, examples, classes), or predicted classes as integers or text (runs, examples).",
             dtype=array.dtype,
         )
@@ -301,13 +301,13 @@ def _as_array(
     if len(array) < least_runs:
         raise TooFewRunsError(
             "Flips can be measured only with two or more runs, but there is {n_runs} run. "
-            "Give the predictions of at least 2 runs; axes are (runs, examples, classes).",
+            "Pass the predictions of at least 2 runs; axes are (runs, examples, classes).",
             n_runs=len(array),
         )
     if array.shape[1] == 0:
         raise EmptyInputError(
             "There are no examples in an array of shape {shape}. "
-            "Give axes (runs, examples, classes).",
+            "Pass axes (runs, examples, classes).",
             shape=array.shape,
         )
     return array
@@ -330,7 +330,7 @@ def _check_axes(array: npt.NDArray[np.generic], *, is_binary: bool) -> None:
         return
     if array.ndim == 2 and is_float and np.allclose(array.sum(axis=1), 1, atol=1e-3):
         raise ShapeError(
-            "Floats of shape {shape} look like the probabilities of one run. Give several runs, "
+            "Floats of shape {shape} look like the probabilities of one run. Pass several runs, "
             "axes (runs, examples, classes): np.stack([run_0, run_1, …]).",
             shape=array.shape,
         )
@@ -347,7 +347,7 @@ def _check_axes(array: npt.NDArray[np.generic], *, is_binary: bool) -> None:
             dtype=array.dtype,
         )
     raise ShapeError(
-        "An array of shape {shape!s} and type {dtype} cannot be measured. Give "
+        "An array of shape {shape!s} and type {dtype} cannot be measured. Pass "
         "probabilities (runs, examples, classes) or predicted classes (runs, examples).",
         shape=array.shape,
         dtype=array.dtype,

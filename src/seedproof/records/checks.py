@@ -89,7 +89,7 @@ def check_top(
         row = int(np.flatnonzero(~fine)[0])
         raise ProbabilityError(
             "{where} has the top classes {classes} with the probabilities "
-            "{probs}. Give different classes whose probabilities sum to 1 at most.",
+            "{probs}. Pass different classes whose probabilities sum to 1 at most.",
             **_at(where, row),
             classes=classes[row].tolist(),
             probs=probs[row].tolist(),
@@ -102,7 +102,7 @@ def check_top(
         row = int(np.flatnonzero(~fits)[0])
         raise ProbabilityError(
             "{where} has top classes with the probabilities {probs}, but the rest, {missing:.3g}, "
-            "does not fit into {n_hidden} less probable classes. Give the most probable classes, "
+            "does not fit into {n_hidden} less probable classes. Pass the most probable classes, "
             "after the softmax.",
             **_at(where, row),
             probs=probs[row].tolist(),
@@ -119,7 +119,7 @@ def check_classes(indices: IntArray, n_classes: int, where: Where, *, least: int
     row = int(np.argwhere(wrong)[0][0])
     raise UnknownLabelError(
         "{where} has the class index {class_idx}, but there are {n_classes} classes. "
-        "Give indices from {least} to {highest}.",
+        "Pass indices from {least} to {highest}.",
         **_at(where, row),
         class_idx=int(indices[wrong][0]),
         n_classes=n_classes,

@@ -185,7 +185,7 @@ def _wide(
     if len(wide) < 2 or (len(listed) > 1 and set(listed) != set(wide)):
         raise ColumnError(
             "{table} has {n_columns} columns that match --wide {prefix!r}. It has: {listed}. "
-            "Give the prefix of the columns with one run each, or all their names.",
+            "Pass the prefix of the columns with one run each, or all their names.",
             table=table,
             n_columns=len(wide),
             prefix=columns.wide,

@@ -76,7 +76,7 @@ def _check(row: Mapping[str, Any], method: str) -> None:
     if not all(isinstance(token, str) for token in row["tokens"]):
         raise DtypeError(
             "The explanation of example {example!r} by {method!r} has tokens that are not text. "
-            "Give the words, not their ids.",
+            "Pass the words, not their ids.",
             example=example,
             method=method,
         )

@@ -39,7 +39,7 @@ class Location:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
             raise NotFoundError(
                 "{location!r} cannot be opened ({reason}). "
-                "Give a local path, or a URL such as s3://bucket/folder.",
+                "Pass a local path, or a URL such as s3://bucket/folder.",
                 location=text,
                 reason=first_line(error),
             ) from error
@@ -100,7 +100,7 @@ class Location:
             self.files.create_dir(self.path, recursive=True)
         except OSError as error:
             raise OptionError(
-                "{folder!r} cannot be created: {reason}. Give another folder.",
+                "{folder!r} cannot be created: {reason}. Pass another folder.",
                 folder=self.path,
                 reason=problem_of(error),
             ) from error

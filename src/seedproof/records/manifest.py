@@ -52,13 +52,13 @@ class RunManifest:
 
     def commit(self, folder: Location) -> None:
         """Write `run.json`, which makes the run visible to readers."""
-        (folder / "run.json").create(_sealed(asdict(self)))
+        (folder / "run.json").create(sealed(asdict(self)))
 
     @classmethod
     def load(cls, folder: Location) -> "RunManifest":
         """Load the committed run in a folder."""
         place = folder / "run.json"
-        content = _unsealed(place)
+        content = unsealed(place)
         try:
             parts = tuple(RecordedFile(**part) for part in content.pop("parts"))
             run = cls(parts=parts, **content)
@@ -84,7 +84,7 @@ class FailureManifest:
     def write(self, folder: Location) -> None:
         """Write `failure.json`, in place of an earlier one."""
         folder.make_folder()
-        (folder / "failure.json").replace(_sealed(asdict(self)))
+        (folder / "failure.json").replace(sealed(asdict(self)))
 
     @classmethod
     def load(cls, folder: Location) -> "FailureManifest":
@@ -107,11 +107,11 @@ class StudyManifest:
 
     def write(self, store: Location) -> None:
         """Write `study.json`, which must not exist yet."""
-        (store / "study.json").create(_sealed(self._content()))
+        (store / "study.json").create(sealed(self._content()))
 
     def replace(self, store: Location) -> None:
         """Replace `study.json`, when a study grows."""
-        (store / "study.json").replace(_sealed(self._content()))
+        (store / "study.json").replace(sealed(self._content()))
 
     def _content(self) -> dict[str, Any]:
         content = asdict(self)
@@ -128,7 +128,7 @@ class StudyManifest:
 
 def _loaded(manifest: type[_M], place: Location) -> _M:
     try:
-        return manifest(**_unsealed(place))
+        return manifest(**unsealed(place))
     except TypeError as error:
         raise _of_another_file(place) from error
 
@@ -141,21 +141,22 @@ def _of_another_file(place: Location) -> DamagedStoreError:
     )
 
 
-def _sealed(content: dict[str, Any]) -> bytes:
+def sealed(content: dict[str, Any]) -> bytes:
     """Return JSON with its schema version and a digest of itself."""
     content = {"schema": version_text(), **content}
     content["digest"] = digest(_canonical(content))
     return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
-def _unsealed(place: Location) -> dict[str, Any]:
+def unsealed(place: Location) -> dict[str, Any]:
+    """Return the content of a JSON file whose digest is right."""
     try:
         content = json.loads(place.read_bytes())
         seal = content.pop("digest")
         version = content["schema"]
     except FileNotFoundError as error:
         raise NotFoundError(
-            "{path} does not exist. Give the folder or URL of a seedproof store.", path=place
+            "{path} does not exist. Pass the folder or URL of a seedproof store.", path=place
         ) from error
     except OSError as error:
         raise NotFoundError(

@@ -16,7 +16,7 @@ def parse_memory(memory: str | int) -> int:
         size = 0
     if size < LEAST_BYTES:
         raise OptionError(
-            "{memory!r} is not a valid memory limit. Give at least 100MB, such as 4GB.",
+            "{memory!r} is not a valid memory limit. Pass at least 100MB, such as 4GB.",
             memory=memory,
         )
     return size

@@ -41,7 +41,7 @@ def sized_column(values: npt.ArrayLike, n_examples: int, name: str) -> npt.NDArr
     if array.shape != (n_examples,):
         raise ShapeError(
             "{name!r} has shape {shape!s}, but there are {n_examples} examples. "
-            "Give one value per example, shape ({n_examples},).",
+            "Pass one value per example, shape ({n_examples},).",
             name=name,
             shape=array.shape,
             n_examples=n_examples,
@@ -116,7 +116,7 @@ def unique_names(
     if len(names) != n or len(set(names)) != n:
         raise error(
             "{n_names} different {noun} names were given, and {n_needed} are needed. "
-            "Give one name for each.",
+            "Pass one name for each.",
             n_names=len(set(names)),
             noun=noun,
             n_needed=n,
@@ -130,7 +130,7 @@ def check_text(names: Collection[str]) -> None:
     if not is_unicode("".join(names)):
         broken = next(name for name in names if not is_unicode(name))
         raise DtypeError(
-            "{name!r} is not valid text: it holds half of a character. Rename it.",
+            "{name!r} is not valid Unicode: it contains an unpaired surrogate. Rename it.",
             name=broken,
         )
 
@@ -182,9 +182,9 @@ def both_classes(
     others = sorted({*labels} - {positive})
     if len(others) > 1 or (others and positive not in labels and others != [opposite]):
         raise UnknownLabelError(
-            "The probability is that of {positive!r} against one other class, but the labels are "
-            "{labels}. Spell the positive class like the labels: --positive CLASS, or positive= in "
-            "Python. With more than two classes give one probability per class.",
+            "A single probability column describes {positive!r} and one other class, but the "
+            "labels are {labels}. The positive class must match a label: --positive CLASS, or "
+            "positive= in Python. With more than two classes, pass one probability per class.",
             positive=positive,
             labels=tuple(sorted(labels)[:5]),
         )
@@ -204,7 +204,7 @@ def label_indices(gold: npt.NDArray[np.generic], classes: tuple[str, ...]) -> In
         shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
         raise UnknownLabelError(
             "The label {label!r} is not one of the {n_classes} classes ({shown}). "
-            "Give class indices, or names that are in `classes`.",
+            "Pass class indices, or names that are in `classes`.",
             label=unknown,
             n_classes=len(classes),
             shown=shown,

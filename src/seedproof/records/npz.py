@@ -40,7 +40,7 @@ def open_npz(
             if not _are_equal(content.get(name), first.get(name)):
                 raise InputError(
                     "{file} and {other_file} have different {array}. "
-                    "Give the same ones in every file.",
+                    "Use the same ones in every file.",
                     **files,
                     array=name,
                 )
@@ -113,7 +113,7 @@ def _are_equal(left: npt.NDArray[Any] | None, right: npt.NDArray[Any] | None) ->
 def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
     check_readable(path)
     if not path.is_file():
-        raise NotFoundError("{path!r} is not a file. Give an .npz file.", path=str(path))
+        raise NotFoundError("{path!r} is not a file. Pass an .npz file.", path=str(path))
     try:
         with zipfile.ZipFile(path) as content:
             names = [name for name in content.namelist() if name.endswith(".npy")]

@@ -158,7 +158,7 @@ class Store:
             raise TooFewRunsError(
                 "Flips can be measured only with two or more runs, but arm {arm!r} of study "
                 "{study!r} has {n_runs} finished run(s). "
-                "Give the predictions of at least 2 runs.{missing}",
+                "Pass the predictions of at least 2 runs.{missing}",
                 arm=arm,
                 study=self.study.name,
                 n_runs=len(chosen),
@@ -380,6 +380,14 @@ class StoreShards(ShardSource):
         full = copy(self)
         full.predictions_only = False
         return full
+
+    def some_runs(self, order: Sequence[int]) -> "StoreShards":
+        """Return the runs at these positions, in this order; no other is read."""
+        some, readers = copy(self), [self._readers[position] for position in order]
+        some._readers = readers  # noqa: SLF001 - of the same class
+        some.runs = tuple(reader.run.name for reader in readers)
+        some.manifests = tuple(reader.run for reader in readers)
+        return some
 
     def _probs(self, index: int, n_rows: int) -> FloatArray:
         # One array for all runs: Parquet's buffers of a run are freed before the next is read.

@@ -42,7 +42,7 @@ def ingest_tables(
     for table in plan.tables:
         if not table.is_file():
             raise NotFoundError(
-                "{table!r} is not a file. Give CSV, TSV, Parquet or JSONL.", table=str(table)
+                "{table!r} is not a file. Pass CSV, TSV, Parquet or JSONL.", table=str(table)
             )
     place = Location.of(plan.store)
     with _frugal_pool(), _claimed(plan) as working:

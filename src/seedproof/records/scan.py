@@ -95,7 +95,7 @@ class Scan:
         kind = self.types[column]
         if kind.startswith(("STRUCT", "MAP", "UNION")) or kind.endswith("]"):
             raise DtypeError(
-                "The column {column!r} of {table} holds several values per row. Give one; {remark}",
+                "The column {column!r} of {table} holds several values per row. Keep one; {remark}",
                 column=column,
                 table=self.title,
                 remark=remark,
@@ -174,7 +174,7 @@ class Scanner:
         check_readable(path)
         if not path.is_file():
             raise NotFoundError(
-                "{path!r} is {what}. Give a CSV, TSV, Parquet, JSONL or .npz file, or a store.",
+                "{path!r} is {what}. Pass a CSV, TSV, Parquet, JSONL or .npz file, or a store.",
                 path=str(path),
                 what="a folder without a study.json" if path.is_dir() else "not a file",
             )
@@ -321,7 +321,7 @@ def _checked_keys(keys: Sequence[tuple[str, bool]], file: str) -> list[str]:
     if any(doubled for _, doubled in keys):
         raise ColumnError("{file} has a line with the same key twice. Rename one.", file=file)
     if not names:
-        raise EmptyInputError("{file} has no rows. Give one JSON object per line.", file=file)
+        raise EmptyInputError("{file} has no rows. Write one JSON object per line.", file=file)
     for name in names:
         if '"' in name or not name:
             raise ColumnError(

@@ -119,6 +119,10 @@ class ShardSource(ABC):
         """Return the same runs with everything that is known of them."""
         return self
 
+    def some_runs(self, order: Sequence[int]) -> "ShardSource":
+        """Return the runs at these positions, in this order."""
+        return OrderedShards(self, order)
+
 
 class TableShards(ShardSource):
     """Aligned runs in memory, in the order in which a store would have them."""
@@ -186,6 +190,26 @@ class WrappedShards(ShardSource):
     def n_labeled(self) -> int:  # type: ignore[override] # mypy takes it as read-only
         """Number of examples with a gold label."""
         return self.source.n_labeled
+
+
+class OrderedShards(WrappedShards):
+    """Some of the runs, or all in another order, given by their positions in the source."""
+
+    def __init__(self, source: ShardSource, order: Sequence[int]) -> None:
+        super().__init__(source)
+        self._order = list(order)
+        self.runs = tuple(source.runs[position] for position in order)
+
+    def shard(self, index: int) -> Shard:
+        """Read one shard, with the runs in this order."""
+        shard, order = self.source.shard(index), self._order
+        top = shard.top
+        return replace(
+            shard,
+            probs=None if shard.probs is None else shard.probs[order],
+            predictions=None if shard.predictions is None else shard.predictions[order],
+            top=None if top is None else TopProbs(top.classes[order], top.probs[order]),
+        )
 
 
 def all_classes(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

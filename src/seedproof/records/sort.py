@@ -105,7 +105,7 @@ class SortedRows:
     def _count_rows(self) -> int:
         n_rows = self._gathered.n_rows
         if not n_rows:
-            raise EmptyInputError("The table has no rows. Give one row for each run and example.")
+            raise EmptyInputError("The table has no rows. Write one row for each run and example.")
         for name, column in (
             ("r", self._roles.run),
             ("e", self._roles.example),
@@ -341,15 +341,15 @@ def check_runs(names: Sequence[str], roles: Roles, options: TableOptions) -> lis
     runs = list(options.names or natural_order(list(names)))
     if len(runs) > MAX_RUNS:
         raise ColumnError(
-            "The column {column!r} has more than {at_most:,} different values, so it does not "
-            "name the runs. Name the column that does with --run.",
+            "The column {column!r} has more than {at_most:,} different values, so it cannot "
+            "be the run column. Pass the right column with --run.",
             column=roles.run,
             at_most=MAX_RUNS,
         )
     if len(runs) < options.least_runs:
         raise TooFewRunsError(
-            "Flips can be measured only with two or more runs, but there is only run {run!r}. "
-            "Give the predictions of at least 2 runs.",
+            "Flips can be measured only with two or more runs, but there is only one: {run!r}. "
+            "Pass the predictions of at least 2 runs.",
             run=runs[0],
         )
     return runs

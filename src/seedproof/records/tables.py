@@ -61,7 +61,7 @@ def common_roles(tables: Sequence[tuple[str, Sequence[str]]], options: TableOpti
             listed=shown(first_names),
             columns=tuple(first_names),
             suggestion=better,
-            advice=advice(better, "--run NAME or --wide PREFIX, give one file per run"),
+            advice=advice(better, "--run NAME or --wide PREFIX, pass one file per run"),
         )
     shared = [name for name in first.extras if all(name in roles.extras for roles in roles_of)]
     return replace(first, extras=tuple(shared))
@@ -146,7 +146,7 @@ def named_classes(roles: Roles, classes: Sequence[str] | None) -> Roles:
     columns = {names.get(name, name): column for name, column in pairs}
     if set(columns) != set(wanted):
         raise ClassesError(
-            "The classes {classes} do not match the columns ({columns}). Give one name per "
+            "The classes {classes} do not match the columns ({columns}). Pass one name per "
             "column, or none.",
             classes=wanted,
             columns=roles.classes,

@@ -139,7 +139,7 @@ def read_header(path: Path) -> tuple[list[str], str]:
         )
     if not text.strip():
         raise EmptyInputError(
-            "{file} is empty. Give a header line and one row per prediction.", file=path.name
+            "{file} is empty. Write a header line and one row per prediction.", file=path.name
         )
     separators = "\t" if ".tsv" in path.name.lower() else ",;\t|"
     headers = {sign: _first_row(text, sign) for sign in separators}
@@ -147,7 +147,7 @@ def read_header(path: Path) -> tuple[list[str], str]:
     if not headers[separator]:
         raise UnreadableError(
             "{file} has no header: its first line is empty, or a quote in it never closes. "
-            "Give the names of the columns in the first line.",
+            "Write the names of the columns in the first line.",
             file=path.name,
             problem="header",
         )

@@ -255,6 +255,12 @@ def test_clusters_and_slices_are_carried_along():
     assert sp.measure(of_table).examples["document"].to_pylist() == where
 
 
+@pytest.mark.parametrize("options", [{"clusters": "documnet"}, {"slices": ["documnet"]}])
+def test_a_misspelled_cluster_or_slice_gets_the_nearest_name(options):
+    with pytest.raises(ColumnError, check=WithFields(column="documnet", nearest="document")):
+        sp.Predictions.from_table(long_table(document=["x", "x", "y", "y"]), **options)
+
+
 def test_wrong_clusters_and_slices_are_refused():
     """A column that is not there, one that runs differ in, values of another length or type."""
     table = long_table().append_column("time", pa.array(range(12)))

@@ -7,7 +7,7 @@ import pytest
 
 from seedproof.errors import DamagedStoreError, NotFoundError, SchemaVersionError, StoreError
 from seedproof.records.location import Location
-from seedproof.records.manifest import RecordedFile, RunManifest, StudyManifest, _unsealed
+from seedproof.records.manifest import RecordedFile, RunManifest, StudyManifest, unsealed
 from seedproof.testing.errors import WithFields
 
 RUN = RunManifest(
@@ -104,7 +104,7 @@ def test_unreachable_store_is_reported_with_its_reason():
         raise OSError(f"{reason}.\nmany more lines")
 
     with pytest.raises(NotFoundError, check=WithFields(reason=reason)):
-        _unsealed(SimpleNamespace(read_bytes=refuse))
+        unsealed(SimpleNamespace(read_bytes=refuse))
 
 
 def test_a_newer_schema_is_refused(tmp_path, monkeypatch):

@@ -1,0 +1,71 @@
+"""`declared.json`: the number of runs per arm that was declared before any run was looked at.
+
+It is written once. A number that could be raised after a look would make the plain interval wrong.
+"""
+
+from typing import Any
+
+from seedproof.errors import DamagedStoreError, OptionError, RunExistsError
+from seedproof.records.location import Location
+from seedproof.records.manifest import StudyManifest, sealed, unsealed
+from seedproof.seeds import SeedPlan
+from seedproof.typing import is_count
+
+FILE = "declared.json"
+# Recorded by a study that grows until it is decided.
+NOTHING = 0
+
+
+def declared_runs(store: Location) -> int | None:
+    """Return the number of runs per arm that a store declares.
+
+    0 if the study grows until it is decided; None if nothing is recorded, as in older stores.
+    """
+    place = store / FILE
+    if not place.is_file():
+        return None
+    n_runs: Any = unsealed(place).get("n_runs")
+    if not is_count(n_runs, least=0):
+        raise DamagedStoreError("{path} has no number of runs. Restore it from a copy.", path=place)
+    return int(n_runs)
+
+
+def planned_names(store: Location) -> tuple[str, ...]:
+    """Return the names of the runs of an arm that a study plans now; empty for other stores."""
+    plan = StudyManifest.load(store).plan or {}
+    runs = SeedPlan(**plan["seeds"]).assignments() if "seeds" in plan else ()
+    return tuple(run.name for run in runs)
+
+
+def planned_runs(store: Location) -> int | None:
+    """Return the number of runs per arm that a study plans now; None for other stores."""
+    return len(planned_names(store)) or None
+
+
+def has_grown(store: Location) -> bool:
+    """Return whether the plan of a store has more runs than were declared."""
+    declared, planned = declared_runs(store), planned_runs(store)
+    return declared is not None and planned is not None and planned > declared
+
+
+def declare_runs(store: Location, n_runs: int, *, is_begun: bool = True) -> None:
+    """Record the number of runs per arm; refuse another number once a run is finished."""
+    place, content = store / FILE, sealed({"n_runs": n_runs})
+    if not is_begun:
+        place.replace(content)
+        return
+    recorded = declared_runs(store)
+    if recorded is None:
+        try:
+            place.create(content)
+        except RunExistsError:  # another process was faster
+            recorded = declared_runs(store)
+    if recorded not in {None, n_runs}:
+        raise OptionError(
+            "{n_runs} runs cannot be declared: the store has recorded {recorded}, and a number "
+            "that changes after a look means nothing. Leave out --declared-runs, declared_runs= "
+            "in Python.",
+            option="--declared-runs",
+            n_runs=n_runs,
+            recorded=recorded,
+        )
