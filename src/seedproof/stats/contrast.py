@@ -11,6 +11,7 @@ import numpy as np
 
 from seedproof.messages import Message
 from seedproof.metrics.statistic import (
+    BinnedGaps,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -26,11 +27,12 @@ from seedproof.stats.effect import POWER, Contrast, Effect, Scale, effect_of, ju
 from seedproof.stats.intervals import (
     BIAS_TAKEN,
     NORMAL,
+    PLAIN,
     RESIDUAL_BIAS,
     SPREAD_FROM,
-    TAIL,
     WITHOUT_RUNS,
     Estimate,
+    Level,
     drawn_df,
     estimate,
     jackknife_variance,
@@ -74,23 +76,23 @@ def compared(
     *,
     cross: Cross | None,
     is_paired: bool,
-    tail: float,
+    level: Level = PLAIN,
 ) -> Effect:
-    """Return the effect of an arm on one metric, with `tail` outside its interval on each side."""
+    """Return the effect of an arm on one metric."""
     values = _value(base), _value(arm)
     value = _plain(metric, *values)
     if isinstance(base, SpreadOverRuns) and isinstance(arm, SpreadOverRuns):
-        return _spread_effect(metric, base.values, arm.values, value, tail=tail)
+        return _spread_effect(metric, base.values, arm.values, value, level=level)
     if isinstance(base, ValueOnly | ExcessSpread):
-        return effect_of(metric, value, None, tail=tail, note=NO_COUNTERPART)
+        return effect_of(metric, value, None, level=level, note=NO_COUNTERPART)
     if scale_of(metric) == "ratio" and min(values) <= 0.0:
-        return from_estimates(metric, estimate(base), estimate(arm), tail=tail)
+        return from_estimates(metric, estimate(base), estimate(arm), level=level)
     means = [x for x in (base, arm) if isinstance(x, MeanOverExamples) and x.error]
     if any(mean.error >= mean.value for mean in means):
-        return effect_of(metric, value, None, tail=tail, note=TOO_LITTLE_KEPT)
+        return effect_of(metric, value, None, level=level, note=TOO_LITTLE_KEPT)
     difference = contrast(base, arm, Pair(metric, is_paired, cross))
     note = None if difference else NO_COUNTERPART
-    return effect_of(metric, value, difference, tail=tail, note=note)
+    return effect_of(metric, value, difference, level=level, note=note)
 
 
 def _value(statistic: Statistic) -> float:
@@ -120,7 +122,7 @@ def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | N
     else:
         center, residual_bias = _log_ratio(base, arm)
         slopes = 1 / base.value, 1 / arm.value
-    examples = _examples(base, arm, slopes, pair)
+    examples, interaction = _examples(base, arm, slopes, pair)
     error = _error(base, arm, pair)
     has_runs = base.without is not None and arm.without is not None
     over, example_df = over_drawn(base, has_runs=has_runs), drawn_df(base, arm)
@@ -132,7 +134,7 @@ def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | N
     if pair.is_ratio:
         left_out = _log_left_out(base, base.without), _log_left_out(arm, arm.without)
     runs, df = _run_variance(*left_out, pair)
-    return Contrast(center, runs, df, examples, residual_bias, error, over, example_df)
+    return Contrast(center, runs, df, examples, interaction, residual_bias, error, over, example_df)
 
 
 def _error(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> float:
@@ -161,8 +163,8 @@ def _log_left_out(statistic: MeanOverExamples, without: FloatArray) -> FloatArra
 
 def _examples(
     base: MeanOverExamples, arm: MeanOverExamples, slopes: tuple[float, float], pair: Pair
-) -> float:
-    """Variance from drawing examples, less the part that the variance over runs counts as well."""
+) -> tuple[float, float]:
+    """Variance from drawing examples, and the part that the variance over runs counts as well."""
     drawn = base.example_variance * slopes[0] ** 2 + arm.example_variance * slopes[1] ** 2
     counted = base.interaction_variance * slopes[0] ** 2 + arm.interaction_variance * slopes[1] ** 2
     both = 2 * slopes[0] * slopes[1]
@@ -174,7 +176,7 @@ def _examples(
         drawn -= both * pair.cross.example_covariance(base.value, arm.value)
         if pair.is_paired:
             counted -= both * pair.cross.interaction_covariance
-    return max(drawn - counted, 0.0)
+    return max(drawn, 0.0), counted
 
 
 def _run_variance(base: FloatArray, arm: FloatArray, pair: Pair) -> tuple[float, float]:
@@ -194,7 +196,38 @@ def _(base: RootOfMean, arm: RootOfMean, pair: Pair) -> Contrast | None:
         center=inner.center / 2,
         run_variance=inner.run_variance / 4,
         example_variance=inner.example_variance / 4,
+        interaction_variance=inner.interaction_variance / 4,
         residual_bias=inner.residual_bias / 2,
+    )
+
+
+@contrast.register
+def _(base: BinnedGaps, arm: BinnedGaps, pair: Pair) -> Contrast | None:
+    parts = base.blocks, arm.blocks
+    if parts[0].n_clusters == 1 or not np.array_equal(base.sizes, arm.sizes):
+        return None
+    examples = sum(x.example_covariance(x) for x in parts) - 2 * parts[0].example_covariance(
+        parts[1]
+    )
+    examples += base.unseen_variance + arm.unseen_variance
+    bias = float(np.hypot(base.residual_bias, arm.residual_bias))
+    center, df = float(arm.by_run.mean() - base.by_run.mean()), parts[0].n_clusters - 1
+    if base.without is None or arm.without is None:
+        over = over_drawn(base, has_runs=False)
+        return Contrast(center, 0.0, np.inf, examples, residual_bias=bias, over=over, example_df=df)
+    counted = sum(x.jackknife_covariance(x) for x in parts)
+    if pair.is_paired:
+        counted -= 2 * parts[0].jackknife_covariance(parts[1])
+    runs, run_df = _run_variance(base.without, arm.without, pair)
+    return Contrast(
+        center,
+        runs,
+        run_df,
+        examples,
+        counted,
+        residual_bias=bias,
+        over=over_drawn(base),
+        example_df=df,
     )
 
 
@@ -224,24 +257,72 @@ def _log_mean_of_pairs(statistic: MeanOverPairs) -> tuple[float, FloatArray]:
     return float(np.log(value)), np.log(np.maximum(without, statistic.floor))
 
 
+@singledispatch
+def left_out_values(statistic: Statistic, *, is_ratio: bool) -> FloatArray | None:
+    """Return a metric with one run left out, on the scale of its contrast; None if unknown."""
+    del statistic, is_ratio
+    return None
+
+
+@left_out_values.register
+def _(statistic: MeanOverExamples, *, is_ratio: bool) -> FloatArray | None:
+    if statistic.without is None or not is_ratio:
+        return statistic.without
+    return None if statistic.value <= 0.0 else _log_left_out(statistic, statistic.without)
+
+
+@left_out_values.register
+def _(statistic: RootOfMean, *, is_ratio: bool) -> FloatArray | None:
+    return left_out_values(statistic.mean, is_ratio=is_ratio)
+
+
+@left_out_values.register
+def _(statistic: MeanOverPairs, *, is_ratio: bool) -> FloatArray | None:
+    del is_ratio
+    return _log_mean_of_pairs(statistic)[1] if len(statistic.matrix) > 2 else None
+
+
+@left_out_values.register
+def _(statistic: BinnedGaps, *, is_ratio: bool) -> FloatArray | None:
+    del is_ratio
+    return statistic.without
+
+
+@left_out_values.register
+def _(statistic: MeanOverRuns, *, is_ratio: bool) -> FloatArray | None:
+    del is_ratio
+    return np.asarray(statistic.values.sum() - statistic.values) / (len(statistic.values) - 1)
+
+
+@left_out_values.register
+def _(statistic: SpreadOverRuns, *, is_ratio: bool) -> FloatArray | None:
+    del is_ratio
+    squares = np.square(statistic.values - statistic.values.mean())
+    n_runs, whole = len(squares), max(float(squares.sum()), 1e-300)
+    left = np.maximum(whole - squares * (n_runs / (n_runs - 1)), 1e-12 * whole)
+    return np.asarray(0.5 * np.log(left))
+
+
 def _spread_effect(
-    metric: str, base: FloatArray, arm: FloatArray, value: float | None, *, tail: float
+    metric: str, base: FloatArray, arm: FloatArray, value: float | None, *, level: Level
 ) -> Effect:
     if min(len(base), len(arm)) < SPREAD_FROM:
         return Effect(metric, "ratio", value, verdict="too few runs", note=TOO_FEW_FOR_SPREAD)
-    ends = spread_ratio(base, arm, tail=tail)
+    ends = spread_ratio(base, arm, level=level)
     if ends is None:
         return Effect(metric, "ratio", value, note=NO_SPREAD)
     low, high = ends
     # The effect that runs of these shapes would show if their spreads were about the same.
     center = float(np.log(arm.std(ddof=1) / base.std(ddof=1)))
     error = _spread_error(_moments(base), _moments(arm), center)
-    detectable = float(np.exp((normal_quantile(1 - tail) + normal_quantile(POWER)) * error))
+    detectable = float(np.exp((normal_quantile(1 - level.tail) + normal_quantile(POWER)) * error))
     verdict = judged(metric, low, high)
     return Effect(metric, "ratio", value, low, high, "runs", detectable, verdict)
 
 
-def spread_ratio(base: FloatArray, arm: FloatArray, *, tail: float) -> tuple[float, float] | None:
+def spread_ratio(
+    base: FloatArray, arm: FloatArray, *, level: Level = PLAIN
+) -> tuple[float, float] | None:
     """Return the interval of the ratio of two standard deviations, arm to baseline.
 
     Bonett (2006), Applied Psychological Measurement 30:432, with the kurtosis pooled after the arm
@@ -253,7 +334,7 @@ def spread_ratio(base: FloatArray, arm: FloatArray, *, tail: float) -> tuple[flo
     if min(spreads) <= 1e-12 * max(float(np.abs(x).max()) for x in (base, arm)):
         return None
     center = float(np.log(spreads[1] / spreads[0]))
-    normal = normal_quantile(1 - tail)
+    normal = normal_quantile(1 - level.tail)
     few, many = len(base), len(arm)
     shift = np.log((few / (few - normal)) / (many / (many - normal))) / 2
     moments = [_moments(x) for x in (base, arm)]
@@ -289,7 +370,7 @@ def _spread_error(
     return float(np.sqrt(sum(parts))) / 2
 
 
-def from_estimates(metric: str, base: Estimate, arm: Estimate, *, tail: float = TAIL) -> Effect:
+def from_estimates(metric: str, base: Estimate, arm: Estimate, *, level: Level = PLAIN) -> Effect:
     """Return an effect from two figures with intervals alone, as saved reports have them.
 
     The squares of the two half widths are added on the scale of the effect (MOVER, Zou 2008). What
@@ -303,7 +384,7 @@ def from_estimates(metric: str, base: Estimate, arm: Estimate, *, tail: float = 
         return Effect(metric, scale, None, note=BOTH_ZERO)
     if not np.isfinite(ends[0][2]):
         return Effect(metric, scale, value, note=BASELINE_ZERO)
-    low, high = _mover(ends[1], ends[0], factor=normal_quantile(1 - tail) / NORMAL)
+    low, high = _mover(ends[1], ends[0], factor=normal_quantile(1 - level.tail) / NORMAL)
     if scale == "ratio":
         low, high = float(np.exp(low)), float(np.exp(high))
     over = next((x.over for x in (base, arm) if x.over in WITHOUT_RUNS), base.over)

@@ -58,6 +58,11 @@ def _near_normal(df: float, z: float) -> float:
     return z + sum(term / df**power for power, term in enumerate(terms, start=1))
 
 
+def student_tail(df: float, t: float) -> float:
+    """Return the probability that Student's variable is above t > 0."""
+    return _student_tail(df, t)[0]
+
+
 def _student_tail(df: float, t: float) -> tuple[float, float]:
     """Probability that Student's variable is above t > 0, and its density there."""
     a, rest = df / 2, t * t / (df + t * t)

@@ -1,5 +1,6 @@
 """The effect of an arm on one metric: a ratio or a difference, with interval and power."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -9,7 +10,7 @@ from seedproof.messages import Message
 from seedproof.metrics.card import card
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.stats.distributions import student_quantile
-from seedproof.stats.intervals import TAIL, WITHOUT_RUNS, Over
+from seedproof.stats.intervals import WITHOUT_RUNS, Level, Over, two_way_variance
 
 POWER = 0.8
 # An undecided interval whose upper end is more than this multiple of its value is not printed.
@@ -20,6 +21,8 @@ QUALITY = frozenset({"accuracy", "nll", "brier", "ece", "mce"})
 AGREEMENTS = frozenset({"explanation_overlap", "explanation_tau", "explanation_rbo"})
 # Among them the shares, whose differences are between −1 and 1.
 SHARES = frozenset({"accuracy", "ece", "mce", "explanation_overlap", "explanation_rbo"})
+# Usual margins: a tenth of the baseline for ratios, half a percentage point for differences.
+RATIO_MARGIN, DIFFERENCE_MARGIN = 0.1, 0.005
 
 Scale: TypeAlias = Literal["ratio", "difference"]
 Verdict: TypeAlias = Literal[
@@ -27,10 +30,19 @@ Verdict: TypeAlias = Literal[
     "less steady",
     "better",
     "worse",
+    "equivalent",
     "no difference shown",
     "too few runs",
     "not tested",
 ]
+
+
+OPPOSITE: Mapping[Verdict, Verdict] = {
+    "steadier": "less steady",
+    "less steady": "steadier",
+    "better": "worse",
+    "worse": "better",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +54,19 @@ class Effect:
         scale: `ratio` of the arm to the baseline for metrics of stability, `difference` for metrics
             of quality.
         value: The ratio or the difference; None for a ratio to a baseline of 0.
-        low: Lower end of the interval, adjusted for the number of arms; None if there is none.
+        low: Lower end of the interval, adjusted for the number of arms and metrics; None if there
+            is none.
         high: Its upper end.
         over: What the interval is over.
         detectable: The smallest true effect that these runs would show with 80 % power: a ratio
             above 1, whose inverse is as easy to detect, or a difference above 0.
         verdict: The conclusion.
         note: Reason why there is no interval; None if there is one.
+        exploratory: True unless this is the primary metric: its interval holds simultaneously
+            with those of all other exploratory metrics and arms.
+        confidence: Confidence of the interval alone, such as 0.95; more if several hold
+            simultaneously.
+        margin: The change that does not matter: a share of the baseline for a ratio.
 
     Examples:
         >>> import seedproof as sp
@@ -67,11 +85,14 @@ class Effect:
     detectable: float | None = None
     verdict: Verdict = "not tested"
     note: Message | None = None
+    exploratory: bool = False
+    confidence: float | None = None
+    margin: float | None = None
 
     @property
     def is_shown(self) -> bool:
         """True if the interval excludes no change."""
-        return self.verdict in {"steadier", "less steady", "better", "worse"}
+        return self.verdict in OPPOSITE
 
     @property
     def is_too_wide(self) -> bool:
@@ -95,22 +116,58 @@ class Contrast:
     center: float
     run_variance: float
     df: float  # degrees of freedom of the variance over runs
-    example_variance: float = 0.0
+    example_variance: float = 0.0  # from drawing examples
+    interaction_variance: float = 0.0  # part of it that the variance over runs counts as well
     residual_bias: float = 0.0  # extra half width, independent of the confidence level
     error: float = 0.0  # bound on the error from classes that were not kept, added in full
     over: Over = "runs × examples"
     example_df: float = np.inf  # degrees of freedom of the variance from drawing examples
 
-    def half_width(self, tail: float) -> float:
-        """Return half the width of the interval with `tail` outside on each side."""
-        runs, drawn = (student_quantile(df, 1 - tail) for df in (self.df, self.example_df))
-        spread = runs**2 * self.run_variance + drawn**2 * self.example_variance
+    def half_width(self, level: Level) -> float:
+        """Return half the width of the interval."""
+        runs = student_quantile(self.df, 1 - level.tail) ** 2 * level.run_share
+        drawn = student_quantile(self.example_df, 1 - level.example_tail) ** 2
+        spread = two_way_variance(
+            runs * self.run_variance,
+            drawn * self.example_variance,
+            drawn * self.interaction_variance,
+            level.run_share,
+        )
         return float(np.sqrt(spread + self.residual_bias**2)) + self.error
 
-    def detectable(self, tail: float) -> float:
+    def detectable(self, level: Level) -> float:
         """Return the smallest true difference that is shown with a probability of `POWER`."""
-        error = np.sqrt(self.run_variance + self.example_variance)
-        return self.half_width(tail) + student_quantile(self.df, POWER) * float(error)
+        variance = two_way_variance(
+            self.run_variance, self.example_variance, self.interaction_variance
+        )
+        return self.half_width(level) + student_quantile(self.df, POWER) * float(np.sqrt(variance))
+
+
+def is_inside(effect: Effect, margin: float) -> bool:
+    """Return whether an interval lies within a margin of no change: a share for ratios."""
+    if effect.low is None or effect.high is None or effect.over in WITHOUT_RUNS:
+        return False
+    if effect.scale == "difference":
+        return -margin <= effect.low and effect.high <= margin
+    return 1 / (1 + margin) <= effect.low and effect.high <= 1 + margin
+
+
+def inverted(effect: Effect) -> Effect:
+    """Return the effect of the baseline against the arm."""
+    verdict = OPPOSITE.get(effect.verdict, effect.verdict)
+    value, low, high = effect.value, effect.low, effect.high
+    if effect.scale == "difference":
+        value, low, high = (None if x is None else -x for x in (value, high, low))
+    elif low is None:
+        value, high = (1 / value if value else None), None
+    else:  # a ratio to 0 has neither value nor upper end
+        value = 0.0 if value is None else _inverse(value)
+        low, high = (0.0 if high is None else 1 / high), _inverse(low)
+    return replace(effect, value=value, low=low, high=high, verdict=verdict)
+
+
+def _inverse(ratio: float) -> float | None:
+    return 1 / ratio if ratio > 0.0 else None
 
 
 def with_enough_runs(effect: Effect, n_runs: int) -> Effect:
@@ -125,9 +182,9 @@ def scale_of(metric: str) -> Scale:
     return "difference" if metric in QUALITY | AGREEMENTS else "ratio"
 
 
-def each_tail(n_arms: int) -> float:
-    """Return the tail of each of several comparisons, so that all hold simultaneously."""
-    return TAIL / n_arms
+def usual_margin(metric: str) -> float:
+    """Return the margin within which a change of a metric does not matter, if none is given."""
+    return RATIO_MARGIN if scale_of(metric) == "ratio" else DIFFERENCE_MARGIN
 
 
 def judged(metric: str, low: float, high: float) -> Verdict:
@@ -147,14 +204,14 @@ def effect_of(
     value: float | None,
     contrast: Contrast | None,
     *,
-    tail: float,
+    level: Level,
     note: Message | None = None,
 ) -> Effect:
     """Return an effect with interval and power, and a verdict if the interval is over runs."""
     scale = scale_of(metric)
     if contrast is None:
         return Effect(metric, scale, value, note=note)
-    half_width, detectable = contrast.half_width(tail), contrast.detectable(tail)
+    half_width, detectable = contrast.half_width(level), contrast.detectable(level)
     low, high = contrast.center - half_width, contrast.center + half_width
     if scale == "ratio":
         with np.errstate(over="ignore"):

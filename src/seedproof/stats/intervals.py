@@ -4,13 +4,14 @@ A bootstrap over runs fails here: two copies of one run never flip, and with few
 narrow. These forms need one pass and reach their coverage; see the docs page on intervals.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from seedproof.metrics.statistic import (
+    BinnedGaps,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -35,9 +36,45 @@ BONETT_FROM = 10
 BIAS_TAKEN = 0.75
 RESIDUAL_BIAS = 0.4
 
+# Calibrated in simulations: the skewness of pseudo-values widens the upper end by this much.
+SKEWNESS = 0.738
+
+# Relative width, times the root of the examples, that rounding gives to equal values.
+NO_WIDTH = 1e-7
+
 Over: TypeAlias = Literal["runs × examples", "runs × clusters", "runs", "examples", "clusters"]
 # Over what was measured, and not over other runs.
 WITHOUT_RUNS: frozenset[Over | None] = frozenset({"examples", "clusters"})
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Shares outside an interval on each side, for its two sources of chance.
+
+    Runs may be added and judged again, examples are drawn once: a look that is one of several has
+    a smaller tail for the runs alone.
+    """
+
+    tail: float = TAIL  # of the part from runs
+    example_tail: float = TAIL  # of the part from drawing examples or clusters
+    is_skewed: bool = False  # widen the upper end of ratios where a few runs flip most
+    run_share: float = 1.0  # of the variance over runs: below 1 for a forecast with more of them
+
+    def student(self, n_runs: int) -> float:
+        """Return Student's quantile for a mean over runs, shrunk as the forecast says."""
+        return student_quantile(n_runs - 1, 1 - self.tail) * float(np.sqrt(self.run_share))
+
+    @property
+    def confidence(self) -> float:
+        """Probability that the interval covers the truth."""
+        return 1 - 2 * self.tail
+
+    def divided(self, n: float) -> "Level":
+        """Return the level of each of several verdicts, so that all hold simultaneously."""
+        return replace(self, tail=self.tail / n, example_tail=self.example_tail / n)
+
+
+PLAIN = Level()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +100,9 @@ class Estimate:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}] over {self.over}"
 
 
-def student(n_runs: int, tail: float = TAIL) -> float:
-    """Return Student's quantile for a mean over runs or clusters."""
-    return student_quantile(n_runs - 1, 1 - tail)
-
-
-def over_drawn(statistic: MeanOverExamples, *, has_runs: bool = True) -> Over:
+def over_drawn(statistic: MeanOverExamples | BinnedGaps, *, has_runs: bool = True) -> Over:
     """Return what the interval of a mean over examples is over."""
-    if statistic.clusters is None:
+    if not statistic.is_clustered:
         return "runs × examples" if has_runs else "examples"
     return "runs × clusters" if has_runs else "clusters"
 
@@ -85,64 +117,71 @@ def drawn_df(*statistics: MeanOverExamples) -> float:
 
 
 @singledispatch
-def estimate(statistic: Statistic) -> Estimate:
+def estimate(statistic: Statistic, level: Level = PLAIN) -> Estimate:
     """Return the value of a finished metric with the interval for its kind."""
+    del level
     raise TypeError(f"no interval is known for a {type(statistic).__name__}")
 
 
 @estimate.register
-def _(statistic: ValueOnly) -> Estimate:
+def _(statistic: ValueOnly, level: Level = PLAIN) -> Estimate:
+    del level
     return Estimate(statistic.value)
 
 
 @estimate.register
 def estimate_mean(
-    statistic: MeanOverExamples, tail: float = TAIL, *, is_small: bool = False
+    statistic: MeanOverExamples, level: Level = PLAIN, *, is_small: bool = False
 ) -> Estimate:
-    """Return a mean over examples with its interval, with `tail` outside on each side.
+    """Return a mean over examples with its interval.
 
     A group may be small: then the variance of its examples gets Student's quantile, as that of
-    clusters always does, and no interval is narrower than over them alone.
+    clusters always does.
     """
     over = over_drawn(statistic, has_runs=statistic.without is not None)
     value, largest = statistic.value, statistic.largest
     if value <= 0.0 or (largest is not None and abs(value - largest) < 1e-12):
-        return _at_the_edge(statistic, tail)
+        return _all_alike(statistic, level.example_tail)
     if statistic.n_drawn == 1:  # it shows nothing about others
         if statistic.without is None:
             return Estimate(value)
         over = "runs"
     if statistic.scale == "logit":
-        half_width = np.sqrt(_two_way_variance(statistic, tail, is_small=is_small))
+        below, above = map(np.sqrt, _squared_widths(statistic, level, is_small=is_small))
         center = float(logit(value))
-        low, high = float(expit(center - half_width)), float(expit(center + half_width))
+        low, high = float(expit(center - below)), float(expit(center + above))
     else:
-        low, high = _log_interval(statistic, tail, is_small=is_small)
+        low, high = _log_interval(statistic, level, is_small=is_small)
     # A bound, not a random error: it is added in full.
     low, high = max(low - statistic.error, 0.0), high + statistic.error
     if largest is not None:
         high = min(high, max(largest, value))
+    if high - low <= value * NO_WIDTH / np.sqrt(statistic.n_examples):
+        return _all_alike(statistic, level.example_tail)
     # Rounding may move an interval without width off its value.
     return Estimate(value, float(min(low, value)), float(max(high, value)), over)
 
 
 def _log_interval(
-    statistic: MeanOverExamples, tail: float, *, is_small: bool
+    statistic: MeanOverExamples, level: Level, *, is_small: bool
 ) -> tuple[float, float]:
-    """Interval that is symmetric on the log scale around the value less its expected bias."""
+    """Interval on the log scale around the value less its expected bias."""
     value, bias = statistic.value, statistic.bias_left
     center = value + BIAS_TAKEN * bias
     residual = np.log1p(RESIDUAL_BIAS * abs(bias) / center)
-    half_width = np.sqrt(_two_way_variance(statistic, tail, is_small=is_small) + residual**2)
+    squares = _squared_widths(statistic, level, is_small=is_small)
+    below, above = (np.sqrt(square + residual**2) for square in squares)
     # A value is expected inside its own interval.
-    low = min(center * np.exp(-half_width), value)
+    low = min(center * np.exp(-below), value)
     with np.errstate(over="ignore"):  # few runs and a small tail
-        high = max(center * np.exp(half_width), value)
+        high = max(center * np.exp(above), value)
     return float(low), float(high)
 
 
-def _two_way_variance(statistic: MeanOverExamples, tail: float, *, is_small: bool) -> float:
-    """Squared half width: Student's part for the runs, the normal part for the examples.
+def _squared_widths(
+    statistic: MeanOverExamples, level: Level, *, is_small: bool
+) -> tuple[float, float]:
+    """Squared half widths below and above, from runs (Student) and examples (normal).
 
     Clusters in place of examples get Student's quantile as well.
     """
@@ -150,10 +189,10 @@ def _two_way_variance(statistic: MeanOverExamples, tail: float, *, is_small: boo
     slope = 1 / value if statistic.scale == "log" else 1 / (value * (1 - value))
     examples = statistic.example_variance * slope**2
     df = statistic.n_drawn - 1 if is_small else drawn_df(statistic)
-    quantile = student_quantile(df, 1 - tail)
+    quantile = student_quantile(df, 1 - level.example_tail)
+    alone = quantile**2 * examples
     if statistic.without is None:
-        return quantile**2 * examples
-    n_runs = len(statistic.without)
+        return alone, alone
     # Half an example is the least that leaving out a run may leave of a count, or half of the
     # value where even that is less than an example.
     floor = 0.5 * min(1 / n, value) if statistic.is_count else 0.5 / n * value
@@ -162,10 +201,39 @@ def _two_way_variance(statistic: MeanOverExamples, tail: float, *, is_small: boo
     else:
         floor = min(floor, 0.5 * (1 - value))
         left_out = logit(np.clip(statistic.without, floor, 1 - floor))
-    runs = jackknife_variance(left_out)
+    runs = level.student(len(left_out)) ** 2 * jackknife_variance(left_out)
     interaction = statistic.interaction_variance * slope**2
-    both = student(n_runs, tail) ** 2 * runs + quantile**2 * max(examples - interaction, 0.0)
-    return max(both, quantile**2 * examples) if is_small else both
+    is_skewed = level.is_skewed and statistic.scale == "log"
+    widening = _widening(left_out) if is_skewed else 1.0
+    below, above = (
+        two_way_variance(factor * runs, alone, quantile**2 * interaction, level.run_share)
+        for factor in (1.0, widening**2)
+    )
+    return below, above
+
+
+def two_way_variance(
+    runs: float, examples: float, interaction: float, run_share: float = 1.0
+) -> float:
+    """Return the variance over runs and examples, less the interaction that both count.
+
+    It is at least that over examples alone: a few runs that happen to agree equally often would
+    otherwise leave no variance at all. With more runs the interaction shrinks as well, to
+    `run_share`.
+    """
+    drawn = max(examples - interaction, 0.0)
+    return max(runs + drawn, examples - (1 - run_share) * interaction)
+
+
+def _widening(left_out: FloatArray) -> float:
+    """Factor on the upper half width if the pseudo-values of the runs are skewed upward."""
+    n_runs, deviations = len(left_out), left_out.mean() - left_out
+    spread = float(np.sqrt(np.square(deviations).mean()))
+    if spread == 0.0:
+        return 1.0
+    skewness = float(np.power(deviations, 3).mean()) / spread**3
+    corrected = skewness * float(np.sqrt(n_runs * (n_runs - 1))) / (n_runs - 2)
+    return 1 + SKEWNESS * max(corrected, 0.0) / float(np.sqrt(n_runs))
 
 
 def jackknife_variance(left_out: FloatArray) -> float:
@@ -174,21 +242,19 @@ def jackknife_variance(left_out: FloatArray) -> float:
     return float((n_runs - 1) * np.var(left_out))
 
 
-def _at_the_edge(statistic: MeanOverExamples, tail: float) -> Estimate:
-    """Exact one-sided bound if every example has the same extreme value."""
+def _all_alike(statistic: MeanOverExamples, tail: float) -> Estimate:
+    """Exact bound if every example has the same value: on the share of others, with any value."""
     if statistic.largest is None:
         return Estimate(statistic.value)
-    value, largest = statistic.value, statistic.largest
-    reach = largest * (1 - tail ** (1 / statistic.n_drawn))
-    over = over_drawn(statistic, has_runs=False)
-    if value <= 0.0:
-        return Estimate(0.0, 0.0, reach, over)
-    return Estimate(value, min(largest - reach, value), max(largest, value), over)
+    value = max(statistic.value, 0.0)
+    others = 1 - tail ** (1 / statistic.n_drawn)
+    high = value + max(statistic.largest - value, 0.0) * others
+    return Estimate(value, value * (1 - others), high, over_drawn(statistic, has_runs=False))
 
 
 @estimate.register
-def _(statistic: RootOfMean) -> Estimate:
-    inner = estimate(statistic.mean)
+def _(statistic: RootOfMean, level: Level = PLAIN) -> Estimate:
+    inner = estimate(statistic.mean, level)
 
     def root(mean: float | None) -> float | None:
         return None if mean is None else float(np.sqrt(mean / statistic.divisor))
@@ -202,20 +268,39 @@ def _(statistic: RootOfMean) -> Estimate:
 
 
 @estimate.register
-def _(statistic: MeanOverRuns) -> Estimate:
+def _(statistic: BinnedGaps, level: Level = PLAIN) -> Estimate:
+    value, blocks, without = statistic.value, statistic.blocks, statistic.without
+    over = over_drawn(statistic, has_runs=without is not None)
+    if blocks.n_clusters == 1:  # it shows nothing about others
+        if without is None:
+            return Estimate(value)
+        over = "runs"
+    runs = interaction = 0.0
+    if without is not None:
+        runs = level.student(len(without)) ** 2 * jackknife_variance(without)
+        interaction = blocks.jackknife_covariance(blocks)
+    drawn = blocks.example_covariance(blocks) + statistic.unseen_variance
+    square = student_quantile(max(blocks.n_clusters - 1, 1), 1 - level.example_tail) ** 2
+    both = two_way_variance(runs, square * drawn, square * interaction, level.run_share)
+    half_width = float(np.sqrt(both + statistic.residual_bias**2))
+    return Estimate(value, max(value - half_width, 0.0), min(value + half_width, 1.0), over)
+
+
+@estimate.register
+def _(statistic: MeanOverRuns, level: Level = PLAIN) -> Estimate:
     values = statistic.values
     value = float(values.mean())
     if len(values) == 2:
         return Estimate(value)
-    half_width = student(len(values)) * float(values.std(ddof=1)) / len(values) ** 0.5
+    half_width = level.student(len(values)) * float(values.std(ddof=1)) / len(values) ** 0.5
     low, high = max(value - half_width, 0.0), min(value + half_width, statistic.largest)
     return Estimate(value, low, high, "runs")
 
 
 @estimate.register
-def _(statistic: SpreadOverRuns) -> Estimate:
+def _(statistic: SpreadOverRuns, level: Level = PLAIN) -> Estimate:
     value = _spread(statistic.values)
-    interval = _spread_interval(statistic.values)
+    interval = _spread_interval(statistic.values, level)
     if interval is None:
         return Estimate(value)
     low, high = interval
@@ -224,19 +309,19 @@ def _(statistic: SpreadOverRuns) -> Estimate:
 
 
 @estimate.register
-def _(statistic: ExcessSpread) -> Estimate:
+def _(statistic: ExcessSpread, level: Level = PLAIN) -> Estimate:
     def excess(spread: float) -> float:
         return float(np.sqrt(max(spread**2 - statistic.known**2, 0.0)))
 
     value = excess(_spread(statistic.values))
-    interval = _spread_interval(statistic.values)
+    interval = _spread_interval(statistic.values, level)
     if interval is None:
         return Estimate(value)
     return Estimate(value, excess(interval[0]), excess(interval[1]), "runs")
 
 
 @estimate.register
-def _(statistic: MeanOverPairs) -> Estimate:
+def _(statistic: MeanOverPairs, level: Level = PLAIN) -> Estimate:
     matrix = statistic.matrix
     n_runs = len(matrix)
     row_means = matrix.sum(axis=1) / (n_runs - 1)
@@ -245,8 +330,9 @@ def _(statistic: MeanOverPairs) -> Estimate:
         return Estimate(value)
     without = value - 2 * (row_means - value) / (n_runs - 2)
     left_out = np.log(np.maximum(without, statistic.floor))
-    half_width = student(n_runs) * np.sqrt(jackknife_variance(left_out))
-    low, high = float(value * np.exp(-half_width)), float(value * np.exp(half_width))
+    half_width = level.student(n_runs) * np.sqrt(jackknife_variance(left_out))
+    above = half_width * (_widening(left_out) if level.is_skewed else 1.0)
+    low, high = float(value * np.exp(-half_width)), float(value * np.exp(above))
     return Estimate(value, low, min(high, statistic.largest), "runs")
 
 
@@ -255,30 +341,30 @@ def _spread(values: FloatArray) -> float:
     return 0.0 if np.ptp(values) == 0.0 else float(values.std(ddof=1))
 
 
-def _spread_interval(values: FloatArray) -> tuple[float, float] | None:
+def _spread_interval(values: FloatArray, level: Level) -> tuple[float, float] | None:
     """Interval of a standard deviation over runs; None if the runs do not differ enough."""
     spread = _spread(values)
     if len(values) < SPREAD_FROM or spread <= 1e-12 * float(np.abs(values).max()):
         return None
     if len(values) >= BONETT_FROM:
-        return _bonett(values)
-    half_width = _jackknifed_log_spread(values)
+        return _bonett(values, level)
+    half_width = _jackknifed_log_spread(values, level)
     if half_width is None:
         return None
     return float(spread * np.exp(-half_width)), float(spread * np.exp(half_width))
 
 
-def _jackknifed_log_spread(values: FloatArray) -> float | None:
+def _jackknifed_log_spread(values: FloatArray, level: Level) -> float | None:
     n_runs = len(values)
     squares = np.square(values - values.mean())
     remaining = squares.sum() - squares * (n_runs / (n_runs - 1))
     if (remaining <= 1e-12 * squares.sum()).any():
         return None  # one run causes all of the spread: its logarithm is unbounded
     left_out = 0.5 * np.log(remaining / (n_runs - 2))
-    return student(n_runs) * float(np.sqrt(jackknife_variance(left_out)))
+    return level.student(n_runs) * float(np.sqrt(jackknife_variance(left_out)))
 
 
-def _bonett(values: FloatArray) -> tuple[float, float]:
+def _bonett(values: FloatArray, level: Level) -> tuple[float, float]:
     """Bonett (2006), Computational Statistics & Data Analysis 50:775: robust to heavy tails."""
     n = len(values)
     trim = 1 / (2 * np.sqrt(n - 4))
@@ -286,9 +372,10 @@ def _bonett(values: FloatArray) -> tuple[float, float]:
     middle = np.sort(values)[cut : n - cut].mean()
     squares = float(np.square(values - values.mean()).sum())
     kurtosis = n * float(np.power(values - middle, 4).sum()) / squares**2
-    factor = n / (n - NORMAL)
-    error = factor * np.sqrt(max(kurtosis - (n - 3) / n, 0.0) / (n - 1))
+    normal = normal_quantile(1 - level.tail)
+    factor = n / (n - normal)
+    error = factor * np.sqrt(max(kurtosis - (n - 3) / n, 0.0) / (n - 1) * level.run_share)
     center = np.log(factor * squares / (n - 1))
-    return float(np.exp((center - NORMAL * error) / 2)), float(
-        np.exp((center + NORMAL * error) / 2)
+    return float(np.exp((center - normal * error) / 2)), float(
+        np.exp((center + normal * error) / 2)
     )

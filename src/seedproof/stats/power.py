@@ -1,45 +1,112 @@
 """Seeds that a difference needs, and differences that a number of seeds can show.
 
-Each test knows what must be observed, and its power for a true effect. Runs are assumed to be
-normal. Seeds are counted per arm, of two arms.
+Each test knows what must be observed, and its power for a true effect, judged as `compare` does it.
+Runs are assumed to be normal. Seeds are counted per arm; each arm is compared with one baseline.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtr
 
 from seedproof.errors import OptionError
 from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.stats.distributions import student_quantile
 from seedproof.stats.effect import POWER
-from seedproof.stats.intervals import CONFIDENCE
+from seedproof.stats.families import level_of_arms
+from seedproof.stats.intervals import CONFIDENCE, PLAIN, Level
 from seedproof.typing import is_count
 
 # More seeds than this are a typing error in one of the figures.
 MOST_SEEDS: Final = 1_000_000
+MOST_ARMS: Final = 1000
+
+
+class _TwoWayTest(ABC):
+    """A test over runs and examples, with the interval of `Contrast.half_width`."""
+
+    __slots__ = ()
+
+    correlation: float | None  # of paired runs; None if arms are unpaired
+    example_variance: float  # of the contrast, from drawing examples
+    n_clusters: int | None  # drawn in place of examples; None if those are independent
+
+    def needed(self, n_runs: int, level: Level = PLAIN) -> float:
+        """Return the smallest observed effect that is shown, if runs vary as assumed."""
+        return float(np.sqrt(sum(self._squares(n_runs, level))))
+
+    def chance(self, n_runs: int, size: float, level: Level = PLAIN) -> float:
+        """Return the probability that a true effect of this size is shown."""
+        error = float(np.sqrt(self._variance(n_runs) + self.example_variance))
+        runs, drawn = self._squares(n_runs, level)
+        # Satterthwaite (1946): degrees of freedom of the square of the half width.
+        paired_df = n_runs - 1
+        run_df = paired_df if self.correlation is not None else 2 * paired_df
+        df = (runs + drawn) ** 2 / (runs**2 / run_df + drawn**2 / self._example_df)
+        return _beyond(float(np.sqrt(runs + drawn)) / error, df, size / error)
+
+    def examples_factor(self, size: float, *, power: float, level: Level) -> float:
+        """Return the factor of examples needed with any number of seeds; below 1: enough."""
+        critical = student_quantile(self._example_df, 1 - level.example_tail)
+
+        def missing(shift: float) -> float:
+            return _beyond(critical, self._example_df, shift) - power
+
+        shift = float(brentq(missing, 0.0, 50 * (1 + critical)))
+        return self.example_variance * (shift / size) ** 2
+
+    @property
+    def _example_df(self) -> float:
+        return np.inf if self.n_clusters is None else max(self.n_clusters - 1, 1)
+
+    def _squares(self, n_runs: int, level: Level) -> tuple[float, float]:
+        """Squared half widths from runs and from examples, or clusters."""
+        runs = student_quantile(_contrast_df(n_runs, self.correlation), 1 - level.tail) ** 2
+        drawn = student_quantile(self._example_df, 1 - level.example_tail) ** 2
+        return runs * self._run_variance(n_runs), drawn * self.example_variance
+
+    @abstractmethod
+    def _run_variance(self, n_runs: int) -> float:
+        """Variance over runs that the jackknife is expected to give."""
+
+    def _variance(self, n_runs: int) -> float:
+        """Variance over runs, without the bias of the jackknife."""
+        return self._run_variance(n_runs)
+
+    def _check(self) -> None:
+        _check_correlation(self.correlation)
+        if not 0.0 <= self.example_variance < np.inf:
+            raise OptionError(
+                "A variance over examples of {given:g} is not allowed. Pass a number from 0 on.",
+                quantity="example variance",
+                given=self.example_variance,
+            )
 
 
 @dataclass(frozen=True, slots=True)
-class MeanTest:
-    """Student's test of the difference between the means of two arms."""
+class MeanTest(_TwoWayTest):
+    """The test of the difference between the means of two arms."""
 
     sd: float  # over runs, the same in both arms
-    correlation: float | None = None  # of paired runs; None if arms are unpaired
+    correlation: float | None = None
+    example_variance: float = 0.0
+    n_clusters: int | None = None
 
     kind: ClassVar[Literal["mean"]] = "mean"
 
     def __post_init__(self) -> None:
         _check_positive("standard deviation", self.sd)
-        _check_correlation(self.correlation)
+        self._check()
 
     def size(self, effect: float) -> float:
         """Return the distance of a difference from 0."""
         if not 0.0 < abs(effect) < np.inf:
             raise OptionError(
-                "A difference of {effect:g} cannot be detected. Give a number that is not 0, "
+                "A difference of {effect:g} cannot be detected. Pass a number that is not 0, "
                 "such as 0.005.",
                 effect=effect,
             )
@@ -49,20 +116,8 @@ class MeanTest:
         """Return the difference, above 0."""
         return size
 
-    def needed(self, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
-        """Return the smallest observed difference that is shown, if the runs have this sd."""
-        return float(stdtrit(self._df(n_runs), _upper(confidence))) * self._error(n_runs)
-
-    def chance(self, n_runs: int, size: float, *, confidence: float = CONFIDENCE) -> float:
-        """Return the probability that a true difference of this size is shown."""
-        df = self._df(n_runs)
-        return _beyond(float(stdtrit(df, _upper(confidence))), df, size / self._error(n_runs))
-
-    def _df(self, n_runs: int) -> int:
-        return 2 * (n_runs - 1) if self.correlation is None else n_runs - 1
-
-    def _error(self, n_runs: int) -> float:
-        return self.sd * float(np.sqrt(2 * (1 - (self.correlation or 0.0)) / n_runs))
+    def _run_variance(self, n_runs: int) -> float:
+        return 2 * self.sd**2 / n_runs * (1 - (self.correlation or 0.0))
 
 
 class _RatioTest:
@@ -74,7 +129,7 @@ class _RatioTest:
         """Return the distance of a ratio from 1, on the log scale."""
         if not 0.0 < effect < np.inf or effect == 1.0:
             raise OptionError(
-                "A ratio of {ratio:g} cannot be detected. Give a ratio above 0 that is not 1, such "
+                "A ratio of {ratio:g} cannot be detected. Pass a ratio above 0 that is not 1, such "
                 "as 2 or 0.5.",
                 ratio=effect,
             )
@@ -91,100 +146,115 @@ class SpreadTest(_RatioTest):
 
     kind: ClassVar[Literal["sd"]] = "sd"
 
-    def needed(self, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
+    def needed(self, n_runs: int, level: Level = PLAIN) -> float:
         """Return the smallest observed log ratio that is shown."""
-        return float(np.log(stats.f.ppf(_upper(confidence), n_runs - 1, n_runs - 1))) / 2
+        return float(np.log(stats.f.ppf(1 - level.tail, n_runs - 1, n_runs - 1))) / 2
 
-    def chance(self, n_runs: int, size: float, *, confidence: float = CONFIDENCE) -> float:
+    def chance(self, n_runs: int, size: float, level: Level = PLAIN) -> float:
         """Return the probability that a true log ratio of this size is shown."""
-        df, needed = n_runs - 1, self.needed(n_runs, confidence=confidence)
+        df, needed = n_runs - 1, self.needed(n_runs, level)
         above = stats.f.sf(np.exp(2 * (needed - size)), df, df)
         below = stats.f.cdf(np.exp(-2 * (needed + size)), df, df)
         return float(above + below)
 
 
 @dataclass(frozen=True, slots=True)
-class FlipTest(_RatioTest):
+class FlipTest(_TwoWayTest, _RatioTest):
     """The test of the ratio between the flip rates of two arms.
 
-    Run r disagrees with the others on the share g_r of the examples, and the flip rate U is the
-    mean of g. Without run r it is U - 2(g_r - U)/(R-2), so with cv = sd(g)/U the jackknife's
-    variance of ln U is 4·cv²·(R-1)²/(R(R-2)²), about 4·cv²/R. Two arms have twice as much.
+    Runs r and s disagree on the share U·(1 + a_r + a_s + b_rs) of the examples. With cv = sd(a) and
+    pair_cv = sd(b), the variance of the mean over all pairs of R runs is
+    4·cv²/R + 2·pair_cv²/(R(R-1)), relative to U². The jackknife is expected to give
+    4·cv²/R + 4·pair_cv²/(R(R-2)). Two arms have twice as much.
     """
 
-    cv: float  # sd of the runs' mean disagreements over their mean, in both arms
-    correlation: float | None = None  # of the mean disagreements of paired runs; None if unpaired
-    example_variance: float = 0.0  # of the log ratio, from drawing examples
-    n_clusters: int | None = None  # drawn in place of examples; None if those are independent
+    cv: float  # sd of a run's mean disagreement over its mean, in both arms
+    correlation: float | None = None  # of the mean disagreements of paired runs
+    example_variance: float = 0.0  # of the log ratio
+    n_clusters: int | None = None
+    pair_cv: float | None = None  # if None as large as cv, which is conservative
 
     kind: ClassVar[Literal["flip_rate"]] = "flip_rate"
 
     def __post_init__(self) -> None:
         _check_positive("coefficient of variation", self.cv)
-        _check_correlation(self.correlation)
-
-    def needed(self, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
-        """Return the smallest observed log ratio that is shown."""
-        upper = _upper(confidence)
-        runs = float(stdtrit(n_runs - 1, upper)) ** 2 * self._run_variance(n_runs)
-        return float(np.sqrt(runs + self._quantile(upper) ** 2 * self.example_variance))
-
-    def chance(self, n_runs: int, size: float, *, confidence: float = CONFIDENCE) -> float:
-        """Return the probability that a true log ratio of this size is shown."""
-        runs = self._run_variance(n_runs)
-        variance = runs + self.example_variance
-        error = float(np.sqrt(variance))
-        # Satterthwaite: only the variances over runs and clusters are estimated from few values.
-        drawn = 0.0 if self.n_clusters is None else self.example_variance**2 / self._example_df
-        df = variance**2 / (runs**2 / (n_runs - 1) + drawn)
-        return _beyond(self.needed(n_runs, confidence=confidence) / error, df, size / error)
-
-    def examples_factor(
-        self, effect: float, *, power: float = POWER, confidence: float = CONFIDENCE
-    ) -> float:
-        """Return the factor of examples needed with any number of seeds; at most 1: enough."""
-        reach = self.size(effect) / (self._quantile(_upper(confidence)) + self._quantile(power))
-        return self.example_variance / reach**2
-
-    @property
-    def _example_df(self) -> int:
-        return max((self.n_clusters or 0) - 1, 1)
-
-    def _quantile(self, share: float) -> float:
-        """Quantile for the variance from drawing examples, or clusters."""
-        return float(ndtri(share) if self.n_clusters is None else stdtrit(self._example_df, share))
+        self._check()
 
     def _run_variance(self, n_runs: int) -> float:
-        one_arm = 4 * self.cv**2 / n_runs * ((n_runs - 1) / (n_runs - 2)) ** 2
-        return 2 * one_arm * (1 - (self.correlation or 0.0))
+        return self._of_runs(n_runs) + 8 * self._pairs / (n_runs * (n_runs - 2))
+
+    def _variance(self, n_runs: int) -> float:
+        return self._of_runs(n_runs) + 4 * self._pairs / (n_runs * (n_runs - 1))
+
+    def _of_runs(self, n_runs: int) -> float:
+        return 8 * self.cv**2 / n_runs * (1 - (self.correlation or 0.0))
+
+    @property
+    def _pairs(self) -> float:
+        return (self.cv if self.pair_cv is None else self.pair_cv) ** 2
 
 
 PlannedTest: TypeAlias = MeanTest | SpreadTest | FlipTest
 
 
-def seeds_for(
-    test: PlannedTest, effect: float, *, power: float = POWER, confidence: float = CONFIDENCE
-) -> int | None:
-    """Return the fewest seeds per arm that show a true effect with this power.
+def _check_share(name: str, value: float, *, usual: float) -> None:
+    if not 0.5 <= value < 1.0:
+        raise OptionError(
+            "A {quantity} of {given:g} is not allowed. Pass a share from 0.5 to less than 1, "
+            "such as {usual}.",
+            quantity=name,
+            given=value,
+            usual=usual,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """Power and confidence of a plan, and the number of arms that are judged together."""
+
+    power: float = POWER
+    confidence: float = CONFIDENCE
+    n_arms: int = 1  # besides the baseline
+
+    def __post_init__(self) -> None:
+        _check_share("power", self.power, usual=POWER)
+        _check_share("confidence", self.confidence, usual=CONFIDENCE)
+        if not is_count(self.n_arms, 1) or self.n_arms > MOST_ARMS:
+            raise OptionError(
+                "{n_arms} arms besides the baseline are not allowed. Pass a whole number from 1 to "
+                "{at_most:,}.",
+                keyword="arms",
+                n_arms=self.n_arms,
+                at_most=MOST_ARMS,
+            )
+
+    def level(self, n_runs: int) -> Level:
+        """Return the level at which the contrast of each arm is judged."""
+        tail = (1 - self.confidence) / 2
+        return level_of_arms(self.n_arms, n_runs, Level(tail, tail))
+
+
+USUAL: Final = Promise()
+
+
+def seeds_for(test: PlannedTest, effect: float, promise: Promise = USUAL) -> int | None:
+    """Return the fewest seeds per arm that show a true effect with the promised power.
 
     None if no number suffices, because there are too few examples.
     """
-    check_shares(power=power, confidence=confidence)
     size = test.size(effect)
-    if isinstance(test, FlipTest):
-        factor = test.examples_factor(effect, power=power, confidence=confidence)
-        if factor >= 1:
-            return None
+    if isinstance(test, MeanTest | FlipTest) and examples_factor(test, effect, promise) >= 1:
+        return None
 
     def suffices(n_runs: int) -> bool:
-        return test.chance(n_runs, size, confidence=confidence) >= power
+        return test.chance(n_runs, size, promise.level(n_runs)) >= promise.power
 
     too_few, enough = VERDICT_FROM - 1, VERDICT_FROM
     while not suffices(enough):
         too_few, enough = enough, min(2 * enough, MOST_SEEDS)
         if too_few == MOST_SEEDS:
             raise OptionError(
-                "An effect of {effect:g} needs more than {at_most:,} seeds per arm. Give a larger "
+                "An effect of {effect:g} needs more than {at_most:,} seeds per arm. Pass a larger "
                 "effect, or check the figures.",
                 effect=effect,
                 at_most=MOST_SEEDS,
@@ -195,53 +265,47 @@ def seeds_for(
     return enough
 
 
-def detectable(
-    test: PlannedTest, n_runs: int, *, power: float = POWER, confidence: float = CONFIDENCE
-) -> float:
+def examples_factor(test: MeanTest | FlipTest, effect: float, promise: Promise = USUAL) -> float:
+    """Return the factor of examples needed with any number of seeds; below 1: enough."""
+    level = promise.level(MOST_SEEDS)
+    return test.examples_factor(test.size(effect), power=promise.power, level=level)
+
+
+def detectable(test: PlannedTest, n_runs: int, promise: Promise = USUAL) -> float:
     """Return the smallest true effect that this number of seeds per arm shows with this power.
 
     A difference above 0, or a ratio above 1, whose inverse is as easy to detect.
     """
-    check_shares(power=power, confidence=confidence)
     _check_runs(n_runs)
+    level = promise.level(n_runs)
 
     def missing(size: float) -> float:
-        return test.chance(n_runs, size, confidence=confidence) - power
+        return test.chance(n_runs, size, level) - promise.power
 
-    most = 2 * test.needed(n_runs, confidence=confidence)
+    most = 2 * test.needed(n_runs, level)
     while missing(most) < 0:
         most *= 2
     return test.effect(float(brentq(missing, 0.0, most)))
 
 
-def observed_needed(test: PlannedTest, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
+def observed_needed(test: PlannedTest, n_runs: int, promise: Promise = USUAL) -> float:
     """Return the smallest observed effect that is shown with this number of seeds per arm."""
-    check_shares(power=POWER, confidence=confidence)
     _check_runs(n_runs)
-    return test.effect(test.needed(n_runs, confidence=confidence))
+    return test.effect(test.needed(n_runs, promise.level(n_runs)))
 
 
-def check_shares(*, power: float, confidence: float) -> None:
-    """Refuse a power or a confidence outside the useful range."""
-    for name, value, usual in (("power", power, 0.8), ("confidence", confidence, 0.95)):
-        if not 0.5 <= value < 1.0:
-            raise OptionError(
-                "A {quantity} of {given:g} is not allowed. Give a share from 0.5 to less than 1, "
-                "such as {usual}.",
-                quantity=name,
-                given=value,
-                usual=usual,
-            )
-
-
-def _upper(confidence: float) -> float:
-    return (1 + confidence) / 2
+def _contrast_df(n_runs: int, correlation: float | None) -> float:
+    """Degrees of freedom that `stats.contrast` gives the variance over runs of two equal arms."""
+    del correlation
+    return n_runs - 1
 
 
 def _beyond(critical: float, df: float, shift: float) -> float:
     """Probability that a noncentral t is beyond a critical value on either side."""
     if shift > 50 * (1 + critical):  # certain, and scipy gives no number for very large shifts
         return 1.0
+    if np.isinf(df):
+        return float(ndtr(shift - critical) + ndtr(-shift - critical))
     # The other side mirrored, since scipy's lower tail is not a number for some shifts.
     return float(stats.nct.sf(critical, df, shift) + stats.nct.sf(critical, df, -shift))
 
@@ -249,7 +313,7 @@ def _beyond(critical: float, df: float, shift: float) -> float:
 def _check_positive(name: str, value: float) -> None:
     if not 0.0 < value < np.inf:
         raise OptionError(
-            "A {quantity} of {given:g} is not allowed. Give a number above 0.",
+            "A {quantity} of {given:g} is not allowed. Pass a number above 0.",
             quantity=name,
             given=value,
         )
@@ -258,7 +322,7 @@ def _check_positive(name: str, value: float) -> None:
 def _check_correlation(correlation: float | None) -> None:
     if correlation is not None and not -1.0 <= correlation < 1.0:
         raise OptionError(
-            "A correlation of {correlation:g} is not allowed. Give one from -1 to less than 1.",
+            "A correlation of {correlation:g} is not allowed. Pass one from -1 to less than 1.",
             correlation=correlation,
         )
 
@@ -266,7 +330,7 @@ def _check_correlation(correlation: float | None) -> None:
 def _check_runs(n_runs: int) -> None:
     if not is_count(n_runs, VERDICT_FROM) or n_runs > MOST_SEEDS:
         raise OptionError(
-            "{n_runs} seeds per arm are not allowed. Give at least {least_runs} and at most "
+            "{n_runs} seeds per arm are not allowed. Pass at least {least_runs} and at most "
             "{at_most:,}.",
             n_runs=n_runs,
             least_runs=VERDICT_FROM,

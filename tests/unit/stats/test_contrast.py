@@ -8,6 +8,7 @@ from scipy.stats import f as f_distribution
 from scipy.stats import t as t_distribution
 
 from seedproof.metrics.statistic import (
+    BinnedGaps,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -16,10 +17,8 @@ from seedproof.metrics.statistic import (
     SpreadOverRuns,
     ValueOnly,
 )
-from seedproof.stats.contrast import compared, from_estimates, spread_ratio
-from seedproof.stats.intervals import Estimate
-
-TAIL = 0.025
+from seedproof.stats.contrast import Pair, compared, contrast, from_estimates, spread_ratio
+from seedproof.stats.intervals import PLAIN, Estimate
 
 
 def mean(value, without, *, n_examples=100, spread=0.0, is_count=True):
@@ -36,7 +35,7 @@ def mean(value, without, *, n_examples=100, spread=0.0, is_count=True):
 
 def compare(metric, base, arm, *, is_paired=False):
     """Compare without the covariance over examples."""
-    return compared(metric, base, arm, cross=None, is_paired=is_paired, tail=TAIL)
+    return compared(metric, base, arm, cross=None, is_paired=is_paired, level=PLAIN)
 
 
 @pytest.mark.parametrize("is_paired", [False, True])
@@ -81,6 +80,22 @@ def test_a_ratio_is_on_the_log_scale():
     assert there.high == pytest.approx(1 / back.low)
     assert there.detectable == pytest.approx(back.detectable)
     assert (there.verdict, back.verdict) == ("steadier", "less steady")
+
+
+@pytest.mark.parametrize("metric", ["flip_rate", "accuracy"])
+def test_no_effect_is_more_certain_than_over_the_examples_alone(metric):
+    """Runs that are alike have no variance, and that of the examples is all counted as theirs."""
+    base, arm = (
+        replace(mean(value, [value] * 5, spread=1e-4), interaction_variance=1e-4)
+        for value in (0.2, 0.1)
+    )
+
+    effect = compare(metric, base, arm)
+    alone = compare(metric, replace(base, without=None), replace(arm, without=None))
+
+    assert (effect.low, effect.high) == (alone.low, alone.high)
+    assert effect.low < effect.value < effect.high
+    assert effect.over == "runs × examples"
 
 
 def test_accuracy_is_a_difference_and_higher_is_better():
@@ -151,11 +166,11 @@ def test_a_ratio_of_spreads_ignores_shift_and_follows_scale():
     rng = np.random.default_rng(3)
     base, arm = rng.normal(size=10), rng.normal(size=12)
 
-    low, high = spread_ratio(base, arm, tail=TAIL)
-    moved = spread_ratio(base + 5, 3 * arm - 7, tail=TAIL)
+    low, high = spread_ratio(base, arm, level=PLAIN)
+    moved = spread_ratio(base + 5, 3 * arm - 7, level=PLAIN)
 
     assert moved == pytest.approx((3 * low, 3 * high), rel=1e-9)
-    back = spread_ratio(arm, base, tail=TAIL)
+    back = spread_ratio(arm, base, level=PLAIN)
     assert back == pytest.approx((1 / high, 1 / low), rel=1e-9)
 
 
@@ -164,7 +179,7 @@ def test_a_ratio_of_spreads_is_near_the_f_interval_for_normal_runs():
     rng = np.random.default_rng(4)
     base, arm = rng.normal(size=400), 2 * rng.normal(size=400)
 
-    low, high = spread_ratio(base, arm, tail=TAIL)
+    low, high = spread_ratio(base, arm, level=PLAIN)
 
     ratio = arm.std(ddof=1) / base.std(ddof=1)
     reach = np.sqrt(f_distribution.ppf(0.975, 399, 399))
@@ -213,8 +228,10 @@ def test_more_arms_widen_every_interval():
     """So that all of them hold together."""
     base, arm = mean(0.2, [0.19, 0.2, 0.21]), mean(0.1, [0.09, 0.1, 0.11])
 
-    alone = compared("flip_rate", base, arm, cross=None, is_paired=True, tail=TAIL)
-    among_four = compared("flip_rate", base, arm, cross=None, is_paired=True, tail=TAIL / 4)
+    alone = compared("flip_rate", base, arm, cross=None, is_paired=True, level=PLAIN)
+    among_four = compared(
+        "flip_rate", base, arm, cross=None, is_paired=True, level=PLAIN.divided(4)
+    )
 
     assert among_four.low < alone.low < alone.value < alone.high < among_four.high
 
@@ -271,3 +288,19 @@ def test_effect_with_an_interval_has_no_note():
 
     assert effect.note is None
     assert effect.summary()["note"] == ""
+
+
+def test_calibration_errors_of_the_same_examples_are_paired():
+    """An arm equals itself but for the bias that remains; other examples are not compared."""
+    rng = np.random.default_rng(0)
+    totals, sizes = rng.normal(0, 1, (6, 15, 8)), np.full(8, 50)
+    spread = np.full((6, 15), 1e-4)
+    gaps = BinnedGaps(totals, sizes, spread, np.zeros((6, 15)))
+
+    same = contrast(gaps, gaps, Pair("ece", is_paired=True))
+    other = contrast(gaps, replace(gaps, sizes=sizes + 1), Pair("ece", is_paired=True))
+
+    assert (same.center, same.run_variance) == (0.0, 0.0)
+    assert same.example_variance == pytest.approx(0.0, abs=1e-15)
+    assert same.residual_bias == pytest.approx(np.sqrt(2) * gaps.residual_bias)
+    assert other is None

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from seedproof.metrics.statistic import VERDICT_FROM
-from seedproof.stats.effect import Effect, with_enough_runs
+from seedproof.stats.effect import Effect, inverted, with_enough_runs
 
 BOTH = "runs × examples"
 SHOWN = Effect("flip_rate", "ratio", 0.5, 0.4, 0.7, BOTH, detectable=1.6, verdict="steadier")
@@ -42,3 +42,30 @@ def test_interval_is_too_wide_if_it_shows_nothing(metric, ends, is_too_wide):
     scale = "difference" if metric in {"accuracy", "nll"} else "ratio"
 
     assert Effect(metric, scale, *ends, BOTH).is_too_wide == is_too_wide
+
+
+@pytest.mark.parametrize(
+    ("effect", "opposite"),
+    [
+        (SHOWN, (2.0, 1 / 0.7, 2.5, "less steady")),
+        (replace(SHOWN, value=0.0, low=0.0, high=0.8), (None, 1.25, None, "less steady")),
+        (replace(SHOWN, value=None, low=2.0, high=None), (0.0, 0.0, 0.5, "less steady")),
+        (
+            replace(SHOWN, low=None, high=None, verdict="not tested"),
+            (2.0, None, None, "not tested"),
+        ),
+        (
+            Effect("accuracy", "difference", 0.02, -0.01, 0.05, BOTH, verdict="equivalent"),
+            (-0.02, -0.05, 0.01, "equivalent"),
+        ),
+    ],
+)
+def test_effect_can_be_read_from_the_other_side(effect, opposite):
+    """Ratios are inverted, differences change their sign, and verdicts their direction."""
+    value, low, high, verdict = opposite
+
+    inverse = inverted(effect)
+
+    assert (inverse.value, inverse.low, inverse.high) == pytest.approx((value, low, high))
+    assert inverse.verdict == verdict
+    assert (inverse.detectable, inverse.over) == (effect.detectable, effect.over)

@@ -324,6 +324,43 @@ def test_rare_flips_of_many_runs_have_a_width(n_flips):
     assert result.high > 1.2 * result.value
 
 
+def in_turn(n_runs, n_flips, n_examples):
+    """Runs of which one differs on each of the first examples, all equally often."""
+    predictions = np.zeros((n_runs, n_examples), dtype=int)
+    places = np.arange(n_flips)
+    predictions[places % n_runs, places] = 1
+    return Batch(predictions, n_classes=2, labels=np.zeros(n_examples, dtype=int))
+
+
+@pytest.mark.parametrize("n_runs", [3, 4, 10])
+def test_runs_that_flip_equally_often_have_the_interval_over_examples(n_runs):
+    """Otherwise the runs have no variance, and that of the examples is all counted as theirs."""
+    mean = statistic_of(Flips, "flip_rate", in_turn(n_runs, 60, 600))
+    assert np.ptp(mean.without) == 0.0
+    assert mean.interaction_variance > 0.0
+
+    result, alone = estimate(mean), estimate(replace(mean, without=None))
+
+    assert (result.low, result.high) == (alone.low, alone.high)
+    assert (result.over, alone.over) == ("runs × examples", "examples")
+    assert result.low < 0.9 * result.value < 1.1 * result.value < result.high
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "value"), [(Flips, "flip_rate", 2 / 3), (Accuracy, "accuracy", 2 / 3)]
+)
+def test_the_same_value_on_all_examples_has_an_exact_bound(family, name, value):
+    """With 97.5 % confidence at most 1 - .025^(1/30) of other examples have another value."""
+    result = estimate_of(family, name, in_turn(3, 30, 30))
+
+    others = 1 - 0.025 ** (1 / 30)
+    assert result.value == pytest.approx(value)
+    assert (result.low, result.high) == pytest.approx(
+        (value * (1 - others), value + (1 - value) * others), rel=1e-12
+    )
+    assert result.over == "examples"
+
+
 def test_one_labeled_example_has_an_interval_over_runs_alone():
     """Eight of ten runs are right on it; other examples are unknown."""
     predictions = np.array([[0]] * 8 + [[1]] * 2)

@@ -1,0 +1,133 @@
+"""Several rows hold simultaneously; the price depends on how they are correlated."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from seedproof.metrics.statistic import MeanOverExamples, MeanOverRuns
+from seedproof.stats.families import MOST_ROWS, MetricContrast, shared_level
+from seedproof.stats.intervals import PLAIN
+
+N_RUNS = 10
+
+
+def row(rng, *, values=None, groups=("none", "arm"), is_paired=False):
+    """Accuracies of two arms over runs."""
+    base, arm = values if values is not None else 0.8 + 0.01 * rng.standard_normal((2, N_RUNS))
+    sides = MeanOverRuns(base), MeanOverRuns(arm)
+    return MetricContrast("accuracy", groups, *sides, is_paired, (len(base), len(arm)))
+
+
+def flips(ratio, spread=0.0, n_runs=N_RUNS):
+    """Flip rates of two arms whose ratio is given, with a jackknife spread of both."""
+    wave = spread * np.cos(np.arange(n_runs))
+    sides = [
+        MeanOverExamples(
+            value,
+            1000,
+            without=value * (1 + sign * wave),
+            example_variance=0.0,
+            interaction_variance=0.0,
+        )
+        for value, sign in ((0.1, 1), (0.1 * ratio, -1))
+    ]
+    return MetricContrast(
+        "flip_rate", ("none", "arm"), *sides, is_paired=False, n_runs=(n_runs, n_runs)
+    )
+
+
+def test_a_single_row_keeps_its_level():
+    rng = np.random.default_rng(0)
+
+    assert shared_level([row(rng)], PLAIN) == shared_level([], PLAIN) == PLAIN
+
+
+def test_identical_rows_cost_less_than_independent_ones():
+    """Copies cost little, because correlation is shrunk; independent rows about Bonferroni."""
+    rng = np.random.default_rng(1)
+    first = row(rng)
+    independent = [row(rng, groups=(f"base {i}", f"arm {i}")) for i in range(6)]
+
+    copies, apart = (shared_level(rows, PLAIN).tail for rows in ([first] * 6, independent))
+
+    assert PLAIN.tail / 6 <= apart < copies < PLAIN.tail
+    assert apart == pytest.approx(PLAIN.tail / 6, rel=0.35)
+
+
+def test_further_rows_never_narrow_the_others():
+    rng = np.random.default_rng(2)
+    rows = [row(rng, groups=(f"base {i}", f"arm {i}")) for i in range(12)]
+
+    tails = [shared_level(rows[:n], PLAIN).tail for n in (1, 2, 4, 8, 12)]
+
+    assert tails == sorted(tails, reverse=True)
+    assert len(set(tails)) == len(tails)
+
+
+@pytest.mark.parametrize("n_rows", [2, MOST_ROWS + 1])
+def test_rows_that_cannot_be_drawn_share_the_level_equally(n_rows):
+    """Two runs have no correlation, and very many rows take long."""
+    rng = np.random.default_rng(3)
+    values = 0.8 + 0.01 * rng.standard_normal((2, 2 if n_rows == 2 else N_RUNS))
+    rows = [row(rng, values=values)] * n_rows
+
+    assert shared_level(rows, PLAIN) == PLAIN.divided(n_rows)
+
+
+def test_arms_that_share_a_baseline_are_correlated():
+    """Two unpaired arms share the runs of the baseline, two separate studies nothing."""
+    rng = np.random.default_rng(4)
+    base = 0.8 + 0.05 * rng.standard_normal(N_RUNS)
+    arms = 0.8 + 0.005 * rng.standard_normal((2, N_RUNS))
+    shared, apart = (
+        shared_level(
+            [row(rng, values=(base, arm), groups=(name, f"arm {i}")) for i, (name, arm) in rows],
+            PLAIN,
+        ).tail
+        for rows in (
+            list(enumerate(zip(("none", "none"), arms, strict=True))),
+            list(enumerate(zip(("none", "other"), arms, strict=True))),
+        )
+    )
+
+    assert shared > apart
+
+
+@pytest.mark.parametrize(
+    ("ratio", "margin", "verdict"),
+    [
+        (1.0, None, "equivalent"),
+        (1.05, None, "equivalent"),
+        (1 / 1.05, None, "equivalent"),
+        (1.05, 0.02, "no difference shown"),
+        (1 / 1.05, 0.02, "no difference shown"),
+        (1.15, None, "no difference shown"),
+        (1 / 1.15, None, "no difference shown"),
+    ],
+)
+def test_equivalence_is_symmetrical_on_the_scale_of_ratios(ratio, margin, verdict):
+    spread = 0.0078 if abs(np.log(ratio)) < 0.1 else 0.022
+
+    effect = flips(ratio, spread).effect(margin=margin)
+
+    assert effect.verdict == verdict
+    assert effect.margin == (0.1 if margin is None else margin)
+    assert effect.confidence == PLAIN.confidence
+
+
+def test_equivalence_rests_on_the_interval_that_leaves_out_twice_as_much():
+    """At 95 % the interval may reach beyond the margin, at 90 % it may not."""
+    contrast = flips(1.03, 0.0078)
+    wide, narrow = contrast.effect(), contrast.effect(PLAIN.divided(0.5))
+    between = (narrow.high + wide.high) / 2 - 1
+
+    assert contrast.effect(margin=between).verdict == "equivalent"
+    assert contrast.effect(margin=narrow.high - 1 - 1e-6).verdict == "no difference shown"
+
+
+def test_few_runs_are_never_equivalent():
+    contrast = flips(1.0, 0.001, n_runs=4)
+
+    assert contrast.effect().verdict == "too few runs"
+    assert replace(contrast.effect(), verdict="equivalent").is_shown is False
