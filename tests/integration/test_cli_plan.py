@@ -18,7 +18,7 @@ def test_plan_prints_the_number_of_seeds(seedproof):
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
     (answer,) = json.loads(as_json)["answers"]
-    assert (answer["kind"], answer["effect"], answer["n_seeds"]) == ("mean", 0.005, 92)
+    assert (answer["kind"], answer["effect"], answer["n_seeds"]) == ("mean", 0.005, 93)
     assert str(answer["n_seeds"]) in out.split()
 
 
@@ -41,12 +41,28 @@ def test_plan_prints_what_seeds_can_show(seeds, observed, true, seedproof):
 
 def test_plan_takes_a_pilot(seedproof):
     """The answer has an interval."""
-    code, out, err = seedproof("plan", "--pilot", EXAMPLE, "--detect", 0.005, "--json")
+    code, out, err = seedproof("plan", "--pilot", EXAMPLE, "--detect", 0.04, "--json")
 
     assert (code, err) == (0, "")
     (answer,) = json.loads(out)["answers"]
     assert answer["low"] < answer["n_seeds"] < answer["high"]
     assert json.loads(out)["pilot"]["n_runs"] == 10
+
+
+def test_plan_takes_a_pilot_of_two_arms(seedproof):
+    """An arm is right on its own examples, so they do not limit what seeds can show."""
+    arms = ("--pilot", EXAMPLE, "--pilot-arm", EXAMPLE)
+    code, out, _ = seedproof("plan", *arms, "--detect", 0.005, "--arms", 3, "--json")
+
+    assert code == 0
+    planned = json.loads(out)
+    assert planned["pilot"]["has_two_arms"]
+    assert planned["examples"]["mean"]["correlation"] == pytest.approx(1.0)
+    assert planned["answers"][0]["n_seeds"] > 0
+
+
+def test_plan_refuses_a_second_arm_without_the_first(refused):
+    assert refused("plan", "--pilot-arm", EXAMPLE, "--seeds", 5).fields["option"] == "--pilot-arm"
 
 
 def test_plan_refuses_an_unknown_arm_of_a_pilot(refused):

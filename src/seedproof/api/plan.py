@@ -1,16 +1,18 @@
 """`sp.plan`: seeds that a difference needs, and differences that a number of seeds can show."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Real
 from typing import Unpack
 
 from seedproof.api.measure import measure
-from seedproof.comparison.planning.answers import Ask, Kind, Reach
-from seedproof.comparison.planning.pilot import pilot_of
+from seedproof.comparison.planning.answers import Reach, answer, reach
+from seedproof.comparison.planning.pilot import Drawn, Kind, Pilot, pilot_of, pilot_of_arms
 from seedproof.errors import OptionError
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import Loadable
+from seedproof.report.comparison.report import ComparisonReport
 from seedproof.report.planning import Figures, Plan
 from seedproof.report.report import Report
 from seedproof.report.result import Result
@@ -21,8 +23,8 @@ from seedproof.stats.power import (
     FlipTest,
     MeanTest,
     PlannedTest,
+    Promise,
     SpreadTest,
-    check_shares,
 )
 from seedproof.typing import is_count
 
@@ -30,6 +32,9 @@ from seedproof.typing import is_count
 # known: runs that are alike, and runs whose threshold drifts.
 SEVERAL = (5, 10, 20, 50)
 USUAL_CVS = (0.1, 0.3)
+# A share, such as accuracy, differs by at most 1. Without a pilot, a difference above 1 is taken
+# for one of points if it has more standard deviations than this.
+MOST_SDS = 20
 
 
 def plan(
@@ -39,8 +44,11 @@ def plan(
     detect_flip_ratio: float | None = None,
     sd: float | None = None,
     cv: float | None = None,
-    pilot: Report | Loadable | None = None,
+    n_examples: int | None = None,
+    example_sd: float | None = None,
+    pilot: Report | ComparisonReport | Loadable | None = None,
     seeds: int | None = None,
+    arms: int = 1,
     power: float = POWER,
     confidence: float = CONFIDENCE,
     paired_correlation: float | None = None,
@@ -54,20 +62,27 @@ def plan(
         detect_sd_ratio: A true ratio between their standard deviations over runs, such as 2.
         detect_flip_ratio: A true ratio between their flip rates, such as 0.8.
         sd: Standard deviation over runs of the metric that `detect` refers to.
-        cv: Coefficient of variation over runs of a run's mean disagreement with the others.
-        pilot: The first runs of one arm, which show both: a report of them, or whatever
-            `sp.Predictions.load` takes.
+        cv: Coefficient of variation, over many runs, of a run's mean disagreement with the others.
+        n_examples: Number of test examples of the metric that `detect` refers to.
+        example_sd: Its standard deviation over examples, from the mean over runs of each; at most
+            sqrt(p·(1 - p)) for an accuracy of p.
+        pilot: The first runs of one arm, which show all four: a report of them, or whatever
+            `sp.Predictions.load` takes. A comparison of a few runs of two arms shows the
+            correlation over examples as well.
         seeds: Number of seeds per arm, at least 5; if omitted, the pilot's, or several numbers.
+        arms: Number of arms that are compared with the baseline. All verdicts hold
+            simultaneously, and the power is that of each.
         power: Probability of showing a true effect.
         confidence: Confidence of the interval that must exclude no change.
-        paired_correlation: Correlation of runs of the two arms that share a seed; if omitted, arms
-            are unpaired.
-        example_correlation: Correlation of the flips of the two arms over a pilot's examples; if
-            omitted 0, which is conservative.
+        paired_correlation: Correlation of runs of two arms that share a seed; if omitted, arms are
+            unpaired.
+        example_correlation: Correlation of two arms over examples: how much they are right, or
+            flip, on the same ones. If omitted that of a pilot with two arms, or 0, which is
+            conservative.
         **options: How the pilot is read, see `sp.LoadOptions`.
 
     Returns:
-        A plan.
+        A plan. It assumes that the planned metric is the primary one of `sp.compare`.
 
     Raises:
         OptionError: A value is not allowed, or one that is needed is missing.
@@ -75,7 +90,7 @@ def plan(
     Examples:
         >>> import seedproof as sp
         >>> sp.plan(sd=0.012, detect=0.005).answers[0].n_seeds
-        92
+        93
     """
     if pilot is None:
         check_options(["nothing"], options)
@@ -89,25 +104,29 @@ def plan(
         detect_flip_ratio=detect_flip_ratio,
         sd=sd,
         cv=cv,
+        example_sd=example_sd,
         power=power,
         confidence=confidence,
         paired_correlation=paired_correlation,
         example_correlation=example_correlation,
     )
-    check_shares(power=power, confidence=confidence)
+    promise = Promise(power, confidence, arms)
     if seeds is not None and not (is_count(seeds, VERDICT_FROM) and seeds <= MOST_SEEDS):
         raise OptionError(
-            "{n_seeds} seeds per arm are not allowed. Give at least {at_least} and at most "
+            "{n_seeds} seeds per arm are not allowed. Pass at least {at_least} and at most "
             "{at_most:,}.",
             keyword="seeds",
             n_seeds=seeds,
             at_least=VERDICT_FROM,
             at_most=MOST_SEEDS,
         )
-    _check_pilot(pilot, sd=sd, cv=cv, example_correlation=example_correlation)
-    figures = None if pilot is None else pilot_of(pilot.measurement)
+    figures = _pilot(pilot, sd=sd, cv=cv, n_examples=n_examples, example_sd=example_sd)
     sd = figures.sd.value if figures and figures.sd else sd
     cv = figures.cv.value if figures and figures.cv else cv
+    drawn = dict(figures.drawn) if figures else _given_examples(n_examples, example_sd, sd)
+    if example_correlation is not None:
+        _check_example_correlation(example_correlation, has_examples=bool(drawn))
+        drawn = {kind: replace(x, correlation=example_correlation) for kind, x in drawn.items()}
     effects: dict[Kind, float | None] = {
         "mean": detect,
         "sd": detect_sd_ratio,
@@ -115,6 +134,7 @@ def plan(
     }
     requested: dict[Kind, float] = {k: x for k, x in effects.items() if x is not None}
     _check_requested(requested, sd=sd, cv=cv, has_pilot=figures is not None)
+    _check_share(detect, sd, is_accuracy=figures is not None)
     if paired_correlation is not None and requested.keys() == {"sd"}:
         raise OptionError(
             "A paired correlation does not apply to standard deviations. Leave out "
@@ -125,25 +145,16 @@ def plan(
     named = requested.keys() | {kind for kind, x in variation.items() if x is not None}
     if not named and seeds is None and figures is None:
         raise OptionError(
-            "There is nothing to plan. Give an effect to detect, such as --detect 0.005 --sd "
+            "There is nothing to plan. Pass an effect to detect, such as --detect 0.005 --sd "
             "0.012, or a number of seeds with --seeds; in Python, detect=0.005, sd=0.012, or "
             "seeds=.",
             keyword="detect",
         )
-    ask = Ask(power, confidence, example_correlation or 0.0)
-    tests: dict[Kind, PlannedTest] = {
-        "mean": MeanTest(1.0 if sd is None else sd, correlation=paired_correlation),
-        "sd": SpreadTest(),
-    }
-    if cv is not None:
-        drawn = 2 * figures.example_variance * (1 - ask.example_correlation) if figures else 0.0
-        tests["flip_rate"] = FlipTest(
-            cv,
-            correlation=paired_correlation,
-            example_variance=drawn,
-            n_clusters=figures.n_clusters if figures else None,
-        )
-    answers = tuple(ask.answer(tests[kind], x, figures) for kind, x in requested.items())
+    tests = _tests(sd, cv, paired_correlation, drawn, figures)
+    answers = tuple(
+        answer(tests[kind], x, promise, pilot=figures, drawn=drawn.get(kind))
+        for kind, x in requested.items()
+    )
     n_seeds = seeds
     if seeds is None and figures and figures.n_runs >= VERDICT_FROM:
         n_seeds = figures.n_runs
@@ -152,24 +163,49 @@ def plan(
     else:
         usual = () if "flip_rate" in tests else USUAL_CVS
         chosen = [*tests.values(), *(FlipTest(x, correlation=paired_correlation) for x in usual)]
-    planned = {answer.kind: answer.n_seeds for answer in answers if answer.n_seeds}
+    planned = {x.kind: x.n_seeds for x in answers if x.n_seeds}
     return Plan(
         answers,
-        tuple(_reaches(ask, chosen, n_seeds, planned, sd)),
+        tuple(_reaches(promise, chosen, n_seeds, planned, sd)),
         Figures(
             power=power,
             confidence=confidence,
+            arms=arms,
             sd=sd,
             cv=cv,
             paired_correlation=paired_correlation,
-            example_correlation=ask.example_correlation if figures else None,
+            examples=drawn,
             pilot=figures,
         ),
     )
 
 
+def _tests(
+    sd: float | None,
+    cv: float | None,
+    correlation: float | None,
+    drawn: dict[Kind, Drawn],
+    pilot: Pilot | None,
+) -> dict[Kind, PlannedTest]:
+    """Return the test of each kind; none of flips if their variation is unknown."""
+    nothing = Drawn(0, 0.0)
+    of_mean, of_flips = (drawn.get(kind, nothing) for kind in ("mean", "flip_rate"))
+    tests: dict[Kind, PlannedTest] = {
+        "mean": MeanTest(
+            1.0 if sd is None else sd, correlation, of_mean.of_contrast, of_mean.n_clusters
+        ),
+        "sd": SpreadTest(),
+    }
+    if cv is not None:
+        pair_cv = None if pilot is None else pilot.pair_cv
+        tests["flip_rate"] = FlipTest(
+            cv, correlation, of_flips.of_contrast, of_flips.n_clusters, pair_cv
+        )
+    return tests
+
+
 def _reaches(
-    ask: Ask,
+    promise: Promise,
     tests: list[PlannedTest],
     n_seeds: int | None,
     planned: dict[Kind, int],
@@ -182,7 +218,7 @@ def _reaches(
             given = test.cv
         several = sorted({*SEVERAL, planned.get(test.kind, SEVERAL[0])})
         for seeds in several if n_seeds is None else [n_seeds]:
-            yield ask.reach(test, seeds, given)
+            yield reach(test, seeds, given, promise)
 
 
 def _check_numbers(**values: object) -> None:
@@ -191,46 +227,84 @@ def _check_numbers(**values: object) -> None:
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if value is not None and not is_number:
             raise OptionError(
-                "{keyword}={given!r} is not a number. Give a number, such as {keyword}=0.5.",
+                "{keyword}={given!r} is not a number. Pass a number, such as {keyword}=0.5.",
                 keyword=name,
                 given=value,
             )
 
 
-def _check_pilot(
-    pilot: Report | None,
-    *,
-    sd: float | None,
-    cv: float | None,
-    example_correlation: float | None,
-) -> None:
-    if pilot is not None and not isinstance(pilot, Report):
-        raise OptionError(
-            "A pilot must be a report, not a {type_name}. Give sp.measure(...) of its runs.",
-            keyword="pilot",
-            type_name=type(pilot).__name__,
-        )
-    for name, value in (("sd", sd), ("cv", cv)):
-        if pilot is not None and value is not None:
-            raise OptionError(
-                "The pilot has the {keyword}, and --{keyword} {given:g}, {keyword}= in Python, is "
-                "given as well. Leave out either.",
-                keyword=name,
-                given=value,
-            )
-    if example_correlation is None:
-        return
+def _pilot(pilot: Report | ComparisonReport | None, **given: float | None) -> Pilot | None:
+    """Return the figures of a pilot, unless options give some of them."""
     if pilot is None:
+        return None
+    for name, value in given.items():
+        if value is not None:
+            option = name.replace("_", "-")
+            raise OptionError(
+                f"Both a pilot and --{option} {{given:g}} ({{keyword}}= in Python) are given, and "
+                "the pilot already provides it. Omit one of them.",
+                keyword=name,
+                given=value,
+            )
+    if isinstance(pilot, ComparisonReport):
+        return pilot_of_arms(pilot.comparison)
+    if isinstance(pilot, Report):
+        return pilot_of(pilot.measurement)
+    raise OptionError(
+        "A pilot must be a report, not a {type_name}. Pass sp.measure(...) of its runs.",
+        keyword="pilot",
+        type_name=type(pilot).__name__,
+    )
+
+
+def _given_examples(
+    n_examples: int | None, example_sd: float | None, sd: float | None
+) -> dict[Kind, Drawn]:
+    if n_examples is None and example_sd is None:
+        return {}
+    if n_examples is None or example_sd is None or sd is None:
         raise OptionError(
-            "--example-correlation, or example_correlation= in Python, needs a pilot. Leave it "
-            "out, or give a pilot.",
+            "--n-examples, --example-sd and --sd go together (n_examples=, example_sd= and sd= in "
+            "Python). Pass all of them.",
+            keyword="example_sd" if example_sd is None else "n_examples",
+        )
+    if not is_count(n_examples, 2) or not 0.0 <= example_sd < float("inf"):
+        raise OptionError(
+            "{n_examples} examples with a standard deviation of {example_sd:g} are not allowed. "
+            "Pass at least 2, and a number from 0 on.",
+            keyword="n_examples",
+            n_examples=n_examples,
+            example_sd=example_sd,
+        )
+    return {"mean": Drawn(n_examples, example_sd**2 / n_examples)}
+
+
+def _check_example_correlation(given: float, *, has_examples: bool) -> None:
+    if not has_examples:
+        raise OptionError(
+            "--example-correlation, or example_correlation= in Python, needs a pilot, or "
+            "--example-sd and --n-examples. Leave it out, or pass one of them.",
             keyword="example_correlation",
         )
-    if not 0.0 <= example_correlation <= 1.0:
+    if not 0.0 <= given <= 1.0:
         raise OptionError(
-            "An example correlation of {given:g} is not allowed. Give a number from 0 to 1.",
+            "An example correlation of {given:g} is not allowed. Pass a number from 0 to 1.",
             keyword="example_correlation",
-            given=example_correlation,
+            given=given,
+        )
+
+
+def _check_share(detect: float | None, sd: float | None, *, is_accuracy: bool) -> None:
+    """Refuse a difference of shares above 1, which is likely to be in points."""
+    if detect is None or sd is None or abs(detect) <= 1.0:
+        return
+    if is_accuracy or abs(detect) > MOST_SDS * max(sd, 0.0) > 0.0:
+        raise OptionError(
+            "A difference of {given:g} is absurd for a share such as accuracy, which is at most 1. "
+            "Write a difference of {given:g} points as {share:g}.",
+            keyword="detect",
+            given=detect,
+            share=detect / 100,
         )
 
 
@@ -257,9 +331,9 @@ def _check_requested(
         ),
     ):
         if kind in requested and value is None:
-            give = "give --{keyword}, or {keyword}= in Python, such as {usual}"
+            remedy = "pass --{keyword}, or {keyword}= in Python, such as {usual}"
             raise OptionError(
-                f"{unhelpful}: {give}." if has_pilot else f"{missing}: {give}; or a pilot.",
+                f"{unhelpful}: {remedy}." if has_pilot else f"{missing}: {remedy}; or a pilot.",
                 keyword=keyword,
                 usual=usual,
                 has_pilot=has_pilot,

@@ -1,7 +1,7 @@
 """Report of `sp.plan`: seeds needed to detect a difference, and what given seeds can detect."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, ClassVar
@@ -10,8 +10,8 @@ import pyarrow as pa
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from seedproof.comparison.planning.answers import Answer, Kind, Reach
-from seedproof.comparison.planning.pilot import Pilot
+from seedproof.comparison.planning.answers import Answer, Reach
+from seedproof.comparison.planning.pilot import Drawn, Kind, Pilot
 from seedproof.messages import Message, Sentences
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
@@ -38,27 +38,38 @@ SENTENCES = {
     "flip_rate": "that the flip rate of one arm is {effect:.4g} times the other's",
     "skew-of-mean": "Skew hardly matters for means.",
     "skew-of-sd": "For standard deviations, seedproof compare relies less on this assumption and "
-    "needs about three more seeds; a kurtosis of k instead of 3 needs (k - 1)/2 times as many.",
+    "needs about three more seeds; with a kurtosis of k instead of 3, you need (k - 1)/2 times as "
+    "many.",
     "skew-of-flip_rate": "Rare bad runs make flip rates less certain than this plan assumes.",
     "too-few-pilot-runs": "{n_runs} runs are too few to show how precise that is; use {at_least} "
     "or more.",
     "too-few-examples": "No number of seeds shows {effect} on {n_examples:,} examples{clusters}: "
-    "the choice of examples alone changes the ratio too much. Use more than {n_needed:,} "
-    "examples{more_clusters}, or arms "
-    "whose flips correlate by {correlation:.2f} or more over examples.",
-    "normal-runs": "Runs are assumed to be normally distributed. {skew}",
-    "equal-unpaired-arms": "Both arms are assumed to vary equally and to be unpaired.",
-    "equal-arms": "Both arms are assumed to vary equally.",
-    "enough-examples": "For flip rates, the number of examples is assumed to be sufficient; a "
-    "pilot checks that.",
-    "unrelated-examples": "For flip rates, both arms are assumed to flip unrelated examples, which "
-    "is conservative. Give the correlation over examples if you know it.",
-    "correlated-examples": "For flip rates, the flips of both arms are assumed to correlate by "
-    "{correlation:.2g} over examples.",
+    "the choice of examples alone changes the {contrast} too much. Use more than {n_needed:,} "
+    "examples{more_clusters}, or arms that {answer} on the same examples, with a correlation of "
+    "{correlation:.3g} or more.",
+    "normal-runs": "The metric is assumed to be normally distributed across runs. {skew}",
+    "equal-unpaired-arms": "All arms are assumed to vary equally and to be unpaired.",
+    "equal-arms": "All arms are assumed to vary equally.",
+    "several-arms": "Each of the {n_arms:,} arms is compared with the same baseline. All verdicts "
+    "hold simultaneously with the confidence of the plan, and the power is that of each arm.",
+    "primary-metric": "The power holds for the primary metric of the comparison, see --primary of "
+    "seedproof compare. Other metrics are exploratory and need more seeds.",
+    "enough-examples": "For {kinds}, the number of examples is assumed to be sufficient; a pilot "
+    "checks that.",
+    "unrelated-examples": "For {kinds}, both arms are assumed to {answer} on unrelated examples, "
+    "which is conservative. If you know the correlation over examples, pass it with "
+    "--example-correlation, or example_correlation= in Python. A pilot of two arms estimates it.",
+    "correlated-examples": "For {kinds}, both arms are assumed to {answer} on the same examples, "
+    "with a correlation of {correlation:.2g}.",
     "seeds-for-effect": "the fewest that detect it with the power of the plan.",
     "range-of-pilot": "Lines cover the range that the runs of the pilot allow.",
 }
 _say = Sentences(SENTENCES)
+# Plural of each kind that depends on examples, and what arms do on an example.
+OVER_EXAMPLES: dict[Kind, tuple[str, str]] = {
+    "mean": ("means", "be right"),
+    "flip_rate": ("flip rates", "flip"),
+}
 
 
 @dataclass(frozen=True)
@@ -66,15 +77,16 @@ class Figures:
     """Input of a plan; unknown figures are None.
 
     Both sd and cv come from the pilot, or are assumed if there is none. Unpaired arms have no
-    correlation of runs, and without a pilot there is none over examples.
+    correlation of runs. Kinds without examples are planned as if there were enough of them.
     """
 
     power: float
     confidence: float
+    arms: int
     sd: float | None
     cv: float | None
     paired_correlation: float | None
-    example_correlation: float | None
+    examples: Mapping[Kind, Drawn]
     pilot: Pilot | None
 
 
@@ -90,9 +102,9 @@ class Plan(Result):
     >>> import seedproof as sp
     >>> plan = sp.plan(sd=0.012, detect=0.01)
     >>> plan
-    <Plan: 24 seeds per arm are needed>
+    <Plan: 25 seeds per arm are needed>
     >>> plan.answers[0].n_seeds
-    24
+    25
     """
 
     answers: tuple[Answer, ...]
@@ -145,7 +157,7 @@ class Plan(Result):
     @property
     def _header(self) -> tuple[str, ...]:
         return (
-            "what differs",
+            "quantity",
             "seeds",
             "observed",
             f"true, {100 * self.figures.power:g}{NO_BREAK}% power",
@@ -206,7 +218,7 @@ class Plan(Result):
                 )
                 for answer in self.answers
             )
-            header = ("what differs", "by", "seeds per arm", "range of the pilot")
+            header = ("quantity", "by", "seeds per arm", "range of the pilot")
             sections.append(Section(ANSWERS, self._about(), (TextTable(header, rows),)))
         if self.reaches:
             table = TextTable(self._header, tuple(map(_cells, self.reaches)))
@@ -243,13 +255,16 @@ def _answer(answer: Answer, figures: Figures) -> Message:
     effect = abs(answer.effect) if answer.kind == "mean" else answer.effect
     what = _say(answer.kind, effect=effect)
     if answer.n_seeds is None:
-        has_clusters = pilot is not None and pilot.n_clusters is not None
+        drawn = figures.examples[answer.kind]
+        has_clusters = drawn.n_clusters is not None
         return _say(
             "too-few-examples",
             effect=what,
-            n_examples=pilot.n_examples if pilot else 0,
-            clusters=f" in {pilot.n_clusters:,} clusters" if pilot and has_clusters else "",
+            n_examples=drawn.n_examples,
+            clusters=f" in {drawn.n_clusters:,} clusters" if has_clusters else "",
+            contrast="difference" if answer.kind == "mean" else "ratio",
             more_clusters=", in as many more clusters" if has_clusters else "",
+            answer="are right" if answer.kind == "mean" else "flip",
             n_needed=answer.n_examples,
             correlation=answer.example_correlation,
         )
@@ -312,8 +327,9 @@ def _how_to_read(reaches: Sequence[Reach], figures: Figures) -> Message:
         code, subject = "reach", "{n_seeds} seeds per arm"
     return Message(
         code,
-        f"With {subject}: the smallest observed difference that would be reported, and the "
-        f"smallest true difference that is detected with {{power:g}}{NO_BREAK}% power.",
+        f"For {subject}, the table gives the smallest observed difference that would be "
+        f"reported, and the smallest true difference that is detected with {{power:g}}{NO_BREAK}% "
+        "power.",
         n_seeds=sizes[0],
         sizes=sizes,
         power=100 * figures.power,
@@ -330,14 +346,28 @@ def _notes(
     if kinds != ("sd",):
         is_paired = figures.paired_correlation is not None
         yield _say("equal-arms" if is_paired else "equal-unpaired-arms")
-    if "flip_rate" in kinds:
-        correlation = figures.example_correlation
-        if figures.pilot is None:
-            yield _say("enough-examples")
-        elif correlation == 0.0:
-            yield _say("unrelated-examples")
+    if figures.arms > 1:
+        yield _say("several-arms", n_arms=figures.arms)
+    yield _say("primary-metric")
+    yield from _about_examples(kinds, figures)
+
+
+def _about_examples(kinds: Sequence[Kind], figures: Figures) -> Iterator[Message]:
+    """Yield what is assumed about examples, for each kind that depends on them."""
+    unknown = []
+    for kind, (plural, verb) in OVER_EXAMPLES.items():
+        drawn = figures.examples.get(kind)
+        if kind not in kinds:
+            continue
+        if drawn is None:
+            unknown.append(plural)
+        elif drawn.correlation == 0.0:
+            yield _say("unrelated-examples", kinds=plural, answer=verb)
         else:
-            yield _say("correlated-examples", correlation=correlation)
+            correlation = drawn.correlation
+            yield _say("correlated-examples", kinds=plural, answer=verb, correlation=correlation)
+    if unknown:
+        yield _say("enough-examples", kinds=" and ".join(unknown))
 
 
 def _cells(reach: Reach) -> tuple[str, ...]:

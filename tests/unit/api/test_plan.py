@@ -24,19 +24,19 @@ def pilot():
 
 
 def test_an_assumed_spread_gives_a_number_of_seeds():
-    """A difference of 0.005 at sd 0.012 needs 92 seeds per arm; a table shows other numbers."""
+    """A difference of 0.005 at sd 0.012 needs 93 seeds per arm; a table shows other numbers."""
     result = plan(sd=0.012, detect=0.005)
 
-    assert [answer.n_seeds for answer in result.answers] == [92]
+    assert [answer.n_seeds for answer in result.answers] == [93]
     assert {reach.kind for reach in result.reaches} == {"mean"}
-    assert [reach.n_seeds for reach in result.reaches] == [5, 10, 20, 50, 92]
-    # 92 is the smallest number of seeds that shows 0.005: 91 do not.
-    assert result.reaches[-1].detectable <= 0.005 < plan(sd=0.012, seeds=91).reaches[0].detectable
+    assert [reach.n_seeds for reach in result.reaches] == [5, 10, 20, 50, 93]
+    # 93 is the smallest number of seeds that shows 0.005: 92 do not.
+    assert result.reaches[-1].detectable <= 0.005 < plan(sd=0.012, seeds=92).reaches[0].detectable
     needed, table_guide = result.sentences()
-    assert (needed.code, needed.fields["n_seeds"]) == ("seeds-needed", 92)
+    assert (needed.code, needed.fields["n_seeds"]) == ("seeds-needed", 93)
     assert needed.fields["effect"].fields == {"effect": 0.005}
     assert needed.fields["condition"].fields["sd"] == 0.012
-    assert (table_guide.code, table_guide.fields["sizes"]) == ("reaches", (5, 10, 20, 50, 92))
+    assert (table_guide.code, table_guide.fields["sizes"]) == ("reaches", (5, 10, 20, 50, 93))
 
 
 def test_each_kind_has_a_row_for_the_number_of_seeds_it_needs():
@@ -47,7 +47,7 @@ def test_each_kind_has_a_row_for_the_number_of_seeds_it_needs():
         kind: [reach.n_seeds for reach in result.reaches if reach.kind == kind]
         for kind in ("mean", "sd")
     }
-    assert seeds == {"mean": [5, 10, 20, 50, 92], "sd": [5, 10, 19, 20, 50]}
+    assert seeds == {"mean": [5, 10, 20, 50, 93], "sd": [5, 10, 19, 20, 50]}
     assert [reach.n_seeds for reach in plan(sd=0.012).reaches] == [5, 10, 20, 50]
     assert {reach.n_seeds for reach in plan(sd=0.012, detect=0.005, seeds=8).reaches} == {8}
 
@@ -74,11 +74,15 @@ def test_a_number_of_seeds_shows_all_three_kinds():
 
 def test_a_pilot_gives_the_figures_and_their_uncertainty(pilot):
     """The answer has a range: the answers at both ends of the interval of the sd."""
-    result = plan(pilot=pilot, detect=0.01)
+    result = plan(pilot=pilot, detect=0.15)
 
     (answer,) = result.answers
     sd = pilot["accuracy_sd"]
-    ends = [seeds_for(MeanTest(value), 0.01) for value in (sd.low, sd.value, sd.high)]
+    variance = 2 * result.figures.examples["mean"].variance
+    ends = [
+        seeds_for(MeanTest(value, example_variance=variance), 0.15)
+        for value in (sd.low, sd.value, sd.high)
+    ]
     assert [answer.low, answer.n_seeds, answer.high] == ends
     assert [reach.n_seeds for reach in result.reaches] == [10, 10, 10]
     uncertainty = result.sentences()[0].fields["uncertainty"]
@@ -100,21 +104,76 @@ def test_a_pilot_with_too_few_examples_is_reported(pilot):
     message = result.sentences()[0]
     assert message.code == "too-few-examples"
     assert (message.fields["n_examples"], message.fields["n_needed"]) == (500, answer.n_examples)
-    at_correlation = plan(
-        pilot=pilot, detect_flip_ratio=0.9, example_correlation=answer.example_correlation
-    )
+    above = answer.example_correlation + 0.01  # at the limit itself, more than a million seeds
+    at_correlation = plan(pilot=pilot, detect_flip_ratio=0.9, example_correlation=above)
     assert at_correlation.answers[0].n_seeds is not None
     lower = answer.example_correlation - 0.02
     below_correlation = plan(pilot=pilot, detect_flip_ratio=0.9, example_correlation=lower)
     assert below_correlation.answers[0].n_seeds is None
-    figures = result.figures.pilot
-    variance = 2 * figures.example_variance * 500 / (answer.n_examples + 1)
-    assert seeds_for(FlipTest(figures.cv.value, example_variance=variance), 0.9) is not None
+    cv, drawn = result.figures.cv, result.figures.examples["flip_rate"]
+    variance = 2 * drawn.variance * 500 / (1.01 * answer.n_examples)
+    assert seeds_for(FlipTest(cv, example_variance=variance), 0.9) is not None
+
+
+def test_too_few_examples_for_a_difference_of_means_are_reported(pilot):
+    """With the correlation that the answer advises, seeds suffice; unrelated arms are assumed."""
+    result = plan(pilot=pilot, detect=0.02)
+
+    (answer,) = result.answers
+    assert answer.n_seeds is None
+    assert answer.n_examples > 500
+    assert result.sentences()[0].code == "too-few-examples"
+    assert "unrelated-examples" in {note.code for note in result.notes()}
+    above = answer.example_correlation + 0.005
+    advised = plan(pilot=pilot, detect=0.02, example_correlation=above)
+    assert advised.answers[0].n_seeds is not None
+
+
+def test_examples_may_be_given_without_a_pilot():
+    """Two arms have twice the variance of one, less what they share."""
+    options = {"sd": 0.01, "detect": 0.02, "n_examples": 1000, "example_sd": 0.3}
+
+    result = plan(**options, example_correlation=0.8)
+
+    expected = seeds_for(MeanTest(0.01, example_variance=2 * 0.2 * 0.3**2 / 1000), 0.02)
+    assert result.answers[0].n_seeds == expected
+    assert plan(**options).answers[0].n_seeds is None
+    assert "enough-examples" in {note.code for note in plan(sd=0.01, detect=0.02).notes()}
+
+
+def test_several_arms_are_planned_together():
+    """For every kind, and the notes say so."""
+    options = {
+        "sd": 0.01,
+        "detect": 0.01,
+        "detect_sd_ratio": 2,
+        "cv": 0.2,
+        "detect_flip_ratio": 0.7,
+    }
+    alone, together = plan(**options), plan(**options, arms=5)
+
+    pairs = zip(alone.answers, together.answers, strict=True)
+    assert all(single.n_seeds < of_five.n_seeds for single, of_five in pairs)
+    assert together.summary()["arms"] == 5
+    assert "several-arms" in {note.code for note in together.notes()}
+
+
+def test_pilot_of_two_arms_estimates_the_correlation_over_examples():
+    """Arms that are right on the same examples need fewer seeds than unrelated ones."""
+    batches = Simulation(8, 500).draw_pair(Simulation(8, 500), np.random.default_rng(4))
+    arms = [sp.Predictions.from_arrays(x.predictions, labels=x.labels) for x in batches]
+
+    of_one = plan(pilot=sp.measure(arms[0]), seeds=10)
+    of_two = plan(pilot=sp.compare(arms), seeds=10)
+
+    assert of_two.figures.examples["mean"].correlation > 0.5
+    assert of_two.reaches[0].detectable < of_one.reaches[0].detectable
+    assert "correlated-examples" in {note.code for note in of_two.notes()}
 
 
 def test_several_questions_have_several_answers(pilot):
     """The order is mean, sd, flip rate, with one sentence each."""
-    result = plan(pilot=pilot, detect=0.05, detect_sd_ratio=2, detect_flip_ratio=0.5)
+    result = plan(pilot=pilot, detect=0.3, detect_sd_ratio=2, detect_flip_ratio=0.3)
 
     assert [answer.kind for answer in result.answers] == ["mean", "sd", "flip_rate"]
     assert [message.code for message in result.sentences()[:3]] == ["seeds-needed"] * 3
@@ -172,12 +231,16 @@ def test_pilot_of_three_runs_is_planned_from_five_on():
         ({"seeds": 4}, {"keyword": "seeds", "n_seeds": 4, "at_least": 5}),
         ({"seeds": True}, {"keyword": "seeds", "n_seeds": True}),
         ({"seeds": 10, "example_correlation": 0.5}, {"keyword": "example_correlation"}),
+        ({"sd": 0.01, "detect": 0.01, "n_examples": 100}, {"keyword": "example_sd"}),
+        ({"seeds": 10, "n_examples": 100, "example_sd": 0.3}, {"keyword": "n_examples"}),
+        ({"seeds": 10, "arms": 0}, {"keyword": "arms", "n_arms": 0}),
+        ({"sd": 0.012, "detect": 2}, {"keyword": "detect", "given": 2, "share": 0.02}),
         ({"detect_sd_ratio": 2.0, "paired_correlation": 0.5}, {"keyword": "paired_correlation"}),
         ({"pilot": NOT_A_REPORT, "detect": 0.01}, {"keyword": "pilot", "type_name": "Plan"}),
     ],
     ids=[
         "nothing", "no-sd", "sd", "detect", "power", "no-cv", "few-seeds", "seeds", "correlation",
-        "paired", "pilot",
+        "no-example-sd", "examples-without-sd", "arms", "share", "paired", "pilot",
     ],
 )  # fmt: skip
 def test_incomplete_or_contradictory_options_are_refused(options, fields):
@@ -188,7 +251,10 @@ def test_incomplete_or_contradictory_options_are_refused(options, fields):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(("keyword", "given"), [("example_correlation", 1.5), ("sd", 0.01)])
+@pytest.mark.parametrize(
+    ("keyword", "given"),
+    [("example_correlation", 1.5), ("sd", 0.01), ("n_examples", 100), ("detect", 1.5)],
+)
 def test_options_that_contradict_a_pilot_are_refused(pilot, keyword, given):
     """A correlation is at most 1, and the pilot has its own sd."""
     with pytest.raises(OptionError, check=WithFields(keyword=keyword, given=given)):

@@ -2,20 +2,19 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
 
-from seedproof.comparison.planning.pilot import Pilot
+from seedproof.comparison.planning.pilot import Drawn, Kind, Pilot
 from seedproof.errors import OptionError
 from seedproof.stats.power import (
     FlipTest,
     MeanTest,
     PlannedTest,
+    Promise,
     detectable,
+    examples_factor,
     observed_needed,
     seeds_for,
 )
-
-Kind: TypeAlias = Literal["mean", "sd", "flip_rate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +23,10 @@ class Answer:
 
     kind: Kind  # what differs: a `mean`, a standard deviation (`sd`), or a `flip_rate`
     effect: float  # a difference of means, or a ratio
-    n_seeds: int | None  # the fewest; None if no number suffices with the pilot's examples
+    n_seeds: int | None  # the fewest; None if no number suffices with these examples
     low: int | None = None  # if runs differ as little as the pilot's interval allows
     high: int | None = None  # if they differ as much; None beyond a million
-    # If no number of seeds suffices: examples needed, or the correlation of flips over examples.
+    # If no number of seeds suffices: examples needed, or the correlation of arms over examples.
     n_examples: int | None = None
     example_correlation: float | None = None
 
@@ -44,51 +43,49 @@ class Reach:
     detectable: float  # the smallest true effect that is shown with the plan's power
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Power and confidence of a plan, and the correlation of the arms' flips over examples."""
-
-    power: float
-    confidence: float
-    example_correlation: float = 0.0
-
-    def answer(self, test: PlannedTest, effect: float, pilot: Pilot | None = None) -> Answer:
-        """Return the seeds that an effect needs."""
-        n_seeds = seeds_for(test, effect, power=self.power, confidence=self.confidence)
-        if n_seeds is None and isinstance(test, FlipTest) and pilot is not None:
-            return self._too_few_examples(test, effect, pilot)
-        ends = (None, None) if pilot is None else _at_the_ends(test, pilot)
-        low, high = (self._seeds(end, effect) for end in ends)
-        return Answer(test.kind, effect, n_seeds, low, high)
-
-    def reach(self, test: PlannedTest, n_seeds: int, given: float | None) -> Reach:
-        """Return the effects that a number of seeds can show."""
-        return Reach(
-            test.kind,
-            n_seeds,
-            given,
-            observed_needed(test, n_seeds, confidence=self.confidence),
-            detectable(test, n_seeds, power=self.power, confidence=self.confidence),
-        )
-
-    def _seeds(self, test: PlannedTest | None, effect: float) -> int | None:
-        if test is None:
-            return None
-        try:
-            return seeds_for(test, effect, power=self.power, confidence=self.confidence)
-        except OptionError:  # more than the limit
-            return None
-
-    def _too_few_examples(self, test: FlipTest, effect: float, pilot: Pilot) -> Answer:
-        factor = test.examples_factor(effect, power=self.power, confidence=self.confidence)
-        correlation = 1 - (1 - self.example_correlation) / factor
+def answer(
+    test: PlannedTest,
+    effect: float,
+    promise: Promise,
+    *,
+    pilot: Pilot | None = None,
+    drawn: Drawn | None = None,
+) -> Answer:
+    """Return the seeds that an effect needs."""
+    n_seeds = seeds_for(test, effect, promise)
+    if n_seeds is None and isinstance(test, MeanTest | FlipTest) and drawn is not None:
+        factor = examples_factor(test, effect, promise)
+        correlation = 1 - (1 - drawn.correlation) / factor
         return Answer(
-            "flip_rate",
+            test.kind,
             effect,
             None,
-            n_examples=math.ceil(pilot.n_examples * factor),
-            example_correlation=math.ceil(100 * correlation) / 100,
+            n_examples=math.ceil(drawn.n_examples * factor),
+            example_correlation=math.ceil(1000 * correlation) / 1000,
         )
+    ends = (None, None) if pilot is None else _at_the_ends(test, pilot)
+    low, high = (_seeds(end, effect, promise) for end in ends)
+    return Answer(test.kind, effect, n_seeds, low, high)
+
+
+def reach(test: PlannedTest, n_seeds: int, given: float | None, promise: Promise) -> Reach:
+    """Return the effects that a number of seeds can show."""
+    return Reach(
+        test.kind,
+        n_seeds,
+        given,
+        observed_needed(test, n_seeds, promise),
+        detectable(test, n_seeds, promise),
+    )
+
+
+def _seeds(test: PlannedTest | None, effect: float, promise: Promise) -> int | None:
+    if test is None:
+        return None
+    try:
+        return seeds_for(test, effect, promise)
+    except OptionError:  # more than the limit
+        return None
 
 
 def _at_the_ends(test: PlannedTest, pilot: Pilot) -> tuple[PlannedTest | None, PlannedTest | None]:

@@ -1,19 +1,37 @@
 """Variation over the first runs of an arm, with its uncertainty, as a plan needs it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from seedproof.errors import TooFewRunsError
+from seedproof.comparison.arms.result import ComparedArm, Comparison
+from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.measurement.result import Measurement
-from seedproof.metrics.statistic import SpreadOverRuns
-from seedproof.stats.intervals import (
-    NORMAL,
-    Estimate,
-    estimate,
-    jackknife_variance,
-    student,
-)
+from seedproof.metrics.statistic import MeanOverExamples, SpreadOverRuns, Statistic
+from seedproof.stats.contrast import Pair, contrast
+from seedproof.stats.effect import scale_of
+from seedproof.stats.intervals import Estimate, estimate
+from seedproof.typing import FloatArray
+
+Kind: TypeAlias = Literal["mean", "sd", "flip_rate"]
+METRICS: dict[Kind, str] = {"mean": "accuracy", "flip_rate": "flip_rate"}
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Variance from drawing examples, of one arm and of its contrast with another."""
+
+    n_examples: int
+    variance: float  # of the mean, or of the log flip rate, of one arm
+    n_clusters: int | None = None  # drawn in place of examples; None if those are independent
+    correlation: float = 0.0  # of two arms over examples
+
+    @property
+    def of_contrast(self) -> float:
+        """Variance of the contrast of two arms."""
+        return 2 * self.variance * (1 - self.correlation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +43,10 @@ class Pilot:
     sd: Estimate | None  # of the accuracy over runs; None if unlabeled or without spread
     # Standard deviation of the runs' mean disagreements over their mean; None if it is 0.
     cv: Estimate | None
-    example_variance: float  # of the log flip rate of this arm, from drawing examples
+    pair_cv: float | None  # the same of pairs, beyond their two runs; None with too few runs
     n_clusters: int | None = None  # drawn in place of examples; None if those are independent
+    drawn: Mapping[Kind, Drawn] = field(default_factory=dict)
+    has_two_arms: bool = False  # so that the correlations over examples are estimates
 
 
 def pilot_of(measurement: Measurement) -> Pilot:
@@ -43,33 +63,97 @@ def pilot_of(measurement: Measurement) -> Pilot:
         measurement.n_examples,
         sd=sd if sd is not None and sd.value > 0.0 else None,
         cv=_variation(measurement),
-        example_variance=_example_variance(measurement),
+        pair_cv=_pair_variation(measurement.detail["flip_matrix"]),
         n_clusters=None if measurement.clusters is None else measurement.clusters.n_clusters,
+        drawn={
+            kind: drawn
+            for kind, metric in METRICS.items()
+            if (drawn := _drawn(metric, measurement)) is not None
+        },
     )
 
 
+def pilot_of_arms(comparison: Comparison) -> Pilot:
+    """Return the figures of the baseline, and the least correlation of an arm over examples."""
+    pilot = pilot_of(comparison.baseline.measurement)
+    if not any(arm.contrasts for arm in comparison.arms):
+        raise OptionError(
+            "A pilot of several arms needs their predictions, and this comparison was made from "
+            "saved reports. Compare the records.",
+            keyword="pilot",
+        )
+    drawn = dict(pilot.drawn)
+    for kind, own in pilot.drawn.items():
+        metric = METRICS[kind]
+        shared = [_correlation(metric, comparison.baseline, arm) for arm in comparison.arms]
+        drawn[kind] = replace(own, correlation=min(shared))
+    return replace(pilot, drawn=drawn, has_two_arms=True)
+
+
+def _drawn(metric: str, measurement: Measurement) -> Drawn | None:
+    statistic = measurement.statistics.get(metric)
+    if not isinstance(statistic, MeanOverExamples) or statistic.value <= 0.0:
+        return None
+    variance = _without_interaction(metric, statistic)
+    clusters = None if statistic.clusters is None else statistic.clusters.n_clusters
+    return Drawn(statistic.n_examples, variance + _excess(metric, statistic), clusters)
+
+
+def _without_interaction(metric: str, statistic: MeanOverExamples) -> float:
+    slope = 1 / statistic.value if scale_of(metric) == "ratio" else 1.0
+    return slope**2 * max(statistic.example_variance - statistic.interaction_variance, 0.0)
+
+
+def _excess(metric: str, statistic: Statistic) -> float:
+    """Bias of the jackknife that the interaction of flips contains, relative to their rate.
+
+    An example that flips with probability h has pairs of the variance h², for two classes, and so
+    4h²/(R(R-2)) is subtracted in place of 2h²/(R(R-1)). The mean of h² comes from its variance.
+    """
+    if metric != "flip_rate" or not isinstance(statistic, MeanOverExamples):
+        return 0.0
+    n_runs = 0 if statistic.without is None else len(statistic.without)
+    if n_runs < 4:
+        return 0.0
+    share = 4 / (n_runs * (n_runs - 2)) - 2 / (n_runs * (n_runs - 1))
+    variance = _without_interaction(metric, statistic)
+    return share / (1 - share) * (variance + 1 / statistic.n_drawn)
+
+
+def _correlation(metric: str, base: ComparedArm, arm: ComparedArm) -> float:
+    """Correlation over examples: the share of the variance that the contrast of two arms lacks."""
+    measured = [x.measurement for x in (base, arm)]
+    total = sum(x.variance for m in measured if (x := _drawn(metric, m)) is not None)
+    row = arm.contrasts[metric]
+    difference = contrast(row.base, row.arm, Pair(metric, row.is_paired, row.cross))
+    if difference is None or total == 0.0:
+        return 0.0
+    variance = difference.example_variance - difference.interaction_variance
+    variance += sum(_excess(metric, m.statistics[metric]) for m in measured)
+    return min(max(1 - variance / total, 0.0), 1.0)
+
+
 def _variation(measurement: Measurement) -> Estimate | None:
-    by_run = measurement.detail["flip_matrix"].sum(axis=1) / (measurement.n_runs - 1)
+    n_runs = measurement.n_runs
+    by_run = measurement.detail["flip_matrix"].sum(axis=1) / (n_runs - 1)
     mean = float(by_run.mean())
     spread = estimate(SpreadOverRuns(by_run))
     if spread.value <= 1e-12 * mean:
         return None
+    # The mean over few other runs varies less, because it has a part of each of them.
+    factor = (n_runs - 1) / (n_runs - 2) / mean
     if spread.low is None or spread.high is None:
-        return Estimate(spread.value / mean)
-    return Estimate(spread.value / mean, spread.low / mean, spread.high / mean, "runs")
+        return Estimate(factor * spread.value)
+    return Estimate(factor * spread.value, factor * spread.low, factor * spread.high, "runs")
 
 
-def _example_variance(measurement: Measurement) -> float:
-    """Variance from examples in the interval of the flip rate: its width less the runs' part."""
-    flips, n_runs = measurement.metrics["flip_rate"], measurement.n_runs
-    is_over_both = flips.over in {"runs × examples", "runs × clusters"}
-    if flips.value == 0.0 or flips.low is None or not is_over_both:
-        return 0.0
-    by_run = measurement.detail["flip_matrix"].sum(axis=1) / (n_runs - 1)
-    without = flips.value - 2 * (by_run - flips.value) / (n_runs - 2)
-    floor = 0.5 * min(1 / measurement.n_examples, flips.value)  # as in the interval itself
-    runs = jackknife_variance(np.log(np.maximum(without, floor)))
-    half_width = float(np.log(flips.value / flips.low))
-    clusters = measurement.clusters
-    quantile = NORMAL if clusters is None else student(clusters.n_clusters)
-    return max(half_width**2 - student(n_runs) ** 2 * runs, 0.0) / quantile**2
+def _pair_variation(matrix: FloatArray) -> float | None:
+    """Spread of the disagreements that the two runs of a pair do not explain, over their mean."""
+    n_runs = len(matrix)
+    by_run = matrix.sum(axis=1) / (n_runs - 1)
+    mean = float(by_run.mean())
+    if n_runs < 4 or mean == 0.0:
+        return None
+    runs = (by_run - mean) * (n_runs - 1) / (n_runs - 2)
+    rest = (matrix - mean - runs - runs[:, np.newaxis])[np.triu_indices(n_runs, 1)]
+    return float(np.sqrt(np.square(rest).sum() / (n_runs * (n_runs - 3) / 2))) / mean
