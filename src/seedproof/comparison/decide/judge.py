@@ -1,0 +1,193 @@
+"""The answer on a candidate at one of its planned numbers of runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import log1p, sqrt
+from statistics import NormalDist
+from typing import Literal, TypeAlias
+
+from seedproof.comparison.decide.ledger import Settings
+from seedproof.errors import OptionError
+from seedproof.messages import Message
+from seedproof.metrics.card import card
+from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.predictions.checks import Check
+from seedproof.stats.contrast import NO_COUNTERPART, Pair, contrast, left_out_values
+from seedproof.stats.distributions import student_quantile
+from seedproof.stats.effect import Contrast, Effect
+from seedproof.stats.families import MetricContrast
+from seedproof.stats.intervals import WITHOUT_RUNS, Level, jackknife_variance
+from seedproof.stats.looks import LOOKS
+
+# Runs at which a candidate may be discarded, but not kept: this costs no false keep.
+FIRST_SCREEN = 2
+# A candidate is discarded if its chance of being kept at the last look is lower.
+FUTILE = 0.05
+# Share outside the one-sided interval that must exclude the least gain of interest.
+NO_GAIN_TAIL = 0.1
+# A level below this keeps nothing.
+LEAST_LEVEL = 1e-12
+
+Answer: TypeAlias = Literal["keep", "discard", "run more", "repair"]
+Reason: TypeAlias = Literal[
+    "shown better",
+    "not shown",  # at the last look
+    "futile",  # hardly a chance at the last look
+    "gain too small",  # the interval excludes the least gain of interest
+    "open",
+    "too few runs",
+    "untrusted input",
+]
+EXIT_CODES: Mapping[Answer, int] = {"keep": 0, "discard": 1, "run more": 3, "repair": 3}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An answer, and its reason."""
+
+    answer: Answer
+    reason: Reason
+    chance: float | None = None  # of being kept at the last look; None if it is not known
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The answer on a candidate, with everything that it is based on."""
+
+    verdict: Verdict
+    settings: Settings
+    name: str
+    ledger: str
+    n_runs: int  # first runs of the candidate that were judged
+    n_candidate: int  # all of its runs
+    n_baseline: int  # all runs of the baseline
+    n_selecting: int = 0  # runs of the baseline that it was kept for, earlier in the loop
+    more_candidate: int = 0
+    more_baseline: int = 0
+    effect: Effect | None = None  # with its 95 % interval
+    level: float | None = None
+    position: int | None = None  # of the candidate in the loop
+    n_kept: int = 0
+    candidate: str | None = None
+    is_recorded: bool = False  # the decision was made earlier
+    notes: tuple[Message, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command line: 0, 1 or 3."""
+        return EXIT_CODES[self.verdict.answer]
+
+
+def looks_to(max_runs: int) -> tuple[int, ...]:
+    """Return the numbers of runs at which a candidate can be kept."""
+    if max_runs not in LOOKS:
+        raise OptionError(
+            "max_runs is {value}. Pass a number of runs at which verdicts are planned: {known}.",
+            value=max_runs,
+            known=tuple(map(str, LOOKS)),
+            option="max_runs",
+        )
+    return tuple(look for look in LOOKS if look <= max_runs)
+
+
+def step_at(n_runs: int, max_runs: int) -> tuple[int | None, int | None]:
+    """Return the latest planned number of runs that is reached, and the next one."""
+    steps = (FIRST_SCREEN, *looks_to(max_runs))
+    reached = [step for step in steps if step <= n_runs]
+    following = next((step for step in steps if step > n_runs), None)
+    return (reached[-1] if reached else None), following
+
+
+def baseline_runs(step: int) -> int:
+    """Return the runs that the baseline needs for a step, in addition to those that selected it.
+
+    A baseline was kept because it looked good: new runs lower the bar to what it is worth.
+    """
+    return max(step, VERDICT_FROM)
+
+
+def judge(row: MetricContrast, *, level: float, settings: Settings) -> Verdict:
+    """Return the answer on the runs of a contrast, whose number is planned."""
+    n_runs, last = row.n_runs[1], settings.max_runs
+    levels = _levels(level, settings) if level > LEAST_LEVEL else {}
+    verdict = row.effect(levels[n_runs]).verdict if n_runs in levels else None
+    if verdict in {"better", "steadier"}:
+        return Verdict("keep", "shown better")
+    if n_runs >= last or not levels:
+        return Verdict("discard", "not shown")
+    gain = _gain(row)
+    if gain is None:
+        return Verdict("run more", "open")
+    chance = _chance(row, gain, levels[last], last)
+    if chance < FUTILE:
+        return Verdict("discard", "futile", chance)
+    most = gain.center + gain.half_width(_NO_GAIN)
+    if gain.over not in WITHOUT_RUNS and most <= _least_gain(row.metric, settings.min_gain):
+        return Verdict("discard", "gain too small", chance)
+    return Verdict("run more", "open", chance)
+
+
+_NO_GAIN = Level(tail=NO_GAIN_TAIL, example_tail=NO_GAIN_TAIL)
+
+
+def _levels(level: float, settings: Settings) -> dict[int, Level]:
+    """Level of each look: most is spent at the last, where a true gain is easiest to show.
+
+    Examples are drawn once, so that their part needs no division.
+    """
+    looks = looks_to(settings.max_runs)
+    whole = sum(look**2 for look in looks)
+    return {look: Level(tail=level * look**2 / whole, example_tail=level) for look in looks}
+
+
+def refuse_without_interval(effect: Effect) -> None:
+    """Raise an error if a metric has no interval with any number of runs."""
+    if effect.note is not None and effect.note.code == NO_COUNTERPART.code:
+        raise OptionError(
+            "{metric} cannot be decided on: it has no interval here. Name another metric, such as "
+            "accuracy.",
+            metric=effect.metric,
+        )
+
+
+def _gain(row: MetricContrast) -> Contrast | None:
+    """Contrast with a positive center if the candidate is better; None if it has no such form."""
+    pair = Pair(row.metric, row.is_paired, row.cross)
+    if pair.is_ratio and not row.effect().value:  # one of the two is 0
+        return None
+    difference = contrast(row.base, row.arm, pair)
+    if difference is None or card(row.metric).better == "higher":
+        return difference
+    return replace(difference, center=-difference.center)
+
+
+def _least_gain(metric: str, min_gain: float) -> float:
+    is_higher = card(metric).better == "higher"
+    if not Pair(metric, is_paired=False).is_ratio:
+        return min_gain
+    return log1p(min_gain) if is_higher else -log1p(-min_gain)
+
+
+def _chance(row: MetricContrast, gain: Contrast, level: Level, last: int) -> float:
+    """Chance of being kept at the last look, if the gain is about what these runs show."""
+    n_base, n_runs = row.n_runs
+    per_run, of_base = gain.run_variance * n_runs, 0.0
+    if not row.is_paired or gain.over in WITHOUT_RUNS:
+        # A few runs say little about their own spread; the baseline has more of them.
+        is_ratio = Pair(row.metric, is_paired=False).is_ratio
+        squares = degrees = 0.0
+        for statistic in (row.base, row.arm):
+            left_out = left_out_values(statistic, is_ratio=is_ratio)
+            if left_out is not None:
+                squares += jackknife_variance(left_out) * len(left_out) * (len(left_out) - 1)
+                degrees += len(left_out) - 1
+        per_run = squares / degrees if degrees else per_run
+        of_base = per_run / max(n_base, last)
+    runs = student_quantile(last - 1, 1 - level.tail) ** 2 * (per_run / last + of_base)
+    drawn = student_quantile(gain.example_df, 1 - level.example_tail) ** 2 * gain.example_variance
+    missing = sqrt(runs + drawn) + gain.residual_bias + gain.error - gain.center
+    spread = sqrt(per_run * (1 / n_runs - 1 / last))
+    if spread == 0.0:
+        return float(missing < 0)
+    return NormalDist().cdf(-missing / spread)
