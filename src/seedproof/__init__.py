@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from seedproof.api.blame import blame as blame
     from seedproof.api.compare import compare as compare
     from seedproof.api.compare import compare_versions as compare_versions
+    from seedproof.api.decide import decide as decide
     from seedproof.api.gate import gate as gate
     from seedproof.api.measure import measure as measure
     from seedproof.api.measure import measure_arms as measure_arms
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from seedproof.report.blame import BlameReport as BlameReport
     from seedproof.report.chart import Chart as Chart
     from seedproof.report.comparison.report import ComparisonReport as ComparisonReport
+    from seedproof.report.decide import DecisionReport as DecisionReport
     from seedproof.report.gate_report import GateReport as GateReport
     from seedproof.report.planning import Plan as Plan
     from seedproof.report.report import Report as Report
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "api.blame": ("blame",),
     "api.compare": ("compare", "compare_versions"),
+    "api.decide": ("decide",),
     "api.gate": ("gate",),
     "api.measure": ("measure", "measure_arms"),
     "api.plan": ("plan",),
@@ -58,6 +61,7 @@ _NAMES = {
     "report.blame": ("BlameReport",),
     "report.chart": ("Chart",),
     "report.comparison.report": ("ComparisonReport",),
+    "report.decide": ("DecisionReport",),
     "report.gate_report": ("GateReport",),
     "report.planning": ("Plan",),
     "report.report": ("Report",),

@@ -36,8 +36,8 @@ def test_help_lists_the_verbs(seedproof):
     assert (code, err) == (0, "")
     verbs = {line.split()[0] for line in out.splitlines() if line.startswith("  ")}
     assert verbs >= {
-        "blame", "compare", "demo", "doctor", "gate", "ingest", "measure", "plan", "report",
-        "reproduce", "run", "status",
+        "blame", "compare", "decide", "demo", "doctor", "gate", "ingest", "measure", "plan",
+        "report", "reproduce", "run", "status",
     }  # fmt: skip
 
 

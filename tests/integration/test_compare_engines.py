@@ -29,7 +29,7 @@ PROCESSES, SHUFFLED = {"engine": "processes", "workers": 2}, {"engine": Shuffled
 
 def train(run):
     """Blocks of runs that share seeds, with probabilities and labels."""
-    spread = {"none": 1.0, "calm": 0.4}[run.arm]
+    spread = {"none": 1.0, "calm": 0.4, "same": 1.0}[run.arm]
     logits = run.rng("init").normal(size=(400, 3)) * spread
     logits += run.rng("order").normal(size=(400, 3)) + 3 * np.eye(3)[np.arange(400) % 3]
     probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
@@ -38,12 +38,12 @@ def train(run):
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """Two arms of several row groups."""
+    """Three arms of several row groups."""
     place = tmp_path_factory.mktemp("engines") / "store"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(schema, "GROUP_BYTES", 600)
         plan = sp.SeedPlan.blocks(2, sources=["init", "order"])
-        study = sp.Study("engines", train, seeds=plan, arms=["none", "calm"], store=place)
+        study = sp.Study("engines", train, seeds=plan, arms=["none", "calm", "same"], store=place)
         study.run(engine="serial", progress=False)
     loaded = sp.Predictions.from_store(place, arm="none")
     assert loaded.source.n_shards == 8
@@ -74,6 +74,7 @@ def _versions(store, **how):
 
 VERBS = {
     "compare": sp.compare,
+    "compare-all-pairs": lambda store, **how: sp.compare(store, all_pairs=True, **how),
     "compare-one-metric": lambda store, **how: sp.compare(store, metrics=["accuracy"], **how),
     "versions": _versions,
     "gate": lambda store, **how: sp.gate(_arms(store)[0], max={"flip_rate": 0.5}, **how),

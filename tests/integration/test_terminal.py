@@ -25,11 +25,12 @@ COMMANDS = {
     "compare": "compare study --split test --out comparison",
     "compare-versions": "compare --old old.csv --new new.csv --out versions",
     "gate": "gate old.csv --max flip_rate=0.1 --min accuracy=0.99 --max ambiguity=0.26",
+    "decide": "decide old.csv new.csv --ledger loop.jsonl",
     "blame": "blame blame-study --split test",
     "report": "report old.csv --figure flip_matrix --format svg",
     "demo": "demo",
 }
-EXIT_CODES = {"doctor": 1, "gate": 1}
+EXIT_CODES = {"decide": 1, "doctor": 1, "gate": 1}
 TIMES = re.compile(r"\b\d+(\.\d+)? (s|min|h)\b")
 
 

@@ -61,6 +61,7 @@ USES = {
         seedproof.compare([PREDICTIONS, PREDICTIONS]).baseline, seedproof.ComparedArm
     ),
     "ComparisonReport": lambda: seedproof.ComparisonReport.__name__ == "ComparisonReport",
+    "DecisionReport": lambda: issubclass(seedproof.DecisionReport, seedproof.Result),
     "Dynamics": lambda: seedproof.Dynamics(2, labels=[0, 1]).n_updates == 0,
     "Effect": lambda: seedproof.Effect("flip_rate", "ratio", 0.5).is_shown is False,
     "Columns": lambda: seedproof.Columns(run="seed").run == "seed",
@@ -83,10 +84,11 @@ USES = {
         == pytest.approx(1 / 6)
     ),
     "current_run": _current_run_is_the_active_one,
+    "decide": lambda: _refuses(seedproof.decide, PREDICTIONS, PREDICTIONS, labels=[0, 1, 0, 1]),
     "gate": lambda: seedproof.gate(PREDICTIONS, max={"flip_rate": 1.0}).exit_code == 3,
     "measure": lambda: seedproof.measure([[0, 1], [1, 1]])["flip_rate"].value == 0.5,
     "measure_arms": lambda: len(seedproof.measure_arms(GOLDEN_STORE, split="test")) == 3,
-    "plan": lambda: seedproof.plan(sd=0.012, detect=0.005).answers[0].n_seeds == 92,
+    "plan": lambda: seedproof.plan(sd=0.012, detect=0.005).answers[0].n_seeds == 93,
     "study_estimator": _study_estimator_plans_a_study,
 }
 

@@ -5,25 +5,32 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import brentq
 
-from seedproof.comparison.arms.compare import ArmContrast
+from seedproof.comparison.arms.arm_contrast import PairSums
 from seedproof.measurement.accumulators import MetricAccumulators
+from seedproof.measurement.clusters import ClusterKeys
 from seedproof.metrics.batch import Batch
 from seedproof.stats.effect import Effect
-from seedproof.stats.intervals import TAIL
+from seedproof.typing import IntArray
 from support.simulation import FIGURES, Simulation
 
 
-def effects(base: Batch, arm: Batch, *, is_paired: bool) -> dict[str, Effect]:
+def effects(
+    base: Batch, arm: Batch, *, is_paired: bool, clusters: IntArray | None = None
+) -> dict[str, Effect]:
     """Compare two labeled batches like the product."""
     has = frozenset({"labels"})
+    keys = None if clusters is None else ClusterKeys(np.arange(clusters.max() + 1), clusters)
     accumulators, sides = [], []
     for batch in (base, arm):
         accumulator = MetricAccumulators(batch.n_runs, batch.n_classes, has)  # type: ignore[arg-type] # a literal
+        accumulator.open(keys)
         sides.append((batch, accumulator.add(batch)))
         accumulators.append(accumulator)
-    contrast = ArmContrast(base.n_runs, arm.n_runs, is_paired)
-    contrast.update(*sides)
-    return contrast.effects(accumulators[0].result(), accumulators[1].result(), tail=TAIL)
+    sums = PairSums(base.n_runs, arm.n_runs, is_paired=is_paired)
+    sums.open(keys)
+    sums.update(*sides)
+    contrasts = sums.contrasts(accumulators[0].result(), accumulators[1].result(), ("none", "arm"))
+    return {name: contrast.effect() for name, contrast in contrasts.items()}
 
 
 def false_alarms(
@@ -36,7 +43,7 @@ def false_alarms(
     shown = dict.fromkeys(FIGURES, 0)
     for _ in range(n_studies):
         base, arm = simulation.draw_pair(simulation, rng)
-        measured = effects(base, arm, is_paired=is_paired)
+        measured = effects(base, arm, is_paired=is_paired, clusters=simulation.clusters)
         for name in FIGURES:
             shown[name] += measured[name].is_shown
     return {name: count / n_studies for name, count in shown.items()}
@@ -59,7 +66,8 @@ def effect_coverage(
     truths = [effect.truth(np.random.default_rng(1)) for effect in (base, arm)]
     hits = dict.fromkeys(figures, 0)
     for _ in range(n_studies):
-        measured = effects(*base.draw_pair(arm, rng), is_paired=is_paired)
+        pair = base.draw_pair(arm, rng)
+        measured = effects(*pair, is_paired=is_paired, clusters=base.clusters)
         for name in figures:
             effect = measured[name]
             difference = truths[1][name] - truths[0][name]

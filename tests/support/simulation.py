@@ -41,6 +41,7 @@ class Simulation:
     logit_sd: float = 3.0  # larger means more confident models
     cluster_size: int = 1  # neighbors that belong together
     shared: float = 0.0  # share of the variance of the logits that a cluster has in common
+    own: float = 0.0  # share of it that each arm of a pair has alone, in clusters as well
 
     @property
     def clusters(self) -> IntArray | None:
@@ -59,8 +60,14 @@ class Simulation:
         """
         logits = self._sample(rng)
         labels = _choose(logits, rng)
-        scaled = logits * (arm.logit_sd / self.logit_sd)
-        return self.make_runs(logits, labels, rng), arm.make_runs(scaled, labels, rng)
+        of_base = of_arm = logits
+        if self.own:
+            of_base, of_arm = (
+                np.sqrt(1 - self.own) * logits + np.sqrt(self.own) * self._sample(rng)
+                for _ in range(2)
+            )
+        scaled = of_arm * (arm.logit_sd / self.logit_sd)
+        return self.make_runs(of_base, labels, rng), arm.make_runs(scaled, labels, rng)
 
     def make_runs(self, logits: FloatArray, labels: IntArray, rng: np.random.Generator) -> Batch:
         """Return new runs on given examples."""

@@ -63,11 +63,13 @@ gate: sp.GateReport = sp.gate(p, max={"flip_rate": 0.05}, no_worse=["accuracy"],
 allowing: sp.GateReport = sp.gate(p, max={"flip_rate": 0.05}, allow=["duplicate-runs"])
 findings: tuple[sp.Check, ...] = (*report.checks, *comparison.checks, *arms.checks, *gate.checks)
 outcome: str = gate.outcome
+decision: sp.DecisionReport = sp.decide(p, probs, metric="accuracy", ledger="loop.jsonl")
+more_runs: tuple[int, int] = decision.more_runs
 plan: sp.Plan = sp.plan(pilot=p, detect=0.01)
 blame: sp.BlameReport = sp.blame("runs", arm="none")
 
 # What all results offer.
-results: list[sp.Result] = [report, arms, comparison, versions, gate, plan, blame]
+results: list[sp.Result] = [report, arms, comparison, versions, gate, decision, plan, blame]
 pages: list[str] = [result.to_html() for result in results]
 lines: list[str] = [result.text() for result in results]
 jsons: list[str] = [result.to_json() for result in results]

@@ -7,14 +7,14 @@ from seedproof.comparison.blame.compute import blame_runs
 from seedproof.engines import Engine
 from seedproof.errors import NotFoundError, OptionError
 from seedproof.measurement.engines import measuring_engine
-from seedproof.predictions.options import LoadOptions
+from seedproof.predictions.options import LoadOptions, given
 from seedproof.predictions.predictions import Loadable, load
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.report.blame import BlameReport
 from seedproof.report.result import Result
 
-MADE_BY = "give a store made by `seedproof run TARGET --blame 10`"
+MADE_BY = "pass a store made by `seedproof run TARGET --blame 10`"
 
 
 def blame(
@@ -41,7 +41,8 @@ def blame(
 
     Raises:
         NotFoundError: There is no store.
-        OptionError: The input does not hold the seeds of its runs.
+        OptionError: The input does not hold the seeds of its runs, or an option is `clusters` or
+            `slices`.
 
     Examples:
         >>> import seedproof as sp
@@ -54,6 +55,11 @@ def blame(
         True
     """
     pool = measuring_engine(engine, workers=workers, address=address)
+    for option in sorted(given(options).keys() & {"clusters", "slices"}):
+        raise OptionError(
+            "`{option}` does not apply to blame, whose intervals are over runs. Remove it.",
+            option=option,
+        )
     if isinstance(target, str | os.PathLike | Location):
         place = Location.of(target)
         if place.is_local and not Store.is_at(place):

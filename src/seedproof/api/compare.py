@@ -1,7 +1,8 @@
 """`sp.compare` and `sp.compare_versions`: differences that are more than luck."""
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
@@ -9,6 +10,7 @@ from typing import Any, TypeAlias, Unpack
 from seedproof.api.scratch import scratch_folder
 from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.comparison.arms.compare_summaries import compare_summaries
+from seedproof.comparison.arms.compared_runs import ComparedRuns, runs_to_compare
 from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
 from seedproof.engines import Engine
 from seedproof.errors import OptionError
@@ -21,6 +23,7 @@ from seedproof.predictions.arms import as_list, baseline_first, load_arms, load_
 from seedproof.predictions.checks import of_arms
 from seedproof.predictions.options import LoadOptions, check_options, given
 from seedproof.predictions.predictions import Loadable, Predictions
+from seedproof.records.declared import declared_runs as declared_by
 from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
 from seedproof.report.comparison.report import ComparisonReport
@@ -37,6 +40,10 @@ def compare(
     gold: str | None = None,
     metrics: Sequence[str] | None = None,
     primary: str | None = None,
+    margins: Mapping[str, float] | None = None,
+    sequential: bool = False,
+    declared_runs: int | None = None,
+    all_pairs: bool = False,
     paired: bool = False,
     match_rates: bool = False,
     engine: str | Engine = "serial",
@@ -54,7 +61,16 @@ def compare(
             the first.
         gold: An arm, such as an ensemble, whose gain counts as 100 %.
         metrics: Names of the metrics to compare; everything that the predictions allow if omitted.
-        primary: Name of the metric that decides. For now, only its name is checked.
+        primary: Name of the metric that decides, with an interval of 95 %; the flip rate if
+            omitted. All other verdicts are exploratory: their wider intervals hold simultaneously.
+        margins: For each metric, the change that does not matter: a share of the baseline for a
+            ratio, a difference for accuracy and the like. A change that is shown to be within its
+            margin is `equivalent`. If omitted, 0.1 for ratios and 0.005 for differences.
+        sequential: Whether runs are added until a difference shows. Then arms are compared at 5,
+            10, 20, 40 and 80 runs only, with wider intervals.
+        declared_runs: Number of runs per arm that was declared beforehand. If there are more, only
+            those of the latest planned look are compared.
+        all_pairs: Whether to compare every two arms, and not only each with the baseline.
         paired: Whether runs of one name in several tables share their seeds. Runs of stores are
             paired by the seeds that they recorded.
         match_rates: Move the decision threshold of each run of a binary classifier, so that all
@@ -89,6 +105,7 @@ def compare(
     parse_memory(options.get("memory", "2GB"))
     requested = known_metrics(metrics)
     known_metrics(None if primary is None else [primary])
+    margins = _checked(margins or {})
     pool = measuring_engine(engine, workers=workers, address=address)
     several: Any = [targets] if isinstance(targets, Report) else targets
     reports = _reports(*as_list(several))
@@ -97,6 +114,9 @@ def compare(
         extra = {
             "paired": paired,
             "match_rates": match_rates,
+            "sequential": sequential,
+            "declared_runs": declared_runs is not None,
+            "all_pairs": all_pairs,
             "metrics": requested is not None,
             "engine": pool is not None,
             "skip_damaged": bool(given(options).get("skip_damaged")),
@@ -106,24 +126,69 @@ def compare(
                 "`{option}` applies to records, and only reports are given. Remove it.",
                 option=next(name for name, is_given in extra.items() if is_given),
             )
+        ordered = baseline_first(reports, baseline)
         return ComparisonReport(
-            compare_summaries(baseline_first(reports, baseline), reference=gold)
+            compare_summaries(ordered, reference=gold, primary=primary, margins=margins)
         )
     arms = load_arms(targets, options, baseline=baseline, paired=paired)  # type: ignore[arg-type] # no report is among them
     for arm in arms.values():
         check_allowed(requested, arm.source)
+    runs = _runs(arms.values(), declared_runs, sequential=sequential)
+    if runs.is_sequential:
+        arms = {name: arm.first(runs.n_runs) for name, arm in arms.items()}
     with scratch_folder() as scratch:
         result = compare_arms(
             arm_data(arms),
             Location.of(scratch),
             reference=gold,
             metrics=requested,
+            primary=primary,
+            margins=margins,
+            level=runs.level,
+            all_pairs=all_pairs,
             match_rates=match_rates,
             skip_damaged=options.get("skip_damaged", False),
             engine=pool,
             progress=options.get("progress"),
         )
-    return ComparisonReport(result, scratch)
+    return ComparisonReport(replace(result, runs=runs), scratch)
+
+
+def _checked(margins: Mapping[str, float]) -> Mapping[str, float]:
+    """Return margins; refuse unknown metrics, and numbers that are not above 0."""
+    known_metrics(list(margins) or None)
+    for metric, margin in margins.items():
+        if not 0 < margin < math.inf:
+            raise OptionError(
+                "The margin of {metric!r} is {margin}. Pass a number above 0, such as 0.1.",
+                metric=metric,
+                margin=margin,
+            )
+    return margins
+
+
+def _runs(arms: Collection[Predictions], declared: int | None, *, sequential: bool) -> ComparedRuns:
+    """Return the runs to compare: all of them, unless a study grew or grows.
+
+    Of several stores, the one that declares fewest runs counts.
+    """
+    if declared is not None and declared < 1:
+        raise OptionError(
+            "{declared} runs cannot be declared. Pass a number above 0.", declared=declared
+        )
+    n_runs = [len(arm.runs) for arm in arms]
+    stores = [arm.source.location for arm in arms if arm.source.manifests]
+    numbers = [n for store in stores if store and (n := declared_by(store)) is not None]
+    if declared is not None and numbers and declared not in numbers:
+        raise OptionError(
+            "{declared} runs are declared, but the records say {recorded}. Leave out `{option}`.",
+            option="declared_runs",
+            declared=declared,
+            recorded=min(numbers),
+        )
+    least = declared if declared is not None else min(numbers, default=None)
+    # A study that declares 0 runs grows until it is decided.
+    return runs_to_compare(n_runs, least or None, is_sequential=sequential or least == 0)
 
 
 def compare_versions(
@@ -207,7 +272,7 @@ def _reports(targets: list[Any], names: list[str] | None) -> dict[str, Measureme
         return None
     if len(measurements) < len(targets):
         raise OptionError(
-            "Reports and records cannot be compared with each other. Give the records of all arms.",
+            "Reports and records cannot be compared with each other. Pass the records of all arms.",
             n_reports=len(measurements),
             n_targets=len(targets),
         )

@@ -1,7 +1,8 @@
 """`sp.gate`: predictions or reports in, verdicts out."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,25 +11,35 @@ from typing import Any, Literal, TypeAlias, Unpack
 from seedproof.api.compare import arm_data
 from seedproof.comparison.arms.compare import compare_arms
 from seedproof.comparison.arms.compare_summaries import compare_summaries
-from seedproof.comparison.arms.result import Comparison
+from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.comparison.gate.environment import Environment, examples_digest
-from seedproof.comparison.gate.judge import Baseline, judge
+from seedproof.comparison.gate.judge import SCALES, Baseline, judge
 from seedproof.comparison.gate.rules import Rule, allowed_checks, check_names
+from seedproof.comparison.gate.stage import LINEAR, LOG, Figure, Stage, stage_of, widened
 from seedproof.engines import Engine
-from seedproof.errors import EnvironmentChangedError, MissingExampleError, OptionError
+from seedproof.errors import (
+    EnvironmentChangedError,
+    MissingExampleError,
+    OptionError,
+    SeedproofError,
+)
 from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.load import is_saved, load_saved
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.measurement.result import Measurement
-from seedproof.messages import Message
+from seedproof.messages import Message, problem_of
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import Loadable, Predictions, load_one, on_common_examples
 from seedproof.predictions.targets import Input, opened, recognize
+from seedproof.records.declared import declare_runs, planned_names
+from seedproof.records.declared import declared_runs as declared_of
 from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
 from seedproof.report.gate_report import GateReport
 from seedproof.report.report import Report
-from seedproof.typing import Progress
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import Estimate, Level, estimate
+from seedproof.typing import Progress, check_count
 
 Judged: TypeAlias = Loadable | Report
 # A report's measurement, or an input that is yet to be read.
@@ -43,6 +54,7 @@ def gate(
     no_worse: Mapping[str, float | None] | Iterable[str] | None = None,
     baseline: Judged | None = None,
     baseline_arm: str | None = None,
+    declared_runs: int | None = None,
     allow: Iterable[str] = (),
     allow_different_environments: bool = False,
     engine: str | Engine = "serial",
@@ -52,7 +64,10 @@ def gate(
 ) -> GateReport:
     """Judge predictions by limits: pass, fail, or investigate.
 
-    If a check finds an error in the input, the outcome is investigate, unless it is allowed.
+    The first 5, 10, 20, 40 or 80 runs are judged, in the order of the plan, by an interval that is
+    wide enough to look again after more runs. A number of runs that was declared beforehand is
+    judged by the 95 % interval. If a check finds an error in the input, the outcome is
+    investigate, unless it is allowed.
 
     Args:
         target: A report, the folder of one, or whatever `sp.Predictions.load` takes.
@@ -61,6 +76,8 @@ def gate(
         no_worse: Metrics that may not be worse than the baseline's; with margins as a mapping.
         baseline: Records or a report to compare with, for `no_worse`.
         baseline_arm: Arm of the baseline's store; the same as `arm` if omitted.
+        declared_runs: Number of runs that was decided before any were looked at. A store records it
+            once; a study has declared its first number of seeds.
         allow: Names of checks whose errors do not keep the gate from judging.
         allow_different_environments: Judge records of different environments, and note it.
         engine: Where the work is done: `serial`, `processes`, or `ray`. Figures are the same.
@@ -92,7 +109,7 @@ def gate(
     compares = any(rule.kind == "no-worse" for rule in rules)
     if compares != (baseline is not None):
         raise OptionError(
-            "no-worse needs a baseline. Give --baseline, or baseline= in Python."
+            "no-worse needs a baseline. Pass --baseline, or baseline= in Python."
             if compares
             else "A baseline needs a rule. Add one, such as --no-worse flip_rate, "
             'or no_worse=["flip_rate"] in Python.',
@@ -125,6 +142,12 @@ def gate(
     notes = _environment_notes(
         loaded["target"], loaded.get("baseline"), is_allowed=allow_different_environments
     )
+    declared, note = _declared(inputs, declared_runs)
+    stage = _stage(loaded, declared, inputs[0], allows_missing="missing-runs" in allowed)
+    loaded = {
+        name: x.first(stage.judged_runs) if isinstance(x, Predictions) else x
+        for name, x in loaded.items()
+    }
     known = None
     with TemporaryDirectory(prefix="seedproof-") as working:
         progress = options.get("progress")
@@ -134,19 +157,111 @@ def gate(
         else:
             compared = _compared(loaded, Path(working), pool, progress)
             measured, base = compared.arms[0].measurement, compared.baseline.measurement
-            known = Baseline(base.metrics, compared.arms[0].effects, base.n_runs)
+            known = Baseline(base.metrics, _effects(compared.arms[0], stage), base.n_runs)
             notes, checks = notes + compared.notes, compared.checks
     return GateReport(
         judge(
-            measured.metrics,
+            _figures(measured),
             rules,
-            n_runs=measured.n_runs,
+            stage=stage,
             baseline=known,
-            notes=notes,
+            notes=notes + note,
             checks=checks,
             allowed=allowed,
         )
     )
+
+
+def _declared(
+    inputs: Sequence[Recognized], declared_runs: int | None
+) -> tuple[int | None, tuple[Message, ...]]:
+    """Return the declared number of runs, and a note if it cannot be recorded.
+
+    A baseline that has grown beyond its own number makes a comparison one that may grow.
+    """
+    if declared_runs is not None:
+        check_count("declared_runs", declared_runs, least=1)
+    places = [_store(x) for x in inputs]
+    recorded = [None if place is None else declared_of(place) for place in places]
+    declared = recorded[0] if declared_runs is None else declared_runs
+    note: tuple[Message, ...] = ()
+    if declared_runs is not None and places[0] is not None:
+        try:
+            declare_runs(places[0], declared_runs)
+        except SeedproofError:
+            raise
+        except OSError as error:
+            note = (
+                Message(
+                    "not-recorded",
+                    "The declared number of runs could not be recorded with the store "
+                    "({reason}): a later call must pass it again.",
+                    reason=problem_of(error),
+                ),
+            )
+    of_baseline = recorded[1] if len(recorded) > 1 else None
+    if declared is not None and of_baseline is not None and of_baseline < declared:
+        declared = None
+    return declared, note
+
+
+def _stage(
+    loaded: Mapping[str, Measurement | Predictions],
+    declared: int | None,
+    target: Recognized,
+    *,
+    allows_missing: bool,
+) -> Stage:
+    """Return the runs to judge: as many on both sides."""
+    lacks_declared = False
+    if declared is not None and (place := _store(target)) is not None:
+        there = loaded["target"]
+        names = there.runs
+        lacks_declared = any(name not in names for name in planned_names(place)[:declared])
+    n_runs = min(len(x.runs) for x in loaded.values())
+    stage = stage_of(n_runs, declared, lacks_declared=lacks_declared, allows_missing=allows_missing)
+    cannot_be_cut = any(
+        isinstance(x, Measurement) and len(x.runs) != stage.judged_runs for x in loaded.values()
+    )
+    # The figures of a report are of all its runs.
+    return replace(stage, hold="between looks") if cannot_be_cut and not stage.hold else stage
+
+
+def _store(recognized: Recognized) -> Location | None:
+    """Return the location of a store; None for other inputs."""
+    if isinstance(recognized, Predictions):
+        return recognized.source.location if recognized.folder is None else None
+    if isinstance(recognized, Measurement) or recognized.kind != "store":
+        return None
+    return opened(recognized).location
+
+
+def _figures(measured: Measurement) -> dict[str, Figure]:
+    """Return the figures with their intervals at any level."""
+    return {
+        name: partial(estimate, measured.statistics[name])
+        if name in measured.statistics
+        else widened(known, SCALES.get(name, LOG), measured.n_runs)
+        for name, known in measured.metrics.items()
+    }
+
+
+def _effects(arm: ComparedArm, stage: Stage) -> dict[str, Callable[[Level], Effect]]:
+    """Return the effects with their intervals at any level."""
+    return {
+        name: arm.contrasts[name].effect
+        if name in arm.contrasts
+        else partial(_widened_effect, effect, stage.judged_runs)
+        for name, effect in arm.effects.items()
+    }
+
+
+def _widened_effect(effect: Effect, n_runs: int, level: Level) -> Effect:
+    if effect.value is None or effect.low is None or effect.high is None:
+        return effect
+    plain = Estimate(effect.value, effect.low, effect.high, effect.over)
+    at = widened(plain, LOG if effect.scale == "ratio" else LINEAR, n_runs)(level)
+    return replace(effect, low=at.low, high=at.high)
 
 
 def rules_of(
@@ -196,11 +311,11 @@ def _refuse_itself(
             return
         raise OptionError(
             "The target and the baseline are the same arm of the same store. Name the other arm "
-            "with --baseline-arm, or baseline_arm= in Python; or give another baseline.",
+            "with --baseline-arm, or baseline_arm= in Python; or pass another baseline.",
             keyword="baseline_arm",
         )
     raise OptionError(
-        "The target and the baseline are the same. Give other runs as the baseline; for a store "
+        "The target and the baseline are the same. Pass other runs as the baseline; for a store "
         "with several arms, name an arm with --baseline-arm, or baseline_arm= in Python.",
         keyword="baseline",
     )
@@ -315,8 +430,8 @@ def _environment_notes(
     differences = "; ".join(changes)
     if not is_allowed:
         raise EnvironmentChangedError(
-            "The records were made in different environments: {differences}. This may cause a "
-            "difference. Make the runs again in one environment, or allow it with "
+            "The records were made in different environments: {differences}. This alone may "
+            "change results. Rerun everything in one environment, or allow the difference with "
             "--allow-different-environments, or allow_different_environments=True in Python.",
             differences=differences,
         )

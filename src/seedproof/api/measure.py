@@ -78,7 +78,7 @@ def measure(
     if requested is not None:
         chosen = Message(
             "some-metrics",
-            "Measured as requested: {metrics}. All other metrics are left out.",
+            "Only the requested metrics are shown: {metrics}.",
             metrics=tuple(requested),
         )
         notes = (*notes, chosen)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from seedproof.cli import options
+from seedproof.cli import options, thresholds
 from seedproof.errors import OptionError
 
 
@@ -28,12 +28,40 @@ def compare(
         ),
     ] = None,
     gold: Annotated[
-        str | None, typer.Option(help="An arm, such as an ensemble, whose gain counts as 100 %.")
+        str | None,
+        typer.Option(help="Reference arm, such as an ensemble, whose gain counts as 100 %."),
     ] = None,
     old: Annotated[str | None, typer.Option(help="Runs of the deployed version.")] = None,
     new: Annotated[
         str | None, typer.Option(help="Runs of the version that may replace it.")
     ] = None,
+    primary: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRIC",
+            help="The metric that decides; all others are exploratory.  [default: flip_rate]",
+        ),
+    ] = None,
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=MARGIN",
+            help="A change within the margin does not matter, and can be shown to be equivalent.  "
+            "[default: 0.1 of a ratio, 0.005 of a difference]",
+        ),
+    ] = None,
+    sequential: Annotated[
+        bool,
+        typer.Option(
+            "--sequential",
+            help="Runs are added until a difference shows: compare at 5, 10, 20, 40 and 80 runs.",
+        ),
+    ] = False,
+    declared_runs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of runs per arm that was declared beforehand."),
+    ] = None,
+    all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Compare every two arms.")] = False,
     paired: Annotated[
         bool, typer.Option("--paired", help="Treat runs with the same name as sharing their seeds.")
     ] = False,
@@ -61,7 +89,9 @@ def compare(
     from seedproof.api import compare as api
     from seedproof.cli.progress import progress_bar
 
-    has_arm_options = any((baseline, gold, paired, match_rates, metrics))
+    margins = thresholds.margins(margin or ())
+    of_arms = (baseline, gold, primary, margins, sequential, declared_runs, all_pairs)
+    has_arm_options = any((*of_arms, paired, match_rates, metrics))
     _check_targets(targets or [], old, new, has_arm_options=has_arm_options)
     with progress_bar() as reading["progress"]:
         result: Any
@@ -75,6 +105,11 @@ def compare(
                 baseline=baseline,
                 gold=gold,
                 metrics=options.split_names(metrics),
+                primary=primary,
+                margins=margins,
+                sequential=sequential,
+                declared_runs=declared_runs,
+                all_pairs=all_pairs,
                 paired=paired,
                 match_rates=match_rates,
                 **reading,
@@ -83,7 +118,7 @@ def compare(
         result.save(out, show=show or (), title=title, command=options.command_line())
     options.print_result(result, as_json=as_json, show=show or ())
     if out is not None and not as_json:
-        typer.echo(f"Written to {out}: {files}", err=True)
+        typer.echo(f"Wrote {files} to {out}/", err=True)
 
 
 def _check_targets(
@@ -92,16 +127,16 @@ def _check_targets(
     """Refuse missing targets, and options of arms together with two versions."""
     if (old is None) != (new is None):
         raise OptionError(
-            "--old and --new go together. Give both versions.",
+            "--old and --new go together. Pass both versions.",
             option="--new" if new is None else "--old",
         )
     if old is not None and (targets or has_arm_options):
         raise OptionError(
-            "--old and --new take no further target, --baseline, --gold, --paired, --match-rates "
-            "or --metrics. Remove them.",
+            "--old and --new take no further target, and no option for arms such as --baseline, "
+            "--primary or --metrics. Remove them.",
             options=("--old", "--new"),
         )
     if old is None and not targets:
         raise OptionError(
-            "Nothing to compare. Give a store, two targets, or --old and --new.", n_targets=0
+            "Nothing to compare. Pass a store, two targets, or --old and --new.", n_targets=0
         )

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def demo(
     *,
-    out: Annotated[Path, typer.Option(help="A new or empty folder for records and pages.")] = Path(
-        "seedproof-demo"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Output folder: new, empty, or written by an earlier demo.")
+    ] = Path("seedproof-demo"),
 ) -> None:
     """Show how much depends on the random seed, using real runs.
 

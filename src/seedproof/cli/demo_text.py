@@ -23,7 +23,7 @@ TOPICS = ("Accuracy", "Explanations")
 METRICS = {
     "flip_rate": "answers that flip",
     "explanation_jaccard_20": "top words that vary",
-    "probability_sd": "sd of confidence",
+    "probability_sd": "sd of probability",
     "accuracy": "accuracy",
     "accuracy_sd": "sd of accuracy",
 }
@@ -36,10 +36,10 @@ DOTS, DOT_STYLES, DOTS_PER_LINE = "·○●", ("dim", "blue", "bold dark_orange"
 def luck(view: View, n_runs: int, n_examples: int) -> Iterator[RenderableType]:
     """Describe the training, and what the seed decides."""
     yield Prose(
-        f"These are real runs: we trained a small text classifier {n_runs} times to separate good "
-        "movie reviews from bad ones. Data and code are the same each time; only the random seed "
-        f"differs. Then all {n_runs} models classified the same {n_examples:,} sentences (the test "
-        "set of SST)."
+        f"These are real runs: we trained a small text classifier {n_runs} times to separate "
+        "positive movie reviews from negative ones. Data and code are the same each time; only the "
+        f"random seed differs. Then all {n_runs} models classified the same {n_examples:,} "
+        "sentences from the test set of SST, the Stanford Sentiment Treebank."
     )
     yield Text()
     yield Prose(view.headline, style="bold")
@@ -78,7 +78,7 @@ def cautions(view: ComparisonView, matched: ComparisonView, bundle: Bundle) -> M
     """Return two reasons to read the comparison with care."""
     return Message(
         "demo-cautions",
-        "Two cautions. The models of {arm} come from {epochs}, those of {baseline} from "
+        "Two cautions. The models of {arm!r} come from {epochs}, those of {baseline!r} from "
         "{baseline_epochs}, so the effects of averaging and longer training are not separated. And "
         "runs differ in how often they predict {class_name!r}: if all runs of an arm predicted it "
         "equally often, flips would change by {matched} instead of {change}.",
@@ -104,8 +104,8 @@ def averaging(view: ComparisonView, caution: Message) -> Iterator[RenderableType
     yield _effects(view)
     yield Prose(
         "sd: standard deviation over runs. The sd and the change in accuracy are in points. A "
-        "change counts if its interval excludes 0. The results page of our docs compares two "
-        "averaging methods at once, so its intervals are wider.",
+        "change counts if its interval excludes 0. Answers that flip are the primary "
+        "metric; the other rows are exploratory, with intervals that hold simultaneously.",
         style="dim",
     )
     yield Text()
@@ -124,7 +124,7 @@ def _effects(view: ComparisonView) -> Table:
     table.add_column("", no_wrap=True)
     for name in (BASELINE, ARM, "change"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("95 % interval", no_wrap=True)
+    table.add_column("interval", no_wrap=True)
     table.add_column("", no_wrap=True)
     blocks = {block.metric: block for block in view.blocks}
     for metric, words in METRICS.items():

@@ -16,11 +16,11 @@ def gate(
     *,
     at_most: Annotated[
         list[str] | None,
-        typer.Option("--max", metavar="METRIC=LIMIT", help="The metric may be at most this."),
+        typer.Option("--max", metavar="METRIC=LIMIT", help="Maximum allowed value of a metric."),
     ] = None,
     at_least: Annotated[
         list[str] | None,
-        typer.Option("--min", metavar="METRIC=LIMIT", help="The metric must be at least this."),
+        typer.Option("--min", metavar="METRIC=LIMIT", help="Minimum allowed value of a metric."),
     ] = None,
     baseline: Annotated[
         list[str] | None, typer.Option(metavar="TARGET", help="Baseline for --no-worse.")
@@ -30,6 +30,14 @@ def gate(
         typer.Option(
             metavar="METRIC[=MARGIN]",
             help="The metric may not be worse than the baseline's by more than the margin.",
+        ),
+    ] = None,
+    declared_runs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Number of runs that was decided before any were looked at. A store records it "
+            "once.",
         ),
     ] = None,
     config: Annotated[
@@ -82,6 +90,7 @@ def gate(
             **limits,
             baseline=baseline or None,
             baseline_arm=baseline_arm,
+            declared_runs=declared_runs,
             allow_different_environments=allow_different_environments,
             **reading,
         )
@@ -115,7 +124,7 @@ def _write(option: str, path: Path, content: str) -> None:
 
 def _unwritable(option: str, path: Path, reason: Message | str) -> OptionError:
     return OptionError(
-        "{option} {path!r} cannot be written: {reason}. Give a file, such as {usual_name}.",
+        "{option} {path!r} cannot be written: {reason}. Pass a file, such as {usual_name}.",
         option=option,
         path=str(path),
         reason=reason,

@@ -23,6 +23,7 @@ VERBS = {
     "measure": "seedproof measure predictions.csv --out report",
     "compare": "seedproof compare runs --baseline none --out comparison",
     "gate": "seedproof gate runs --max flip_rate=0.05",
+    "decide": "seedproof decide runs idea --metric accuracy",
     "blame": "seedproof blame runs",
     "report": "seedproof report runs --figure flip_matrix --out flips.pdf",
 }
@@ -135,7 +136,7 @@ def main() -> None:
         text = str(error)
         if error.errno in PROBLEMS and error.filename is not None:
             text = f"{str(error.filename)!r} cannot be read or written: {problem_of(error)}. "
-            text += "Free some space, change its permissions, or give another folder."
+            text += "Free some space, change its permissions, or choose another folder."
         typer.echo(f"error {SeedproofError.code}: {text}", err=True)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -31,8 +31,8 @@ def measure(
     show: Annotated[
         list[str] | None,
         typer.Option(
-            help="Also show this column, such as text, for the least stable examples. Use "
-            "tokens for the words of examples with explanations."
+            help="Also show this column, such as text, for the least stable examples. Pass "
+            "'tokens' to show the words of explained examples."
         ),
     ] = None,
     all_metrics: Annotated[
@@ -80,4 +80,4 @@ def measure(
         result.save(out, show=show or (), title=title, command=command, pairs=pairs)
     options.print_result(result, as_json=as_json, show=shown, all_metrics=all_metrics)
     if out is not None and not as_json:
-        typer.echo(f"Written to {out.rstrip('/')}: {files}", err=True)
+        typer.echo(f"Wrote {files} to {out.rstrip('/')}/", err=True)

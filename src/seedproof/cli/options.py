@@ -27,7 +27,7 @@ Training: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="TARGET",
-        help="A script, or a function that takes the run: package.module:train.",
+        help="A script, or a function that takes a run object: package.module:train.",
         show_default=False,
     ),
 ]
@@ -73,7 +73,7 @@ _SHARED: dict[str, tuple[Any, ...]] = {
     "positive": (
         str | None,
         None,
-        "Class that the probabilities refer to, if there is only one column of them.",
+        "Positive class, if there is a single probability column.",
     ),
     "classes": (str | None, None, "Names of the classes, such as no,yes for 0 and 1."),
     "clusters": (

@@ -49,4 +49,4 @@ def report(
             )
         path = out or Path(f"{figure}.{chosen}")
         result.figure(figure).save(path, chosen)
-    typer.echo(f"Written to {path}", err=True)
+    typer.echo(f"Wrote {path}", err=True)

@@ -1,5 +1,6 @@
 """`seedproof run`: the same training under many seeds."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,12 +11,14 @@ from seedproof.errors import OptionError
 
 if TYPE_CHECKING:
     from seedproof.messages import Message
+    from seedproof.report.gate_report import GateReport
     from seedproof.seeds import SeedPlan
     from seedproof.training.resume import Status
 
 SOME_FAILED, INTERRUPTED = 4, 130
 STOPPED = "Stopped. Finished runs are kept: run the same command to continue."
 DEFAULT_SEEDS = 10
+RULE = re.compile(r"\s*(\w+)\s*(<=|>=)\s*([0-9.eE+-]*[0-9.])\s*")
 DEFAULT_SOURCES = ["init", "order", "dropout"]
 
 
@@ -24,6 +27,26 @@ def run(
     arguments: options.Arguments = None,
     *,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds.  [default: 10]")] = None,
+    until_decided: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help='Add seeds until this rule is decided, such as "flip_rate<=0.05": 5, 10, 20, 40, '
+            "then 80.",
+        ),
+    ] = None,
+    max_seeds: Annotated[
+        int | None,
+        typer.Option(help="The largest number of seeds with --until-decided.  [default: 80]"),
+    ] = None,
+    declared_runs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Number of runs per arm at which the study is judged.  [default: the first "
+            "--seeds]",
+        ),
+    ] = None,
     vary: Annotated[
         str | None,
         typer.Option(
@@ -87,11 +110,26 @@ def run(
     The script needs no seeding code: all random generators are seeded before its first line runs.
     It must log its predictions with seedproof.current_run().log_predictions("test", ids=…,
     probs=…, labels=…).
+
+    With --until-decided the exit code is that of seedproof gate: 0, 1 or 3.
     """
     from seedproof.cli.status import show_checks
+    from seedproof.stats.looks import LOOKS
     from seedproof.training.study import Study
     from seedproof.training.target import find_target
 
+    limits = _limits(until_decided or ())
+    if until_decided and (seeds is not None or only is not None or declared_runs is not None):
+        raise OptionError(
+            "--until-decided decides the number of seeds. Leave out --seeds, --only and "
+            "--declared-runs; --max-seeds limits it.",
+            option="--until-decided",
+        )
+    if max_seeds is not None and not until_decided:
+        raise OptionError(
+            "--max-seeds applies to --until-decided. Remove it, or pass --seeds.",
+            option="--max-seeds",
+        )
     words = tuple(arguments or ())
     training = find_target(target, words)
     settings: dict[str, Any] = {
@@ -111,21 +149,35 @@ def run(
         threads_per_run=threads_per_run,
         deterministic=deterministic,
         seed=root,
+        declared_runs=declared_runs,
     )
+    how: dict[str, Any] = {
+        "engine": engine,
+        "workers": workers,
+        "timeout": timeout,
+        "retries": retries,
+        "allow_changed_code": allow_changed_code,
+        "follow": follow,
+        "settings": {key: value for key, value in settings.items() if value is not None},
+    }
     try:
-        status = study.run(
-            engine,
-            workers=workers,
-            timeout=timeout,
-            retries=retries,
-            only=only,
-            allow_changed_code=allow_changed_code,
-            follow=follow,
-            settings={key: value for key, value in settings.items() if value is not None},
-        )
+        if until_decided:
+            report = study.run_until(
+                max=limits["max"],
+                min=limits["min"],
+                max_seeds=max_seeds or LOOKS[-1],
+                on_look=_show_look,
+                **how,
+            )
+        else:
+            status = study.run(only=only, **how)
     except KeyboardInterrupt:
         typer.echo(STOPPED, err=True)
         raise typer.Exit(INTERRUPTED) from None
+    if until_decided:
+        _refuse_failed(study.status(), store, {run.run_id for run in study.planned()})
+        options.print_result(report, as_json=False)
+        raise typer.Exit(report.exit_code)
     if only is None:
         show_checks(study.checks, err=True)
     requested = {run.run_id for run in study.planned(only)}
@@ -135,7 +187,7 @@ def run(
 def _whole(gpus: float | None) -> int | None:
     if gpus is not None and gpus != int(gpus):
         raise OptionError(
-            "--gpus {gpus:g} is not possible with slurm. Give a whole number.",
+            "--gpus {gpus:g} is not possible with slurm. Pass a whole number.",
             option="--gpus",
             gpus=gpus,
         )
@@ -148,7 +200,7 @@ def _plan(seeds: int | None, vary: str | None, blame: int | None, root: int) -> 
     sources = DEFAULT_SOURCES if vary is None else [source.strip() for source in vary.split(",")]
     if not all(sources):
         raise OptionError(
-            "--vary {vary!r} has an empty source. Give names, such as init,order.",
+            "--vary {vary!r} has an empty source. Pass names, such as init,order.",
             option="--vary",
             vary=vary,
         )
@@ -166,10 +218,38 @@ def _plan(seeds: int | None, vary: str | None, blame: int | None, root: int) -> 
     return SeedPlan.one_at_a_time(n_seeds, sources, root=root)
 
 
+def _limits(rules: list[str] | tuple[str, ...]) -> dict[str, Any]:
+    """Return rules such as "flip_rate<=0.05" as keywords of `Study.run_until`."""
+    limits: dict[str, dict[str, float]] = {"max": {}, "min": {}}
+    for rule in rules:
+        match = RULE.fullmatch(rule)
+        if match is None:
+            raise OptionError(
+                "--until-decided {rule!r} is not a rule. Write a metric, <= or >=, and a limit, "
+                'such as "flip_rate<=0.05".',
+                option="--until-decided",
+                rule=rule,
+            )
+        metric, sign, limit = match.groups()
+        limits["max" if sign == "<=" else "min"][metric] = float(limit)
+    return limits
+
+
+def _show_look(report: "GateReport") -> None:
+    typer.echo(f"Look at {report.result.stage.judged_runs} runs: {report.outcome}.", err=True)
+
+
 def _conclude(status: "Status", store: str, requested: set[str], *, verb: str) -> None:
+    typer.echo(str(status), err=True)
+    _refuse_failed(status, store, requested)
+    if status.is_done:
+        typer.echo(str(next_step(status, store, verb=verb)), err=True)
+
+
+def _refuse_failed(status: "Status", store: str, requested: set[str]) -> None:
+    """Exit with the failures of the requested runs, if there are any."""
     from seedproof.cli.status import failures
 
-    typer.echo(str(status), err=True)
     # The exit code is about the runs of this command; the store may have more.
     failed = [run for run in status.failed if run.spec.run_id in requested]
     if failed:
@@ -181,8 +261,6 @@ def _conclude(status: "Status", store: str, requested: set[str], *, verb: str) -
             err=True,
         )
         raise typer.Exit(SOME_FAILED)
-    if status.is_done:
-        typer.echo(str(next_step(status, store, verb=verb)), err=True)
 
 
 def next_step(status: "Status", store: str, *, verb: str) -> "Message":

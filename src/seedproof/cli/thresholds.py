@@ -87,7 +87,7 @@ def _gate_table(config: Path | None) -> _GateTable:
     """Return the gate's table of `config`, or of the current folder; empty if there is none."""
     if config is not None and not config.is_file():
         raise NotFoundError(
-            "{config!r} is not a file. Give a TOML file with a table [gate].", config=str(config)
+            "{config!r} is not a file. Pass a TOML file with a table [gate].", config=str(config)
         )
     for path in map(Path, TABLE_KEYS) if config is None else (config,):
         if not path.is_file():
@@ -136,7 +136,7 @@ def _parse(texts: Iterable[str], option: str) -> dict[str, float | None]:
             )
         if metric in limits:
             raise OptionError(
-                "{option} {metric} is given twice. Give one limit.", option=option, metric=metric
+                "{option} {metric} is given twice. Pass one limit.", option=option, metric=metric
             )
         try:
             limits[metric] = float(limit) if equals_sign else None
@@ -148,3 +148,9 @@ def _parse(texts: Iterable[str], option: str) -> dict[str, float | None]:
                 limit=limit,
             ) from error
     return limits
+
+
+def margins(texts: Iterable[str]) -> dict[str, float]:
+    """Return the margin of each metric from texts such as "accuracy=0.01"."""
+    parsed = _parse(texts, "--margin")
+    return {metric: margin for metric, margin in parsed.items() if margin is not None}

@@ -80,7 +80,7 @@ class ArmAlignment:
         if shard.ids.type != first.ids.type:
             return MissingExampleError(
                 "{name!r} and {other_name!r} have ids of different types ({id_type} and "
-                "{other_id_type}). Give the same ids in both.",
+                "{other_id_type}). Use the same ids in both.",
                 **names,
                 id_type=first.ids.type,
                 other_id_type=shard.ids.type,

@@ -28,16 +28,16 @@ HEADER = ("source", "first-order", "total")
 LEGEND = (
     "First-order: the share that fixing only this source removes. "
     "Total: the share that remains if only this source varies. "
-    "Interaction: the share of no single source, 100 % minus the first-order shares."
+    "Interaction: the share not due to any single source, 100 % minus the first-order shares."
 )
 # What the shares are of, by the kind of shares.
-KIND_NAMES = {"flips": "flips", "logits": "variance of the logit"}
+KIND_NAMES = {"flips": "flips", "logits": "logit variance"}
 SENTENCES = {
     "runs-apart": "Two runs that share none of these seeds disagree on {apart} of the predictions.",
-    "source-to-blame": "{source} causes most flips: if only {source} varies, {share} of them "
+    "source-to-blame": "{source} causes the most flips: if only {source} varies, {share} of them "
     "remain, significantly more than for any other source.",
     "no-source-to-blame": "No source is shown to cause more flips than all others.",
-    "source-not-resolvable": "These runs are too few to show which source causes most flips.",
+    "source-not-resolvable": "These runs are too few to show which source causes the most flips.",
     "interaction": "The sources interact: {share} of the flips have no single source, so fixing "
     "one source does not remove them.",
     "one-block": "All these runs are connected by shared seeds, so there are no independent blocks "
@@ -47,7 +47,7 @@ SENTENCES = {
     "sources-unheeded": "Runs that share all sources but one still differ as much as unrelated "
     "runs. The training may draw random numbers outside of its sources: run seedproof doctor.",
     "interaction-by-rounding": "Taking the most probable class creates interaction by itself; the "
-    "variance of the logit is free of that.",
+    "logit variance is free of that.",
     "shares-out-of-range": "True shares are between 0 and 100 %; estimates beyond are due to "
     "chance.",
     "no-shares-of-accuracy": "Shares of the variance of accuracy need about 100 runs, so they are "
@@ -100,7 +100,7 @@ class BlameReport(Result):
 
     @property
     def _shares_by_kind(self) -> dict[str, Shares]:
-        """Shares of the flips and, if probabilities were logged, of the variance of the logit."""
+        """Shares of the flips and, if probabilities were logged, of the logit variance."""
         kinds = {"flips": self.result.flips, "logits": self.result.logits}
         return {kind: shares for kind, shares in kinds.items() if shares is not None}
 
@@ -111,7 +111,7 @@ class BlameReport(Result):
             parts += [Prose(str(sentence)), Text("")]
         for kind, shares in self._shares_by_kind.items():
             table = bare_table(3)
-            table.add_column(f"of the {KIND_NAMES[kind]}", style="bold", no_wrap=True)
+            table.add_column(f"share of {KIND_NAMES[kind]}", style="bold", no_wrap=True)
             for name in HEADER[1:]:
                 table.add_column(name, no_wrap=True)
             for source, *cells in _rows(shares):
@@ -144,7 +144,7 @@ class BlameReport(Result):
             sections=tuple(
                 Section(
                     KIND_NAMES[kind].capitalize(),
-                    f"Shares of the {KIND_NAMES[kind]}",
+                    f"Shares of {KIND_NAMES[kind]}",
                     (TextTable(HEADER, _rows(shares), notes=(LEGEND,)),),
                 )
                 for kind, shares in self._shares_by_kind.items()
@@ -156,7 +156,7 @@ class BlameReport(Result):
     def _headline(self) -> str:
         if self.result.flips.most is None:
             return "No source of randomness is shown to cause more flips than the others"
-        return f"{self.result.flips.most} causes most flips"
+        return f"{self.result.flips.most} causes the most flips"
 
     def _about(self) -> str:
         return f"of {self.result.n_runs:,} runs: {self._headline}"
@@ -166,7 +166,7 @@ def _title(blame: Blame) -> Message:
     blocks = "1 block" if blame.n_blocks == 1 else "{n_blocks} blocks"
     return Message(
         "blamed",
-        f"{{n_runs}} runs in {blocks} · {{n_examples:,}} examples · {{listed}} vary",
+        f"{{n_runs}} runs in {blocks} · {{n_examples:,}} examples · varying {{listed}}",
         n_runs=blame.n_runs,
         n_blocks=blame.n_blocks,
         n_examples=blame.n_examples,

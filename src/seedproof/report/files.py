@@ -46,7 +46,7 @@ def save_files(
         raise error.replace(folder=str(folder)) from error
     except OSError as error:
         raise OptionError(
-            "{folder!r} cannot be written to: {reason}. Give another folder.",
+            "{folder!r} cannot be written to: {reason}. Pass another folder.",
             folder=str(folder),
             reason=problem_of(error),
         ) from error

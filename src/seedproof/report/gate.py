@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 from xml.etree import ElementTree as ET
 
-from seedproof.comparison.gate.judge import MOST_RUNS, GateResult, Outcome, RuleVerdict
+from seedproof.comparison.gate.judge import NEEDS_RUNS, GateResult, Outcome, RuleVerdict
 from seedproof.comparison.gate.rules import Rule, limit_of
+from seedproof.comparison.gate.stage import Stage
 from seedproof.messages import Message, printable
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Unit, card
@@ -24,14 +25,14 @@ from seedproof.report.numbers import (
     with_minus,
 )
 from seedproof.report.text import PLAIN_WIDTH, check_lines, wrapped
-from seedproof.stats.effect import Effect, scale_of
-from seedproof.stats.intervals import WITHOUT_RUNS, Estimate
+from seedproof.stats.effect import scale_of
+from seedproof.stats.intervals import PLAIN, WITHOUT_RUNS, Estimate
 
-FORMAT = 2
+FORMAT = 3
 SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "🔍"}
 # Recommended runs, where there are too few for a verdict.
 BETTER_RUNS = 10
-HEADER = ("value, with its 95 % interval", "limit", "what to do")
+HEADER = ("value, with its 95 % interval", "judged by", "limit", "what to do")
 # Characters with a meaning in Markdown.
 _MARKS = re.compile(r"([\\`*_\[\]|~#!@])")
 ONE_RULE: Mapping[Outcome, str] = {
@@ -49,7 +50,7 @@ TO_LIMIT: Mapping[Outcome, tuple[str, str]] = {
 }
 MISSES = {"max": "exceeds", "min": "is below"}
 STRADDLED = ("limit-straddled", "has an interval that includes the limit ({limit})")
-NOT_JUDGED = ("not-judged", "is not judged ({limit}): too few runs")
+NOT_JUDGED = ("not-judged", "is not judged ({limit}): {hold}")
 TO_BASELINE: Mapping[Outcome, tuple[str, str]] = {
     "pass": ("no-worse", "is no worse ({limit})"),
     "fail": ("worse", "is worse ({limit})"),
@@ -57,17 +58,26 @@ TO_BASELINE: Mapping[Outcome, tuple[str, str]] = {
 }
 # Advice by the reason why a rule is open; `{where}` becomes " on each side" of a comparison.
 ADVICE = {
-    "more runs": "About {more_runs} more {runs}{where} would decide it if the value does not "
-    "change.",
-    "too near": "The value is too close to the limit: a decision would take more than {most_runs} "
-    "runs. Decide manually, or change the limit.",
-    "too few examples": "There are too few examples: no number of runs would decide it.",
-    "too few runs": "A verdict needs {least_runs} runs{where}, preferably {better_runs}: add "
-    "{more_runs}.",
+    "next look": "Next look: {next_look} runs{where} ({more_runs} more). If the value stays near "
+    "{value}, {share} there.",
+    "last look": "{judged_runs} runs are the last look, and it leaves this open. Decide manually, "
+    "or change the limit.",
+    "too few examples": "More examples are needed: more runs are unlikely to settle it.",
+    "too few runs": "A verdict needs {next_look} runs{where}{preferably}: add {more_runs}.",
+    "declared runs missing": "{declared} runs were declared, and not all of them are finished. "
+    "Finish them, or pass `--allow missing-runs`.",
+    "between looks": "A report of {n_runs} runs cannot be judged: its figures are of all runs, and "
+    "the look is at {judged_runs}. Pass the records.",
     "unlike numbers of runs": "Use equally many runs on both sides: the metric grows with them.",
     "no interval": "There is no interval, for example because one run causes all of the spread. "
     "Add runs.",
     "untrusted input": "Fix the input first: a check reports an error.",
+}
+# Reasons why a rule is not judged.
+HOLDS: Mapping[str, str] = {
+    "too few runs": "too few runs",
+    "declared runs missing": "declared runs are missing",
+    "between looks": "not at a look",
 }
 
 
@@ -83,14 +93,18 @@ def headline(result: GateResult) -> Message:
         "fail": f"Fail: of {{n_rules}} rules, {broken}{f' and {is_open}' if n_open else ''}.",
         "investigate": f"Investigate: of {{n_rules}} rules, {is_open}; none is broken.",
     }
-    verdict = f"{(ONE_RULE if n_rules == 1 else words)[result.outcome]} Based on {{n_runs}} runs."
+    stage = result.stage
+    is_part = stage.judged_runs < stage.n_runs
+    runs_text = "the first {judged_runs} of {n_runs} runs" if is_part else "{n_runs} runs"
+    verdict = f"{(ONE_RULE if n_rules == 1 else words)[result.outcome]} Based on {runs_text}."
     return Message(
         result.outcome,
         UNTRUSTED if result.blocking else verdict,
         n_rules=n_rules,
         n_failed=n_failed,
         n_open=n_open,
-        n_runs=result.n_runs,
+        n_runs=stage.n_runs,
+        judged_runs=stage.judged_runs,
     )
 
 
@@ -99,11 +113,11 @@ def sentence(verdict: RuleVerdict) -> Message:
     value = value_text(verdict)
     # A comma ends the clause on the baseline.
     comma = "," if value.code == "change" else ""
-    if verdict.reason == "too few runs":
+    if verdict.reason in HOLDS:
         code, relation = NOT_JUDGED
     elif verdict.rule.kind == "no-worse":
         code, relation = TO_BASELINE[verdict.outcome]
-    elif verdict.reason in {"more runs", "too near", "too few examples"}:  # it has an interval
+    elif verdict.outcome == "investigate" and _includes(verdict.estimate, verdict.rule.limit):
         code, relation = STRADDLED
     else:
         code, relation = TO_LIMIT[verdict.outcome]
@@ -120,7 +134,36 @@ def sentence(verdict: RuleVerdict) -> Message:
         limit=limit_text(verdict.rule),
         misses=MISSES.get(verdict.rule.kind),
         by_value=by_value,
+        hold=HOLDS.get(verdict.reason),
         over_examples_only=bool(caveat),
+    )
+
+
+def _includes(estimate: Estimate, limit: float) -> bool:
+    return estimate.low is not None and estimate.low <= limit <= (estimate.high or 0.0)
+
+
+def judged_by(verdict: RuleVerdict) -> Message | None:
+    """Return the interval that decided, if it is written differently from the 95 % one."""
+    effect, deciding = verdict.effect, verdict.deciding
+    plain = verdict.estimate if effect is None else effect
+    if deciding is None or plain.low is None or plain.high is None or plain.value is None:
+        return None
+    unit: Unit | Literal["ratio"] = unit_of(verdict.rule.metric)
+    limit = verdict.rule.limit
+    if effect is not None:
+        of_change: Unit = "points" if unit == "percent" else unit_of(verdict.rule.metric)
+        unit, limit = "ratio" if effect.scale == "ratio" else of_change, limit_of(verdict.rule)
+    usual = Estimate(plain.value, plain.low, plain.high)
+    brackets, shown = (NearLimit(x, unit, limit).brackets for x in (deciding, usual))
+    if brackets == shown:
+        return None
+    is_growing = verdict.stage.level != PLAIN
+    return Message(
+        "judged-by-looks" if is_growing else "judged-by-rules",
+        "Judged by {interval}, which allows for {cause}.",
+        interval=brackets,
+        cause="looking again after more runs" if is_growing else "several rules",
     )
 
 
@@ -129,19 +172,36 @@ def advice(verdict: RuleVerdict) -> Message | None:
     if verdict.outcome == "pass":
         return None
     if verdict.outcome == "fail":
-        return Message("fail", "Fix the training, or change the limit and document why.")
-    each_side = verdict.rule.kind == "no-worse"
+        return Message(
+            "fail", "Fix the model or its training, or change the limit and document why."
+        )
+    each_side, stage = verdict.rule.kind == "no-worse", verdict.stage
+    value = WithUnit(verdict.estimate.value, unit_of(verdict.rule.metric))
+    is_usual = stage.next_look == VERDICT_FROM
     return Message(
         verdict.reason.replace(" ", "-"),
         ADVICE[verdict.reason],
-        runs="run" if verdict.more_runs == 1 else "runs",
         where=" on each side" if each_side else "",
-        more_runs=verdict.more_runs,
-        most_runs=MOST_RUNS,
-        least_runs=VERDICT_FROM,
-        better_runs=BETTER_RUNS,
+        value=value,
+        share=studies(verdict.chance or 0.0),
+        preferably=f", preferably {BETTER_RUNS}" if is_usual else "",
+        n_runs=stage.n_runs,
+        judged_runs=stage.judged_runs,
+        next_look=stage.next_look,
+        more_runs=stage.more_runs,
+        declared=stage.declared,
         each_side=each_side,
     )
+
+
+def studies(chance: float) -> str:
+    """Return a probability as a number of studies out of ten that decide."""
+    of_ten = round(10 * chance)
+    if of_ten < 1:
+        return "fewer than 1 of 10 such studies decide"
+    if of_ten > 9:
+        return "almost all such studies decide"
+    return f"about {of_ten} of 10 such studies decide"
 
 
 def value_text(verdict: RuleVerdict) -> Message:
@@ -165,8 +225,12 @@ def value_text(verdict: RuleVerdict) -> Message:
 def _caveat(verdict: RuleVerdict) -> str:
     """Return the limitation of an interval from two runs; empty if there are more."""
     interval = verdict.estimate if verdict.effect is None else verdict.effect
-    is_pair = verdict.reason == "too few runs" and verdict.more_runs == VERDICT_FROM - 2
-    if not is_pair or interval.low is None or interval.over not in WITHOUT_RUNS:
+    if (
+        verdict.reason not in HOLDS
+        or verdict.stage.n_runs > 2
+        or interval.low is None
+        or interval.over not in WITHOUT_RUNS
+    ):
         return ""
     where = " on a side" if verdict.rule.kind == "no-worse" else ""
     return f"; with two runs{where} the interval covers examples only, not other runs"
@@ -204,8 +268,13 @@ class NearLimit:
 
     def __str__(self) -> str:
         unit = "" if self.unit == "ratio" else sign(self.unit)
-        ends = in_brackets(self.estimate, self._written, limit=self.limit)
+        ends = f" {self.brackets}" if self.brackets else ""
         return f"{self._written(self.estimate.value)}{unit}{ends}"
+
+    @property
+    def brackets(self) -> str:
+        """The interval alone."""
+        return in_brackets(self.estimate, self._written, limit=self.limit).strip()
 
     def _written(self, value: float) -> str:
         factor = 100 if self.unit in {"percent", "points"} else 1
@@ -218,9 +287,14 @@ class NearLimit:
         return with_minus(scaled, spec)
 
 
-def cells(verdict: RuleVerdict) -> tuple[str, str, str]:
+def cells(verdict: RuleVerdict) -> tuple[str, str, str, str]:
     """Return the cells of a rule in a table, after its metric and verdict."""
-    return str(value_text(verdict)), str(limit_text(verdict.rule)), str(advice(verdict) or "–")
+    return (
+        str(value_text(verdict)),
+        "–" if (judged := judged_by(verdict)) is None else str(judged.fields["interval"]),
+        str(limit_text(verdict.rule)),
+        str(advice(verdict) or "–"),
+    )
 
 
 def as_text(result: GateResult, *, width: int = PLAIN_WIDTH) -> str:
@@ -255,7 +329,8 @@ def notes_of(result: GateResult) -> list[str]:
 
 
 def _text(verdict: RuleVerdict) -> str:
-    return " ".join(str(part) for part in (sentence(verdict), advice(verdict)) if part is not None)
+    parts = sentence(verdict), judged_by(verdict), advice(verdict)
+    return " ".join(str(part) for part in parts if part is not None)
 
 
 def as_markdown(result: GateResult, *, command: str | None = None) -> str:
@@ -268,7 +343,7 @@ def as_markdown(result: GateResult, *, command: str | None = None) -> str:
     lines += [
         "",
         f"| verdict | metric | {' | '.join(HEADER)} |",
-        "|---|---|---|---|---|",
+        "|---|---|---|---|---|---|",
     ]
     for verdict in result.rules:
         outcome = f"{SIGNS[verdict.outcome]} {verdict.outcome}"
@@ -299,12 +374,16 @@ def as_junit(result: GateResult) -> str:
     An open rule is a failure of the type `investigate`: the schema of Jenkins has no errors in test
     cases, and most systems show skipped ones in green.
     """
-    cases = [*_check_cases(result), *map(_rule_case, result.rules)]
+    cases = [
+        *_check_cases(result),
+        *map(_rule_case, result.rules),
+    ]
     n_failures = sum(case.outcome != "pass" for case in cases)
     counts = {"tests": str(len(cases)), "failures": str(n_failures), "errors": "0"}
     root = ET.Element("testsuites", counts)
     suite = ET.SubElement(root, "testsuite", {"name": "seedproof gate", **counts, "skipped": "0"})
-    facts = [("outcome", result.outcome), ("n_runs", str(result.n_runs))]
+    facts: list[tuple[str, str]] = [("outcome", result.outcome)]
+    facts += [(name, str(n)) for name, n in _runs(result.stage).items() if n is not None]
     facts += [("allowed", name) for name in result.allowed]
     facts += [
         ("warning", printable(f"{check.name}: {finding(check)} {check.remedy}"))
@@ -364,16 +443,18 @@ def summary(result: GateResult) -> dict[str, Any]:
         "format": FORMAT,
         "outcome": result.outcome,
         "exit_code": result.exit_code,
-        "n_runs": result.n_runs,
+        **_runs(result.stage),
         "rules": [
             {
                 "rule": asdict(verdict.rule),
                 "outcome": verdict.outcome,
                 "reason": verdict.reason,
-                "more_runs": verdict.more_runs,
+                "more_runs": more_runs(verdict),
                 "found": asdict(verdict.estimate),
+                "deciding": None if verdict.deciding is None else _finite(asdict(verdict.deciding)),
+                "chance": verdict.chance,
                 "baseline": None if verdict.baseline is None else asdict(verdict.baseline),
-                "effect": None if verdict.effect is None else _finite(verdict.effect),
+                "effect": None if verdict.effect is None else _finite(verdict.effect.summary()),
                 "text": _plain_spaces(str(sentence(verdict))),
                 "advice": _plain_spaces(str(advice(verdict) or "")),
             }
@@ -385,7 +466,21 @@ def summary(result: GateResult) -> dict[str, Any]:
     }
 
 
-def _finite(effect: Effect) -> dict[str, Any]:
-    """Return an effect with None for infinite ends, which JSON does not have."""
+def _runs(stage: Stage) -> dict[str, int | None]:
+    return {
+        "n_runs": stage.n_runs,
+        "judged_runs": stage.judged_runs,
+        "next_look": stage.next_look,
+        "declared_runs": stage.declared,
+    }
+
+
+def more_runs(verdict: RuleVerdict) -> int | None:
+    """Return the number of runs to the next look, if they may decide a rule."""
+    return verdict.stage.more_runs if verdict.reason in NEEDS_RUNS else None
+
+
+def _finite(ends: dict[str, Any]) -> dict[str, Any]:
+    """Return an interval with None for infinite ends, which JSON does not have."""
     infinite = {float("inf"), float("-inf")}
-    return {name: None if end in infinite else end for name, end in effect.summary().items()}
+    return {name: None if end in infinite else end for name, end in ends.items()}

@@ -39,7 +39,8 @@ MEANINGS: dict[Mark, str] = {
     "open": "open: the limit is inside the interval, or runs are too few or cannot be trusted",
 }
 BRACKETS = (
-    "Brackets are 95\N{NO-BREAK SPACE}% intervals. They decide whether a rule holds or is broken."
+    "Brackets are 95\N{NO-BREAK SPACE}% intervals. Verdicts use a wider one where runs may be "
+    "added and judged again."
 )
 
 
@@ -134,7 +135,7 @@ class GateReport(Result):
                 "outcome": verdict.outcome,
                 "reason": verdict.reason,
                 "baseline_value": None if verdict.baseline is None else verdict.baseline.value,
-                "more_runs": verdict.more_runs,
+                "more_runs": formats.more_runs(verdict),
             }
             for verdict in self.rules
         ]
@@ -217,12 +218,21 @@ def _figure(index: int, verdict: RuleVerdict) -> Figure:
             what, unit = ", change from the baseline", "points" if unit == "percent" else unit
             if effect.scale == "ratio":
                 what, unit = ", times the baseline", "score"
+    wider = verdict.deciding
+    if wider is not None and (
+        (wider.low, wider.high) == (estimate.low, estimate.high)
+        or not all(map(math.isfinite, (wider.low or 0.0, wider.value, wider.high or 0.0)))
+    ):
+        wider = None
     name = printable(verdict.rule.metric)
     in_unit = {"percent": ", %", "points": ", points", "nats": ", nats"}.get(unit, "")
     return intervals(
         f"rule_{index}",
         f"{name}: {formats.limit_text(verdict.rule)}",
-        [Line("measured", estimate, MARKS[verdict.outcome])],
+        [
+            Line("95 % interval", estimate, MARKS[verdict.outcome]),
+            *([] if wider is None else [Line("judged by", wider, MARKS[verdict.outcome])]),
+        ],
         section=RULES,
         axis=f"{name}{what}{in_unit}{'' if limit is None else ' (line: the limit)'}",
         unit=unit,

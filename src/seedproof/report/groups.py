@@ -14,16 +14,17 @@ N_ON_PAGE = 20
 COLUMNS = ("examples", "flip rate", "accuracy")
 SENTENCES = {
     "class": "class",
-    "gold-class": "gold class",
+    "gold-class": "label",
     "majority-class": "majority class",
     "slice": "value of {column}",
     "least-stable": "Least stable {what}: {name}, flip rate {flip_rate} (overall {overall}).",
-    "none-less-stable": "No {what} is shown to be less stable than the whole.",
+    "none-less-stable": "No {what} is shown to be less stable than the test set as a whole.",
     "too-few-runs-to-judge": "{n_runs} runs are too few to show which {what} is less stable than "
-    "the whole.",
+    "the test set as a whole.",
     "rows-left-out": "{n_shown} of {n_groups:,} shown; all are in summary.json (--out).",
-    "rows-marked": "Intervals hold for {rows} together; * flip rate above the overall {overall}.",
-    "rows-unmarked": "Intervals hold for {rows} together.",
+    "rows-marked": "Intervals hold simultaneously for {rows}. * marks flip rates shown to be above "
+    "the overall {overall}.",
+    "rows-unmarked": "Intervals hold simultaneously for {rows}.",
     "both-rows": "both rows",
     "all-rows": "all {n_groups:,} rows",
 }

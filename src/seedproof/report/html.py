@@ -105,7 +105,7 @@ def _table_note(measurement: Measurement, view: View) -> str:
         "all examples are in examples.parquet."
     )
     if "probability_sd" in measurement.metrics:
-        note += f" Mean and sd are over runs, of the probability of {followed(measurement)}."
+        note += f" Mean and sd are those of the probability of {followed(measurement)} across runs."
     return note
 
 
@@ -115,7 +115,7 @@ def _details(measurement: Measurement) -> list[tuple[str, str]]:
         runs += ", …"
     choices = (
         f"ECE: {N_BINS} bins of equal width. High entropy: above {HIGH_ENTROPY}. "
-        "Equal probabilities: the first class wins."
+        "Ties: the first class wins."
     )
     if "predictive_kl" in measurement.metrics:
         choices += f" KL and JS: {EPSILON:g} added to each probability."

@@ -6,7 +6,7 @@ from seedproof.comparison.arms.result import Comparison
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.statistic import VERDICT_FROM
-from seedproof.report.numbers import WithUnit
+from seedproof.report.numbers import NO_BREAK, WithUnit
 from seedproof.report.sentences import drift, spread_cause
 
 MAX_STEPS = 3
@@ -21,15 +21,16 @@ SENTENCES = {
     "decision threshold. `seedproof compare --match-rates` shows how many flips remain.",
     "check-labels": "Check the labels of the {n_split:,} examples that are split more evenly than "
     "3 to 1; they are listed first among the unstable examples.",
-    "mitigate": "Make training steadier: average the weights, or train several heads on one "
-    "encoder. Then run `seedproof compare` under the same seeds.",
+    "mitigate": "Make training more stable: average the weights, or train several heads on one "
+    "encoder. Then retrain with the same seeds and run `seedproof compare`.",
     "set-limit": "Set a limit in CI: `seedproof gate --max flip_rate={limit:g}` accepts today's "
-    "{flip_rate} and fails if retraining flips more.",
+    "{flip_rate} and fails if retraining flips more than {percent}.",
     "read-cautions": "Read the cautions first: they name what gets worse.",
     "adopt": "If the cost of {arm} is acceptable, train with it and set a limit: `seedproof gate "
     "--max flip_rate={limit:g}`.",
+    "choose-cheaper": "Choose the arm that costs less: flips are equivalent.",
     "plan": "Plan more seeds: `seedproof plan --pilot STORE --detect-flip-ratio 0.8` computes how "
-    "many are needed to show a cut of 20 %.",
+    "many are needed to show a reduction of 20 %.",
 }
 _say = Sentences(SENTENCES)
 
@@ -51,8 +52,9 @@ def after_measuring(measurement: Measurement) -> tuple[Message, ...]:
     if measurement.n_labeled and n_split:
         steps.append(_say("check-labels", n_split=n_split))
     if flips.high and not is_short:
-        rate = WithUnit(flips.value, "percent")
-        steps.append(_say("set-limit", limit=_rounded_up(flips.high), flip_rate=rate))
+        rate, limit = WithUnit(flips.value, "percent"), _rounded_up(flips.high)
+        percent = f"{100 * limit:g}{NO_BREAK}%"
+        steps.append(_say("set-limit", limit=limit, flip_rate=rate, percent=percent))
     return tuple(steps[:MAX_STEPS])
 
 
@@ -70,6 +72,8 @@ def after_comparing(comparison: Comparison, *, has_cautions: bool) -> tuple[Mess
         high = arm.measurement.metrics["flip_rate"].high
         if high:
             steps.append(_say("adopt", arm=arm.name, limit=_rounded_up(high)))
+    elif all(arm.effects["flip_rate"].verdict == "equivalent" for arm in comparison.arms):
+        steps.append(_say("choose-cheaper"))
     else:
         steps.append(_say("plan"))
     return tuple(steps[:MAX_STEPS])

@@ -11,8 +11,8 @@ from seedproof.report.view import KeyFigure, interval_bar
 from seedproof.stats.intervals import Estimate
 
 BRACKETS = (
-    "Brackets are 95\N{NO-BREAK SPACE}% intervals. Every figure says what it is over, and a "
-    "difference is reported only if its interval supports it."
+    "Brackets are 95\N{NO-BREAK SPACE}% intervals. Every figure says whether it accounts for runs, "
+    "examples or both, and a difference is reported only if its interval supports it."
 )
 
 

@@ -17,8 +17,8 @@ from seedproof.report.explanations import sentences as explanations
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, is_too_wide
 from seedproof.typing import FloatArray
 
-_ACCURACY = "Accuracy {accuracy:bare} ± {spread:bare} over runs"
-_CHANCE = f"{_ACCURACY}. Independent flips alone would give ± {{chance:bare}}"
+_ACCURACY = f"Accuracy is {{accuracy:bare}} ±{NO_BREAK}{{spread}} across runs"
+_CHANCE = f"{_ACCURACY}. Independent flips alone would give ±{NO_BREAK}{{chance}}"
 SENTENCES = {
     "measured": "{n_runs} runs · {n_examples:,} examples{clusters}{labeled} · {n_classes:,} "
     "classes",
@@ -38,25 +38,26 @@ SENTENCES = {
     "accuracies-equal": f"{_ACCURACY}: all {{n_runs}} runs are equally accurate.",
     "accuracy-spread-of-few-runs": f"{_ACCURACY}. {{n_runs}} runs are too few to explain that "
     "spread.",
-    "accuracy-spread-within-chance": f"{_CHANCE}; {{n_runs}} runs do not show more than that.",
+    "accuracy-spread-within-chance": f"{_CHANCE}; with {{n_runs}} runs, no significant excess "
+    "is shown.",
     "accuracy-spread-from-drift": f"{_CHANCE}, so errors are correlated, mostly because {{drift}}.",
     "accuracy-spread-from-drift-and-runs": f"{_CHANCE}, so errors are correlated, and {{drift}}.",
     "accuracy-spread-from-runs": f"{_CHANCE}, so errors are correlated: some runs are better than "
     "others.",
-    "accuracies-against-chance": "If examples flipped independently, chance would nearly average "
-    f"out over {{n_labeled:,}} examples: accuracies would differ by ±{NO_BREAK}{{chance:bare}}. "
-    f"They differ by ±{NO_BREAK}{{spread}}.",
+    "accuracies-against-chance": "If the {n_labeled:,} examples flipped independently, accuracies "
+    f"would differ by ±{NO_BREAK}{{chance}}. They differ by ±{NO_BREAK}{{spread}}.",
     "accuracies-moved-by-drift": "Most of that comes from shifting class shares: {drift}.",
     "best-and-worst-run": "Reporting the best of {n_runs} runs would claim {best}; an unlucky "
     "single run would show {worst}.",
-    "true-spread": "With {n_runs} runs, the true spread may be {low:.2f} to {high:.2f} times this.",
+    "true-spread": "With {n_runs} runs, the true spread may be {low:.2f} to {high:.2f} times the "
+    "observed {spread}.",
     "class-share-drifts": "the share of {class_name!r} predictions ranges from {low:bare} to "
     "{high}",
-    "probability-spread": "The probability of {followed} varies by {spread} between runs (standard "
-    "deviation).",
+    "probability-spread": "The probability of {followed} has a standard deviation of {spread} "
+    "across runs.",
     "calibration-error-of-every-run": "Every run has a calibration error of {ece}.",
-    "calibration-error-range": "The calibration error of a single run is {low:bare} to {high}; the "
-    "mean over runs is {mean}.",
+    "calibration-error-range": "Calibration error ranges from {low:bare} to {high} across runs. "
+    "Without the part that chance adds, its mean is {mean}.",
     "entropy-within-one-run": "Within one run the label entropy over its steps is {entropy} nats.",
     "gold-class": "the right answer",
     "gold-class-or-consensus": "the right answer (the majority answer where it is unknown)",
@@ -194,7 +195,8 @@ def on_accuracy(measurement: Measurement) -> tuple[Message, ...]:
     paragraphs.append(_say("best-and-worst-run", n_runs=n_runs, best=best, worst=worst))
     if spread.low is not None and spread.high is not None and not is_too_wide(spread):
         low, high = spread.low / spread.value, spread.high / spread.value
-        paragraphs.append(_say("true-spread", n_runs=n_runs, low=low, high=high))
+        observed = WithUnit(spread.value, "points")
+        paragraphs.append(_say("true-spread", n_runs=n_runs, low=low, high=high, spread=observed))
     return tuple(paragraphs)
 
 

@@ -247,7 +247,9 @@ class _Arms:
                 # There is no room for the intervals of floors.
                 if heading in with_floor:
                     floors = [getattr(cell, "bare_floor", "") for cell in cells]
-                    table.add_row(*(Text(text, style="dim") for text in ("  drawn twice", *floors)))
+                    table.add_row(
+                        *(Text(text, style="dim") for text in ("  explained twice", *floors))
+                    )
         return table
 
 

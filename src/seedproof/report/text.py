@@ -35,7 +35,7 @@ MAX_VOTES, MAX_CLASS = 36, 12
 MAX_LINE = 100
 HEADER = ("metric", "value", "95 % interval", "over")
 MORE = "{} more with --all"
-DYNAMICS = "one run over its steps"
+DYNAMICS = "within one run, over its steps"
 SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow"}
 
 
@@ -128,7 +128,7 @@ def explanation_cells(
     explained: ExplanationTable,
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return header and cells of one method; the last column is the explainer's own noise."""
-    last = "drawn twice" if explained.has_floor else "over"
+    last = "same run, explained twice" if explained.has_floor else "over"
     rows = tuple(
         (row.name, row.value, row.interval, row.floor if explained.has_floor else row.over)
         for row in explained.rows
@@ -187,14 +187,14 @@ def _heat_map(heat_map: HeatMap) -> list[RenderableType]:
     for row in heat_map.rows:
         cells = (row.run, row.answer, ", ".join(row.top_words))
         table.add_row(*(Text(printable(cell)) for cell in cells))
-    return [Prose(f"{heat_map.title} ({heat_map.example}). {heat_map.caption}"), table]
+    return [Prose(f"{heat_map.title} (example {heat_map.example}). {heat_map.caption}"), table]
 
 
 def _unstable(examples: Sequence[Unstable]) -> Table:
     """Return the least stable examples; ids, classes and texts are the user's, never markup."""
     n_runs = sum(count for _, count in examples[0].votes)
     columns = {
-        "least stable": [example.example for example in examples],
+        "least stable example": [example.example for example in examples],
         f"answers of {n_runs} runs": [_votes(example) for example in examples],
     }
     if any(example.label is not None for example in examples):
@@ -214,8 +214,8 @@ def _unstable(examples: Sequence[Unstable]) -> Table:
 
 
 def _votes(example: Unstable) -> str:
-    """Return the answers that runs give, such as "6 × positive, 4 × negative"."""
-    return ", ".join(f"{count} × {_short(printable(name))}" for name, count in example.votes)
+    """Return the answers that runs give, such as "positive (6), negative (4)"."""
+    return ", ".join(f"{_short(printable(name))} ({count})" for name, count in example.votes)
 
 
 def _short(name: str) -> str:

@@ -212,11 +212,11 @@ SENTENCES = {
     "{chance:bare}.",
     "mean-entropy": "mean entropy of the runs’ answers.",
     "examples-that-flip": "of the examples get different answers from the {n_runs} runs.",
-    "probability-spread": "standard deviation of a probability over runs.",
+    "probability-spread": "standard deviation of the predicted probability over runs.",
     "runs-farthest-apart": "of the answers differ between the two most different runs.",
     "top-words-differ": "of the {words} are top words for only one; mean of {pairs}.",
-    "top-words-and-noise": "of the {words} are top words for only one; mean of {pairs}. Two "
-    "draws of one explainer: {noise:bare}.",
+    "top-words-and-noise": "of the {words} are top words for only one; mean of {pairs}. "
+    "Same run, explained twice: {noise:bare}.",
 }
 _say = Sentences(SENTENCES)
 

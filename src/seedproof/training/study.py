@@ -2,18 +2,21 @@
 
 import os
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from seedproof.engines import Engine, Failure, Outcome, SerialEngine
 from seedproof.engines.named import build_engine
 from seedproof.engines.serial import as_failure
 from seedproof.errors import OptionError, RunExistsError
 from seedproof.predictions.checks import Check
+from seedproof.records.declared import NOTHING, declared_runs, planned_runs
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest
 from seedproof.seeds import SeedPlan
+from seedproof.stats.looks import LOOKS, planned_looks
 from seedproof.training.progress import Board, watch
 from seedproof.training.resume import (
     FINISHED,
@@ -30,15 +33,30 @@ from seedproof.training.run import Run
 from seedproof.training.spec import RunSpec, StudySpec, as_plan
 from seedproof.training.target import Target, Train, as_target
 from seedproof.training.worker import Trained, TrainRun, is_locked
+from seedproof.typing import check_count
 
 if TYPE_CHECKING:
     from seedproof.report.comparison.report import ComparisonReport
+    from seedproof.report.gate_report import GateReport
     from seedproof.report.report import Report
     from seedproof.report.side_by_side import SideBySide
 
 # Pause before looking again at runs that another coordinator is training.
 PATIENCE_SECONDS = 1.0
 TAIL_BYTES = 2000
+
+
+class RunOptions(TypedDict, total=False):
+    """Options of `Study.run`; see its arguments."""
+
+    engine: str | Engine
+    workers: int | None
+    timeout: float | None
+    retries: int | None
+    allow_changed_code: bool
+    progress: bool
+    follow: str | None
+    settings: Mapping[str, Any] | None
 
 
 class Study:
@@ -54,6 +72,8 @@ class Study:
         threads_per_run: Threads per run; the results depend on it.
         deterministic: Make torch use deterministic algorithms.
         seed: Root of all seeds.
+        declared_runs: Number of runs per arm at which the study is judged. If omitted, that of the
+            first plan; recorded with the first runs, and never changed.
 
     Examples:
         >>> import seedproof as sp
@@ -79,7 +99,11 @@ class Study:
         threads_per_run: int = 1,
         deterministic: bool = True,
         seed: int = 0,
+        declared_runs: int | None = None,
     ) -> None:
+        if declared_runs is not None:
+            check_count("declared_runs", declared_runs, least=0)
+        self._declared = declared_runs
         self._target = as_target(train)
         self._spec = StudySpec(
             name=name,
@@ -148,7 +172,7 @@ class Study:
         committed = self._committed = CommittedRuns(self._store)
         if not allow_changed_code:
             check_code(committed.all(), self._target)
-        joined = enter(self._store, self._spec, committed)
+        joined = enter(self._store, self._spec, committed, declared=self._declared)
         done = {run.spec.run_id: run for run in status_of(self._store, runs=committed).runs}
         # Another coordinator may have just replaced the plan by one without these runs.
         states = [
@@ -160,6 +184,69 @@ class Study:
         if not allow_changed_code:
             check_one_code(committed.all())
         return status_of(self._store, self._spec, committed)
+
+    def run_until(
+        self,
+        *,
+        max: Mapping[str, float] | None = None,  # noqa: A002 - as `sp.gate` says
+        min: Mapping[str, float] | None = None,  # noqa: A002 - same
+        max_seeds: int = LOOKS[-1],
+        split: str | None = None,
+        on_look: "Callable[[GateReport], None] | None" = None,
+        **options: Unpack[RunOptions],
+    ) -> "GateReport":
+        """Add seeds until limits are decided: train 5, 10, 20, 40, then 80 runs.
+
+        After each step the finished runs are judged like by `sp.gate`. Stops when the gate decides,
+        when further runs would not help, or when a run fails. A second call continues.
+
+        Args:
+            max: Upper limits by metric.
+            min: Lower limits by metric.
+            max_seeds: The largest number of seeds.
+            split: Name of the split; may be omitted if there is only one.
+            on_look: Called with the verdict of each look.
+            **options: As `run` takes them, such as `engine` and `workers`.
+
+        Returns:
+            The verdict of the last look.
+
+        Raises:
+            OptionError: The study has several arms or another plan than a number of seeds, or
+                `max_seeds` allows no look.
+        """
+        from seedproof.api.gate import gate
+
+        if self._spec.seeds.kind != "all" or len(self._spec.arms) > 1:
+            raise OptionError(
+                "A study that grows until it is decided has one arm and varies all sources "
+                "together. Leave out --vary, --blame and --arms.",
+                option="--until-decided",
+            )
+        has_begun = bool(CommittedRuns(self._store).all())
+        declared = declared_runs(self._store) if has_begun else NOTHING
+        n_planned = (planned_runs(self._store) or 0) if has_begun else 0
+        steps = [n for n in planned_looks(declared) if n_planned <= n <= max_seeds]
+        if not steps:
+            raise OptionError(
+                "--max-seeds {max_seeds} allows no look. The next one has {next_look} runs.",
+                option="--max-seeds",
+                max_seeds=max_seeds,
+                next_look=next((n for n in planned_looks(declared) if n >= n_planned), None),
+            )
+        for n_seeds in steps:
+            self._spec = replace(
+                self._spec, seeds=SeedPlan.all(n_seeds, root=self._spec.seeds.root)
+            )
+            self._declared = None if has_begun else NOTHING
+            status = self.run(**options)
+            has_begun = True
+            report = gate(self._store, max=max, min=min, arm=self._spec.arms[0], split=split)
+            if on_look is not None:
+                on_look(report)
+            if not report.result.can_grow or not status.is_done:
+                break
+        return report
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -253,7 +340,7 @@ class Study:
         Returns:
             The next run.
         """
-        enter(self._store, self._spec)
+        enter(self._store, self._spec, declared=self._declared)
         check_code(CommittedRuns(self._store).all(), self._target)
         for spec in self._spec.runs():
             folder = self._folder(spec)

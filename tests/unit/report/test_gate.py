@@ -3,6 +3,7 @@
 import json
 import re
 from html.parser import HTMLParser
+from typing import get_args
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -10,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from seedproof.comparison.gate.judge import Baseline, GateResult, judge
+from seedproof.comparison.gate.judge import GateResult, Reason
 from seedproof.comparison.gate.rules import Rule
 from seedproof.messages import Message, recorded
 from seedproof.predictions.checks import Check
 from seedproof.report.gate import (
+    ADVICE,
     NearLimit,
     advice,
     as_junit,
@@ -22,14 +24,17 @@ from seedproof.report.gate import (
     as_text,
     headline,
     sentence,
+    studies,
     summary,
 )
 from seedproof.report.numbers import TOO_WIDE
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate
+from support.gates import baseline_of, judge_figures
 
 BOTH = "runs × examples"
 SUITE = "seedproof gate"
+RUNS = ["n_runs", "judged_runs", "next_look", "declared_runs"]
 HOSTILE = '<b>|`x` "&amp;\x00\ud800\n| --- | @all </testcase> ]]> **[a](javascript:b)'
 
 
@@ -41,12 +46,12 @@ def check(kind="max", metric="flip_rate", limit=0.05, value=None, n_runs=10, **f
     """Judge a rule."""
     rule = Rule(kind, metric, limit)
     value = value or Estimate(0.044, 0.038, 0.052, BOTH)
-    return judge({metric: value}, [rule], n_runs=n_runs, **further).rules[0]
+    return judge_figures({metric: value}, [rule], n_runs=n_runs, **further).rules[0]
 
 
 def compared(metric, effect, arm, base, **further):
     """Judge a rule against a baseline."""
-    baseline = Baseline({metric: Estimate(base)}, {metric: effect}, 10)
+    baseline = baseline_of(metric, Estimate(base), effect, 10)
     limit = Rule.no_worse(metric).limit
     return check("no-worse", metric, limit, Estimate(arm), baseline=baseline, **further)
 
@@ -152,11 +157,11 @@ def test_interval_of_two_runs_covers_examples_only(judged):
     [
         (check(limit=0.06), None),
         (check(limit=0.03), "fail"),
-        (check(limit=0.0441), "too-near"),
+        (check(limit=0.0441), "next-look"),
         (check(value=Estimate(0.0, 0.0, 0.06, "examples")), "too-few-examples"),
         (check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=6), "no-interval"),
     ],
-    ids=["pass", "fail", "too-near", "examples", "interval"],
+    ids=["pass", "fail", "next-look", "examples", "interval"],
 )
 def test_advice_depends_on_the_reason(judged, code):
     """There is none if the rule holds."""
@@ -178,7 +183,7 @@ def test_advice_on_too_few_runs_has_numbers(judged, missing):
     message = advice(judged)
 
     assert message.code == "too-few-runs"
-    assert (message.fields["least_runs"], message.fields["more_runs"]) == (5, missing)
+    assert (message.fields["next_look"], message.fields["more_runs"]) == (5, missing)
 
 
 @pytest.mark.parametrize(("n_runs", "is_pair"), [(2, True), (3, False)])
@@ -198,16 +203,44 @@ def test_interval_that_is_too_wide_is_written_only_if_it_decides(limit, is_writt
     assert (TOO_WIDE in text) != is_written
 
 
-def test_advice_counts_runs():
-    """As many as `more_runs`; on each side if two are compared."""
+def test_advice_has_the_next_look():
+    """On each side if two are compared."""
     judged = check()
-    effect = Effect("flip_rate", "ratio", 1.0, 0.8, 1.2, BOTH)
+    effect = Effect("flip_rate", "ratio", 1.0, 0.8, 1.2, "runs")
     on_each_side = advice(compared("flip_rate", effect, 0.04, 0.04))
 
-    assert advice(judged).code == on_each_side.code == "more-runs"
-    assert advice(judged).fields["more_runs"] == judged.more_runs > 0
+    assert advice(judged).code == on_each_side.code == "next-look"
+    assert (advice(judged).fields["next_look"], advice(judged).fields["more_runs"]) == (20, 10)
     assert not advice(judged).fields["each_side"]
     assert on_each_side.fields["each_side"]
+
+
+def test_every_reason_of_an_open_rule_has_advice():
+    """Except those that decide a rule."""
+    assert set(ADVICE) == set(get_args(Reason)) - {"interval", "value"}
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.04, 0.5, 0.94, 0.96, 1.0])
+def test_chance_is_a_number_of_studies(chance):
+    """Never none and never all of them."""
+    numbers = [int(number) for number in re.findall(r"\d+", studies(chance))]
+
+    assert numbers == {0.0: [1, 10], 0.04: [1, 10], 0.5: [5, 10], 0.94: [9, 10]}.get(chance, [])
+
+
+def test_json_has_the_interval_that_decided_and_the_forecast():
+    """A growing study of 12 runs is judged at 10, by a wider interval."""
+    rule = Rule("max", "flip_rate", 0.05)
+    value = Estimate(0.044, 0.038, 0.052, BOTH)
+
+    content = summary(judge_figures({"flip_rate": value}, [rule], n_runs=12, declared=0))
+
+    assert [content[name] for name in RUNS] == [12, 10, 20, None]
+    (judged,) = content["rules"]
+    assert judged["found"]["high"] == 0.052 < judged["deciding"]["high"]
+    assert judged["found"]["low"] == 0.038 > judged["deciding"]["low"]
+    assert 0.0 < judged["chance"] < 1.0
+    assert judged["more_runs"] == 8
 
 
 @given(
@@ -242,7 +275,7 @@ def test_digits_show_on_which_side_of_the_limit_a_number_is(ends, limit):
 )
 def test_headline_counts_failed_and_open_rules(limits, code, n_failed, n_open):
     """Its code is the verdict."""
-    message = headline(GateResult(tuple(check(limit=limit) for limit in limits), 10))
+    message = headline(GateResult(tuple(check(limit=limit) for limit in limits)))
 
     assert message.code == code
     assert message.fields == {
@@ -250,12 +283,12 @@ def test_headline_counts_failed_and_open_rules(limits, code, n_failed, n_open):
         "n_failed": n_failed,
         "n_open": n_open,
         "n_runs": 10,
+        "judged_runs": 10,
     }
 
 
 RESULT = GateResult(
     (check(limit=0.06), check("max", "net_flip_rate"), check("min", "accuracy", 0.9)),
-    10,
     (Message("different-environments", "The environments differ: {package}.", package="torch"),),
 )
 
@@ -288,7 +321,7 @@ def test_json_has_no_infinity():
     """A ratio to a baseline without flips has no upper end."""
     effect = Effect("flip_rate", "ratio", None, 0.5, float("inf"), "examples")
 
-    content = summary(GateResult((compared("flip_rate", effect, 0.04, 0.0),), 10))
+    content = summary(GateResult((compared("flip_rate", effect, 0.04, 0.0),)))
 
     assert content["rules"][0]["effect"]["low"] == 0.5
     assert content["rules"][0]["effect"]["high"] is None
@@ -348,7 +381,7 @@ def hostile(words):
     checks = tuple(
         Check(words, severity, (words,), words, words, words) for severity in ("warning", "note")
     )
-    return judge(metrics, rules, n_runs=10, notes=(recorded(words),), checks=checks)
+    return judge_figures(metrics, rules, n_runs=10, notes=(recorded(words),), checks=checks)
 
 
 @given(words=st.text(min_size=1) | st.sampled_from([HOSTILE, "|", "`", "a|b`c`"]))
@@ -366,10 +399,10 @@ def test_user_text_does_not_break_the_xml(words):
     command=st.text() | st.sampled_from([HOSTILE, "```\n<script>", "~~~", "````"]),
 )
 def test_user_text_does_not_leave_its_cell_or_become_html(words, command):
-    """Four rows of five cells, no foreign tag, the command in one block."""
+    """Four rows of six cells, no foreign tag, the command in one block."""
     page = Page(as_markdown(hostile(words), command=command))
 
-    assert [len(row) for row in page.rows] == [5] * 4
+    assert [len(row) for row in page.rows] == [6] * 4
     known = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "pre", "code", "em"}
     assert set(page.tags) <= known
     assert page.tags.count("pre") == 1
@@ -407,7 +440,7 @@ def checked(*allowed):
     """Judge a rule that holds, of an input with checks."""
     metrics = {"flip_rate": Estimate(0.044, 0.038, 0.052, BOTH)}
     rules = [Rule("max", "flip_rate", 0.06)]
-    return judge(metrics, rules, n_runs=10, checks=CHECKS, allowed=allowed)
+    return judge_figures(metrics, rules, n_runs=10, checks=CHECKS, allowed=allowed)
 
 
 def cases_of(result):
@@ -426,7 +459,7 @@ def test_junit_has_a_case_for_each_name_of_an_error():
     assert cases_of(checked()) == {"check.duplicate-runs": "investigate", rule: "investigate"}
     assert cases_of(checked("duplicate-runs")) == {"check.duplicate-runs": "pass", rule: "pass"}
     facts = [fact.get("name") for fact in suite.iter("property")]
-    assert facts == ["outcome", "n_runs", "warning", "note"]
+    assert facts == ["outcome", *RUNS, "warning", "note"]
 
 
 @pytest.mark.parametrize("allowed", [(), ("duplicate-runs",), ("few-runs", "duplicate-runs")])
@@ -470,6 +503,6 @@ def test_markdown_has_a_paragraph_for_each_error_and_warning():
 def test_json_has_rules_checks_and_format():
     content = json.loads(json.dumps(summary(checked()), allow_nan=False))
 
-    assert content["format"] == 2
+    assert content["format"] == 3
     assert [entry["reason"] for entry in content["rules"]] == [UNTRUSTED]
     assert tuple(map(Check.from_summary, content["checks"])) == CHECKS

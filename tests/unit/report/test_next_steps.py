@@ -60,7 +60,7 @@ def test_suggested_limit_is_above_the_interval():
     ("n_runs", "flips", "expected"),
     [
         (10, 0.05, ["adopt"]),
-        (10, 0.6, ["plan"]),
+        (10, 0.6, ["choose-cheaper"]),
         (5, 0.6, ["plan"]),
         (4, 0.05, ["add-runs", "plan"]),
     ],

@@ -2,7 +2,7 @@
 
 The paper asks about two averages. Further arms must not make its claims harder to show, so ASWA and
 NASWA are compared with `none` as if they were alone. They are compared once more among all arms, as
-`seedproof compare` does with the store.
+`seedproof compare` does with the store. Each metric is judged alone, as the paper names it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from seedproof.comparison.arms.compare import ArmData, compare_arms
+from seedproof.comparison.arms.judge import judge_each
 from seedproof.comparison.arms.result import ComparedArm
 from seedproof.records.location import Location
 from seedproof.records.schema import Kind
+from seedproof.stats.intervals import PLAIN
 from seedproof_reproductions.conll2019.names import BASELINE, PAPER_ARMS
 
 
@@ -53,4 +55,5 @@ def compared_rivals(sides: Sequence[ArmData]) -> ComparedArm | None:
 def _compared(sides: Sequence[ArmData], *, match_rates: bool = False) -> dict[str, ComparedArm]:
     with TemporaryDirectory(prefix="seedproof-") as working:
         result = compare_arms(sides, Location.of(working), match_rates=match_rates)
-    return {arm.name: arm for arm in (result.baseline, *result.arms)}
+    arms = judge_each(result.arms, PLAIN.divided(len(result.arms)))
+    return {arm.name: arm for arm in (result.baseline, *arms)}

@@ -24,8 +24,8 @@ from seedproof.metrics.entropy import HIGH_ENTROPY, rarefied_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
 from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import Cross
-from seedproof.stats.effect import Effect, each_tail
-from seedproof.stats.intervals import TAIL, Estimate, estimate
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import PLAIN, Estimate, estimate
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 
@@ -53,8 +53,10 @@ def compare_once(sides: Sequence[ArmData]) -> dict[str, Figures]:
         result = arm.accumulators.result()
         figures[side.name] = Figures(_estimates(result))
         if arm.contrast is not None:
+            contrasts = arm.contrast.contrasts(base, result, (sides[0].name, side.name))
             alone, of_all = (
-                arm.contrast.effects(base, result, tail=each_tail(n)) for n in (1, len(sides) - 1)
+                {name: x.effect(PLAIN.divided(n), margin=0.0) for name, x in contrasts.items()}
+                for n in (1, len(sides) - 1)
             )
             high = arm.contrast.high_entropy.result()
             figures[side.name] = Figures(_estimates(result), alone, of_all, high)
@@ -150,4 +152,4 @@ def ratio(metric: str, values: Sequence[ExampleValues], *, is_paired: bool) -> E
         means.append(sums.mean_over_examples(is_count=True))
     cross = Cross(is_paired)
     cross.update(control, arm)
-    return compared(metric, means[0], means[1], cross=cross, is_paired=is_paired, tail=TAIL)
+    return compared(metric, means[0], means[1], cross=cross, is_paired=is_paired)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from seedproof.comparison.arms.compare import ArmData, partners_in
+from seedproof.comparison.arms.arm_contrast import partners_in
+from seedproof.comparison.arms.compare import ArmData
 from seedproof.records.reader import Store, StoreShards
 from seedproof.stats.effect import Effect
 from seedproof.typing import IntArray

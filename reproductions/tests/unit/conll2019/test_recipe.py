@@ -1,8 +1,10 @@
 import pytest
 
 import seedproof as sp
+from seedproof.comparison.arms.judge import judge_each
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
+from seedproof.stats.intervals import PLAIN
 from seedproof_reproductions.conll2019.recipe import complete, study
 from seedproof_reproductions.conll2019.settings import Setting
 
@@ -17,7 +19,8 @@ def test_results_equal_those_of_measure_and_compare(tmp_path):
     results = complete(trained, SETTING, engine="serial")
 
     assert results["sizes"] == {"train": 40, "dev": 20, "test": 20}
-    compared, matched = (sp.compare(store, match_rates=m).arm("aswa") for m in (False, True))
+    arms = [sp.compare(store, match_rates=m).arm("aswa") for m in (False, True)]
+    compared, matched = judge_each(arms, PLAIN)
     for arm, kept in results["arms"].items():
         report = sp.measure(store, arm=arm)
         attention = report.measurement.explanations["attention"]

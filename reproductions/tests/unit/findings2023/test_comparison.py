@@ -7,8 +7,10 @@ from scipy.stats import entropy
 import seedproof as sp
 from seedproof.comparison.arms.compare import compare_arms
 from seedproof.comparison.arms.high_entropy import HighEntropySums
+from seedproof.comparison.arms.judge import judge_each
 from seedproof.metrics.batch import Batch
 from seedproof.records.location import Location
+from seedproof.stats.intervals import PLAIN
 from seedproof_reproductions.findings2023.comparison import (
     compare_once,
     cross_fitted,
@@ -43,9 +45,10 @@ def test_one_pass_compares_each_arm_alone_and_among_all(sides, tmp_path):
     """The effects are bit-identical to those of two comparisons, for paired and unpaired runs."""
     figures = compare_once(sides)
 
-    oracle = compare_arms(sides, Location.of(tmp_path))
-    for side, arm in zip(sides[1:], oracle.arms, strict=True):
-        alone = compare_arms([sides[0], side], Location.of(tmp_path)).arms[0]
+    oracle = judge_each(compare_arms(sides, Location.of(tmp_path)).arms, PLAIN.divided(2))
+    for side, arm in zip(sides[1:], oracle, strict=True):
+        arms = compare_arms([sides[0], side], Location.of(tmp_path)).arms
+        alone = judge_each(arms, PLAIN)[0]
         compared = figures[side.name]
         assert {n: asdict(e) for n, e in compared.effects.items()} == {
             n: asdict(e) for n, e in alone.effects.items()

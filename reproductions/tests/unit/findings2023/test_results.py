@@ -9,10 +9,12 @@ import pytest
 from scipy.stats import entropy
 
 import seedproof as sp
+from seedproof.comparison.arms.judge import judge_each
 from seedproof.errors import TooFewRunsError
 from seedproof.records.dynamics import dynamics_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
+from seedproof.stats.intervals import PLAIN
 from seedproof_reproductions.findings2023 import training
 from seedproof_reproductions.findings2023.arms import ARMS, GROUPS
 from seedproof_reproductions.findings2023.recipe import study
@@ -113,10 +115,12 @@ def test_figures_and_effects_equal_those_of_measure_and_compare(store, results, 
             ends = [] if report[name].low is None else [report[name].low, report[name].high]
             assert interval == pytest.approx(ends, rel=1e-5)
     assert arms["none"]["effects"] == arms["none"]["of_all"] == {}
+    level = PLAIN.divided(len(oracle.arms))
     for arm in ("tgtss", "linear"):
+        judged = judge_each([oracle.arm(arm)], level)[0]
         assert set(arms[arm]["of_all"]) == {"accuracy", "flip_rate", "label_entropy"}
         for name, kept in arms[arm]["of_all"].items():
-            effect, alone = oracle.effect(arm, name), arms[arm]["effects"][name]
+            effect, alone = judged.effects[name], arms[arm]["effects"][name]
             assert kept["low"] == pytest.approx(effect.low, rel=1e-5)
             assert kept["verdict"] == effect.verdict
             assert alone["value"] == kept["value"]

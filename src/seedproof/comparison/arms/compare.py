@@ -3,28 +3,30 @@
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
-
-import numpy as np
+from itertools import combinations
 
 from seedproof.comparison.arm_alignment import ArmAlignment
+from seedproof.comparison.arms.arm_contrast import (
+    ArmContrast,
+    MeasuredBatch,
+    PairSums,
+    partners_in,
+)
 from seedproof.comparison.arms.explanations import ArmExplanations, compare_explanations
-from seedproof.comparison.arms.high_entropy import HighEntropySums
+from seedproof.comparison.arms.judge import judge_together, primary_metric
 from seedproof.comparison.arms.matched_rates import (
-    RATE_ESTIMATED,
     MatchedShards,
     match_thresholds,
     notes_on_matching,
 )
-from seedproof.comparison.arms.most_changed import MostChanged
-from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison
+from seedproof.comparison.arms.result import ArmPair, ComparedArm, Comparison
 from seedproof.engines import Engine
 from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
 from seedproof.measurement.accumulators import MetricAccumulators
 from seedproof.measurement.clusters import (
     NOT_IN_EXPLANATIONS,
-    ClusterAccumulator,
     ClusterKeys,
+    blocks_in,
     cluster_hint,
 )
 from seedproof.measurement.engines import map_shards
@@ -41,25 +43,19 @@ from seedproof.measurement.examples import (
 from seedproof.measurement.measure import measured, note_on_left_out
 from seedproof.measurement.selection import asks_for_explanations, known, narrowed
 from seedproof.messages import Message
-from seedproof.metrics.batch import Batch, batch_rows, batches
-from seedproof.metrics.entropy import rarefied_entropy
-from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
+from seedproof.metrics.batch import batch_rows, batches
+from seedproof.metrics.statistic import Statistic
 from seedproof.predictions.checks import Check, by_severity, of_arms
 from seedproof.predictions.duplicates import identical_arms
 from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
 from seedproof.records.schema import Kind
 from seedproof.records.shards import Shard, ShardSource
-from seedproof.stats.contrast import compared
-from seedproof.stats.covariance import Cross, add_crosses, crosses
-from seedproof.stats.effect import Effect, each_tail, with_enough_runs
-from seedproof.typing import IntArray, Progress
+from seedproof.stats.intervals import PLAIN, Level
+from seedproof.typing import Progress
 
 # Usual number of classes kept per example where a model has very many.
 USUAL_TOP = 20
-
-# A batch, and what each metric gives for its examples.
-MeasuredBatch: TypeAlias = tuple[Batch, dict[str, ExampleValues]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,101 +69,6 @@ class ArmData:
     notes: tuple[Message, ...] = ()
     checks: tuple[Check, ...] = ()  # that reading alone gave
     clusters: str | None = None  # column of the examples that belong together
-
-
-@dataclass(eq=False)
-class ArmContrast:
-    """Sums over examples that an arm and the baseline share."""
-
-    n_base: int
-    n_arm: int
-    is_paired: bool  # run r of both has the same seeds
-    # Per run of the arm, the row of the baseline's run with the same seeds, or −1.
-    partners: tuple[int, ...] | None = None
-
-    def __post_init__(self) -> None:
-        self.crosses: dict[str, Cross] = {}  # empty with clusters
-        self.entropies = ExampleSums(), ExampleSums()  # rarefied to the smaller number of runs
-        self.clusters: tuple[ClusterAccumulator, ClusterAccumulator] | None = None  # of these
-        self.votes: IntArray = np.zeros((len(VOTE_SHARES),) * 2, dtype=np.int64)
-        self.high_entropy = HighEntropySums(self.n_base, self.n_arm, self.partners)
-        self.most_changed = MostChanged()
-
-    def open(self, clusters: ClusterKeys | None) -> None:
-        """Take the clusters of the examples of a shard, whose batches follow."""
-        if clusters is not None:
-            self.clusters = self.clusters or self._new_clusters()
-            for accumulator in self.clusters if self.n_base != self.n_arm else ():
-                accumulator.open(clusters)
-
-    def _new_clusters(self) -> tuple[ClusterAccumulator, ClusterAccumulator]:
-        return ClusterAccumulator(self.n_base), ClusterAccumulator(self.n_arm)
-
-    def update(self, base: MeasuredBatch, arm: MeasuredBatch) -> None:
-        """Add the same batch of both arms."""
-        values = [dict(base[1]), dict(arm[1])]
-        if self.n_base != self.n_arm:
-            n_runs = min(self.n_base, self.n_arm)
-            for i, (batch, _) in enumerate((base, arm)):
-                rarefied = rarefied_entropy(batch.contested_agreement, n_runs)
-                entropy = values[i]["label_entropy"] = batch.of_contested(rarefied)
-                self.entropies[i].update(entropy)
-                if self.clusters is not None:
-                    self.clusters[i].start(batch)
-                    self.clusters[i].add({"label_entropy": entropy})
-        if self.clusters is None:
-            add_crosses(self.crosses, crosses(values[0], values[1], is_paired=self.is_paired))
-        flat = _vote_places(arm[0]) * len(VOTE_SHARES) + _vote_places(base[0])
-        self.votes += np.bincount(flat, minlength=self.votes.size).reshape(self.votes.shape)
-        self.high_entropy.update(base[0], arm[0])
-
-    def merge(self, other: "ArmContrast") -> None:
-        """Add other examples."""
-        add_crosses(self.crosses, other.crosses)
-        (base, arm), (other_base, other_arm) = self.entropies, other.entropies
-        self.entropies = base + other_base, arm + other_arm
-        if other.clusters is not None:
-            self.clusters = self.clusters or self._new_clusters()
-            for own, further in zip(self.clusters, other.clusters, strict=True):
-                own.merge(further)
-        self.votes += other.votes
-        self.high_entropy.merge(other.high_entropy)
-        self.most_changed.merge(other.most_changed)
-
-    def effects(
-        self, base: Mapping[str, Statistic], arm: Mapping[str, Statistic], *, tail: float
-    ) -> dict[str, Effect]:
-        """Return the effect of the arm on each metric."""
-        if self.n_base != self.n_arm:
-            entropies: list[Statistic] = [
-                sums.mean_over_examples(is_count=True) for sums in self.entropies
-            ]
-            if self.clusters is not None:
-                pairs = zip(self.clusters, entropies, strict=True)
-                entropies = [own.result("label_entropy", entropy) for own, entropy in pairs]
-            base = {**base, "label_entropy": entropies[0]}
-            arm = {**arm, "label_entropy": entropies[1]}
-        effects = [
-            compared(
-                name,
-                base[name],
-                arm[name],
-                cross=self.crosses.get(name),
-                is_paired=self.is_paired,
-                tail=tail,
-            )
-            for name in base
-            if name in arm
-        ]
-        n_runs = min(self.n_base, self.n_arm)
-        return {effect.metric: with_enough_runs(effect, n_runs) for effect in effects}
-
-
-def _vote_places(batch: Batch) -> IntArray:
-    """Row of `VOTE_SHARES` that each example belongs to."""
-    limits = np.array(VOTE_SHARES[::-1])
-    reached = np.searchsorted(limits, batch.majority / batch.n_runs + 1e-9, side="right")
-    return len(VOTE_SHARES) - reached
 
 
 @dataclass(eq=False)
@@ -186,6 +87,8 @@ class ComparedPart:
     arms: list[ArmPart]
     left_out: list[tuple[int, SeedproofError]] = field(default_factory=list)
     notes: list[Message] = field(default_factory=list)
+    # Two arms other than the baseline, if all pairs are compared.
+    pairs: dict[tuple[int, int], PairSums] = field(default_factory=dict)
 
     def merge(self, other: "ComparedPart") -> None:
         """Add other examples; their rows are written elsewhere."""
@@ -195,6 +98,8 @@ class ComparedPart:
             arm.accumulators.merge(further.accumulators)
             if arm.contrast is not None and further.contrast is not None:
                 arm.contrast.merge(further.contrast)
+        for indices, sums in other.pairs.items():
+            self.pairs[indices].merge(sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,21 +112,35 @@ class CompareShard:
     metrics: Collection[str] | None = None  # None: everything that the data allows
     packs_rows: bool = False
     clusters: tuple[int, str] | None = None  # arm and column of the examples that belong together
+    all_pairs: bool = False
 
     def empty(self) -> ComparedPart:
         """Return a part without examples."""
-        n_base, base_seeds = len(self.alignment.sources[0].runs), self.seeds[0]
+        sources, base_seeds = self.alignment.sources, self.seeds[0]
+        n_runs = [len(source.runs) for source in sources]
         arms: list[ArmPart] = []
-        for source, seeds in zip(self.alignment.sources, self.seeds, strict=True):
-            n_runs, contrast = len(source.runs), None
+        for arm_idx, source in enumerate(sources):
+            contrast = None
             if arms:
-                is_paired = seeds is not None and seeds == base_seeds
-                contrast = ArmContrast(n_base, n_runs, is_paired, partners_in(seeds, base_seeds))
+                contrast = ArmContrast(
+                    n_runs[0],
+                    n_runs[arm_idx],
+                    is_paired=self._is_paired(0, arm_idx),
+                    partners=partners_in(self.seeds[arm_idx], base_seeds),
+                )
             accumulators = MetricAccumulators(
-                n_runs, len(source.classes), known(source), self.metrics
+                n_runs[arm_idx], len(source.classes), known(source), self.metrics
             )
             arms.append(ArmPart(accumulators, contrast))
-        return ComparedPart(arms)
+        pairs = combinations(range(1, len(arms)), 2) if self.all_pairs else ()
+        sums = {
+            (i, j): PairSums(n_runs[i], n_runs[j], is_paired=self._is_paired(i, j))
+            for i, j in pairs
+        }
+        return ComparedPart(arms, pairs=sums)
+
+    def _is_paired(self, first: int, second: int) -> bool:
+        return self.seeds[first] is not None and self.seeds[first] == self.seeds[second]
 
     def __call__(self, index: int) -> ComparedPart:
         """Return the partial results of shard `index`."""
@@ -237,27 +156,36 @@ class CompareShard:
         n_rows = batch_rows(max(_width(source) for source in sources))
         first, accumulators = self.alignment.shard(index), part.arms[0].accumulators
         clusters = self._clusters(first)
+        blocks = blocks_in(first, clusters, sources[0].rows_per_shard)
         hint = cluster_hint(first) if index == 0 and clusters is None else None
         part.notes += [] if hint is None else [hint]
         accumulators.open(clusters)
         base = [
             (batch, accumulators.add(batch))
-            for batch in batches(first, len(sources[0].classes), n_rows)
+            for batch in batches(first, len(sources[0].classes), n_rows, blocks)
         ]
         base_rows = accumulators.close(first, sources[0].classes)
         part.arms[0].rows = packed(base_rows) if self.packs_rows else base_rows
+        measured: dict[int, list[MeasuredBatch]] = {}  # of the arms, if all pairs are compared
         for arm_idx, (source, arm) in enumerate(zip(sources, part.arms, strict=True)):
             if arm.contrast is None:
                 continue
             shard = self.alignment.match(arm_idx, first)
             arm.accumulators.open(clusters)
             arm.contrast.open(clusters)
-            arm_batches = batches(shard, len(source.classes), n_rows)
+            arm_batches = batches(shard, len(source.classes), n_rows, blocks)
             for base_batch, batch in zip(base, arm_batches, strict=True):
-                arm.contrast.update(base_batch, (batch, arm.accumulators.add(batch)))
+                arm_batch = batch, arm.accumulators.add(batch)
+                arm.contrast.update(base_batch, arm_batch)
+                if self.all_pairs:
+                    measured.setdefault(arm_idx, []).append(arm_batch)
             rows = arm.accumulators.close(shard, source.classes)
             arm.contrast.most_changed.update((first, base_rows), (shard, rows))
             arm.rows = packed(rows) if self.packs_rows else rows
+        for (i, j), sums in part.pairs.items():
+            sums.open(clusters)
+            for first_batch, second_batch in zip(measured[i], measured[j], strict=True):
+                sums.update(first_batch, second_batch)
         return part
 
     def _clusters(self, first: Shard) -> ClusterKeys | None:
@@ -266,19 +194,6 @@ class CompareShard:
             return None
         arm_idx, column = self.clusters
         return ClusterKeys.of(self.alignment.match(arm_idx, first) if arm_idx else first, column)
-
-
-def partners_in(
-    seeds: tuple[str, ...] | None, base_seeds: tuple[str, ...] | None
-) -> tuple[int, ...] | None:
-    """Return for each run of an arm the row of the baseline's run with the same seeds, or −1.
-
-    None if the seeds of either are unknown.
-    """
-    if seeds is None or base_seeds is None:
-        return None
-    rows = {of_run: row for row, of_run in enumerate(base_seeds)}
-    return tuple(rows.get(of_run, -1) for of_run in seeds)
 
 
 def _width(source: ShardSource) -> int:
@@ -293,15 +208,22 @@ def compare_arms(
     *,
     reference: str | None = None,
     metrics: Collection[str] | None = None,
+    primary: str | None = None,
+    margins: Mapping[str, float] | None = None,
+    level: Level = PLAIN,
+    all_pairs: bool = False,
     match_rates: bool = False,
     skip_damaged: bool = False,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare every arm with the first, on the workers of an engine if there is one."""
+    """Compare every arm with the first, on the workers of an engine if there is one.
+
+    Only the first runs of a growing study are to be passed, with the level of their look.
+    """
     if len(arms) < 2:
         raise OptionError(
-            "A comparison needs at least two arms. Give another arm or target.", n_arms=len(arms)
+            "A comparison needs at least two arms. Pass another arm or target.", n_arms=len(arms)
         )
     names = tuple(arm.name for arm in arms)
     if reference is not None and reference not in names[1:]:
@@ -323,9 +245,9 @@ def compare_arms(
         metrics,
         packs_rows=engine is not None,
         clusters=clusters,
+        all_pairs=all_pairs,
     )
     whole, tables = _whole(task, folder, engine, progress)
-    tail = each_tail(len(arms) - 1)
     lost = _notes_on_left_out(arms, whole.left_out)
     read = [
         replace(
@@ -340,21 +262,42 @@ def compare_arms(
     notes += [note for arm in arms for note in arm.notes] + lost + whole.notes
     if asks_for_explanations(metrics):
         notes += compare_explanations(
-            [arm.explanations for arm in finished], tail=tail, skip_damaged=skip_damaged
+            [arm.explanations for arm in finished], skip_damaged=skip_damaged
         )
         if clusters is not None and finished[0].explanations.measured:
             notes.append(NOT_IN_EXPLANATIONS)
     counts = [arms[0].source.counts(index) for index, _ in whole.left_out]
     n_lost = sum(n_rows for n_rows, _ in counts), sum(n_labeled for _, n_labeled in counts)
-    base = whole.arms[0].accumulators.result()
-    baseline, *others = [arm.result(base, n_lost, tail=tail) for arm in finished]
+    results = [arm.accumulators.result() for arm in whole.arms]
+    # Arms with the same seeds are one group of runs, named after the first of them.
+    groups = [
+        name if own is None else names[seeds.index(own)]
+        for name, own in zip(names, seeds, strict=True)
+    ]
+    baseline, *others = [
+        arm.result(results[0], own, (groups[0], group), n_lost)
+        for arm, own, group in zip(finished, results, groups, strict=True)
+    ]
+    pairs = [
+        ArmPair(
+            names[j],
+            names[i],
+            sums.is_paired,
+            contrasts=sums.contrasts(results[i], results[j], (groups[i], groups[j])),
+        )
+        for (i, j), sums in whole.pairs.items()
+    ]
+    primary = primary_metric(primary, results[0])
+    judged = judge_together(others, pairs, primary, level=level, margins=margins or {})
     sources = {arm.name: arm.source for arm in arms}
     identical = identical_arms(sources, {arm.name: arm.seeds for arm in arms})
     checks = of_arms({arm.name: arm.measurement.checks for arm in (baseline, *others)})
     return Comparison(
         baseline=baseline,
-        arms=tuple(_with_shares(others, reference)),
-        confidence=1 - 2 * tail,
+        arms=tuple(_with_shares(judged.arms, reference)),
+        pairs=judged.pairs if all_pairs else None,
+        confidence=judged.confidence,
+        primary=primary,
         notes=tuple(dict.fromkeys(notes)),
         checks=by_severity([*identical, *checks]),
         reference=reference,
@@ -373,9 +316,13 @@ class _FinishedArm:
         self.explanations = ArmExplanations(data.name, data.source, is_paired)
 
     def result(
-        self, base: Mapping[str, Statistic], n_lost: tuple[int, int], *, tail: float
+        self,
+        base: Mapping[str, Statistic],
+        own: Mapping[str, Statistic],
+        seed_groups: tuple[str, str],
+        n_lost: tuple[int, int],
     ) -> ComparedArm:
-        """Return all results; `n_lost` are the examples, and the labeled ones, left out."""
+        """Return the results to be judged; `n_lost` are the examples and labeled ones left out."""
         measurement, contrast, source = self._measurement, self._part.contrast, self._data.source
         rate = source.rate if isinstance(source, MatchedShards) else None
         arm = ComparedArm(
@@ -391,17 +338,10 @@ class _FinishedArm:
         )
         if contrast is None:
             return arm
-        effects = contrast.effects(base, self._part.accumulators.result(), tail=tail)
-        accuracy = effects.get("accuracy")
-        if rate is not None and accuracy is not None:
-            # Accuracy follows the rate of the arm, whose variation the interval does not include:
-            # it would be called different in 7 to 8 % of studies instead of 5 %.
-            plain = Effect("accuracy", accuracy.scale, accuracy.value, note=RATE_ESTIMATED)
-            effects["accuracy"] = plain
         return replace(
             arm,
-            effects=effects,
-            explanations=self.explanations.effects,
+            contrasts=contrast.contrasts(base, own, seed_groups),
+            explanation_contrasts=self.explanations.contrasts,
             is_paired=contrast.is_paired,
             high_entropy=contrast.high_entropy.result(),
             votes=contrast.votes,

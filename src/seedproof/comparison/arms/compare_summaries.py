@@ -1,14 +1,18 @@
 """Comparison of saved reports with a baseline, from their figures and intervals alone."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from seedproof.comparison.arms.judge import check_margins, primary_metric
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import MissingExampleError, OptionError
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.predictions.checks import of_arms
 from seedproof.stats.contrast import NO_COUNTERPART, from_estimates
-from seedproof.stats.effect import Effect, each_tail, scale_of, with_enough_runs
+from seedproof.stats.effect import Effect, scale_of, with_enough_runs
+from seedproof.stats.families import with_equivalence
+from seedproof.stats.intervals import PLAIN, Estimate, Level
 
 NOTE = Message(
     "made-from-reports",
@@ -22,19 +26,25 @@ WITHOUT_RATIO = frozenset({"accuracy_sd_excess"})
 
 
 def compare_summaries(
-    reports: Mapping[str, Measurement], *, reference: str | None = None
+    reports: Mapping[str, Measurement],
+    *,
+    reference: str | None = None,
+    primary: str | None = None,
+    margins: Mapping[str, float] | None = None,
 ) -> Comparison:
-    """Compare every report with the first, which is the baseline."""
+    """Compare every report with the first, which is the baseline.
+
+    Reports do not say how their metrics are correlated, so the level is divided by their number.
+    """
     if len(reports) < 2:
         raise OptionError(
-            "A comparison needs at least two reports. Give another one, or records.",
+            "A comparison needs at least two reports. Pass another one, or records.",
             n_reports=len(reports),
         )
     if reference is not None:
         raise OptionError(
             "A reference arm needs records, not reports. Leave {option} out.", option="--gold"
         )
-    tail = each_tail(len(reports) - 1)
     (base_name, base), *others = reports.items()
     for name, report in others:
         if (report.n_examples, report.n_labeled) != (base.n_examples, base.n_labeled):
@@ -49,37 +59,100 @@ def compare_summaries(
                 other_n_examples=report.n_examples,
                 other_n_labeled=report.n_labeled,
             )
+    primary = primary_metric(primary, base.metrics)
+    margins = margins or {}
+    figures = {name: _figures(base, report) for name, report in others}
+    explained = {name: _explained(base, report) for name, report in others}
+    rows = [figure for own in figures.values() for figure in own.values()]
+    rows += [x for methods in explained.values() for own in methods.values() for x in own.values()]
+    check_margins(margins, dict.fromkeys(row.metric for row in rows))
+    judged = [row for row in rows if row.effect(PLAIN).low is not None]
+    n_primary = sum(row.metric == primary for row in judged)
+    levels = {
+        True: PLAIN.divided(max(n_primary, 1)),
+        False: PLAIN.divided(max(len(judged) - n_primary, 1)),
+    }
     return Comparison(
         baseline=ComparedArm(base_name, base),
-        arms=tuple(_compare_with_base(name, base, report, tail) for name, report in others),
-        confidence=1 - 2 * tail,
+        arms=tuple(
+            ComparedArm(
+                name,
+                report,
+                effects=_effects(figures[name], levels, margins, primary),
+                explanations={
+                    method: _effects(own, levels, margins)
+                    for method, own in explained[name].items()
+                },
+            )
+            for name, report in others
+        ),
+        confidence=levels[True].confidence,
+        primary=primary,
         notes=(NOTE,),
         checks=of_arms({name: report.checks for name, report in reports.items()}),
     )
 
 
-def _compare_with_base(name: str, base: Measurement, arm: Measurement, tail: float) -> ComparedArm:
-    n_runs = min(base.n_runs, arm.n_runs)
-    effects = {}
-    for metric, base_estimate in base.metrics.items():
-        is_incomparable = metric in GROWS_WITH_RUNS and base.n_runs != arm.n_runs
-        if metric not in arm.metrics:
-            continue
-        if is_incomparable or metric in WITHOUT_RATIO:
-            effect = Effect(metric, scale_of(metric), None, note=NO_COUNTERPART)
-        else:
-            effect = from_estimates(metric, base_estimate, arm.metrics[metric], tail=tail)
-        effects[metric] = with_enough_runs(effect, n_runs)
-    explanations = {
-        method: {
-            metric: with_enough_runs(
-                from_estimates(metric, base_estimate, explained.metrics[metric], tail=tail),
-                min(base_explained.n_runs, explained.n_runs),
-            )
-            for metric, base_estimate in base_explained.metrics.items()
-        }
-        for method, base_explained in base.explanations.items()
-        if (explained := arm.explanations.get(method)) is not None
-        and explained.n_examples == base_explained.n_examples
+@dataclass(frozen=True)
+class _Figures:
+    """One metric of a report and of the baseline's."""
+
+    metric: str
+    base: Estimate
+    arm: Estimate
+    n_runs: int  # of the one that has fewer
+    is_comparable: bool = True
+
+    def effect(self, level: Level, margin: float | None = None) -> Effect:
+        """Return the effect at a level."""
+        if not self.is_comparable:
+            effect = Effect(self.metric, scale_of(self.metric), None, note=NO_COUNTERPART)
+            return with_enough_runs(effect, self.n_runs)
+        return with_equivalence(self._at, level, margin)
+
+    def _at(self, level: Level) -> Effect:
+        effect = from_estimates(self.metric, self.base, self.arm, level=level)
+        return with_enough_runs(effect, self.n_runs)
+
+
+def _figures(base: Measurement, arm: Measurement) -> dict[str, _Figures]:
+    is_uneven = base.n_runs != arm.n_runs
+    return {
+        metric: _Figures(
+            metric,
+            estimate,
+            arm.metrics[metric],
+            min(base.n_runs, arm.n_runs),
+            metric not in WITHOUT_RATIO and not (is_uneven and metric in GROWS_WITH_RUNS),
+        )
+        for metric, estimate in base.metrics.items()
+        if metric in arm.metrics
     }
-    return ComparedArm(name, arm, effects=effects, explanations=explanations)
+
+
+def _explained(base: Measurement, arm: Measurement) -> dict[str, dict[str, _Figures]]:
+    return {
+        method: {
+            metric: _Figures(
+                metric, estimate, own.metrics[metric], min(explained.n_runs, own.n_runs)
+            )
+            for metric, estimate in explained.metrics.items()
+        }
+        for method, explained in base.explanations.items()
+        if (own := arm.explanations.get(method)) is not None
+        and own.n_examples == explained.n_examples
+    }
+
+
+def _effects(
+    figures: Mapping[str, _Figures],
+    levels: Mapping[bool, Level],
+    margins: Mapping[str, float],
+    primary: str | None = None,
+) -> dict[str, Effect]:
+    return {
+        name: replace(
+            figure.effect(levels[name == primary], margins.get(name)), exploratory=name != primary
+        )
+        for name, figure in figures.items()
+    }

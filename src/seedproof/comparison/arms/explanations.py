@@ -18,23 +18,22 @@ from seedproof.records.explanation_shards import (
     left_out,
 )
 from seedproof.records.shards import ShardSource
-from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import Cross, add_crosses, crosses
-from seedproof.stats.effect import Effect, with_enough_runs
+from seedproof.stats.families import MetricContrast
 
 
 @dataclass(eq=False)
 class ArmExplanations:
     """An arm with its predictions (`source`) and the results of its explanations by method.
 
-    `compare_explanations` fills in the results, `measured` and `effects`.
+    `compare_explanations` fills in the results, `measured` and `contrasts`.
     """
 
     name: str
     source: ShardSource
     is_paired: bool = False
     measured: dict[str, ExplanationMeasurement] = field(default_factory=dict)
-    effects: dict[str, Mapping[str, Effect]] = field(default_factory=dict)
+    contrasts: dict[str, Mapping[str, MetricContrast]] = field(default_factory=dict)
 
 
 # An arm, and its explanations by a single method.
@@ -42,7 +41,7 @@ ExplainedArm: TypeAlias = tuple[ArmExplanations, ExplanationShards]
 
 
 def compare_explanations(
-    arms: Sequence[ArmExplanations], *, tail: float, skip_damaged: bool = False
+    arms: Sequence[ArmExplanations], *, skip_damaged: bool = False
 ) -> tuple[Message, ...]:
     """Compare every arm with the first, for each explanation method that both have.
 
@@ -51,7 +50,6 @@ def compare_explanations(
 
     Args:
         arms: The arms, the baseline first.
-        tail: Probability of each tail of an interval.
         skip_damaged: Skip damaged explanations instead of raising an error.
 
     Returns:
@@ -74,7 +72,7 @@ def compare_explanations(
         ]
         try:
             if method in shards_by_arm[0]:
-                _compare(explained, notes, tail=tail)
+                _compare(explained, notes)
             else:
                 _measure(explained)
         except skipped_errors as error:
@@ -128,7 +126,7 @@ def _comparable(explained: Sequence[ExplainedArm], notes: list[Message]) -> list
     return comparable
 
 
-def _compare(explained: Sequence[ExplainedArm], notes: list[Message], *, tail: float) -> None:
+def _compare(explained: Sequence[ExplainedArm], notes: list[Message]) -> None:
     """Measure a method in all arms that can be compared with the baseline, and compare them."""
     all_draws = {arm.name: source for arm, source in explained}
     (base, first), *others = _comparable(explained, notes)
@@ -151,18 +149,15 @@ def _compare(explained: Sequence[ExplainedArm], notes: list[Message], *, tail: f
     base_statistics = base_sums.statistics()
     for (arm, source), arm_sums, arm_crosses in zip(others, sums, crosses_by_arm, strict=True):
         statistics = arm_sums.statistics()
-        effects = [
-            compared(
+        arm.contrasts[method] = {
+            name: MetricContrast(
                 name,
+                (base.name, arm.name),
                 base_statistics[name],
                 statistics[name],
-                cross=arm_crosses[name],
-                is_paired=arm.is_paired,
-                tail=tail,
+                arm.is_paired,
+                (len(first.runs), len(source.runs)),
+                arm_crosses[name],
             )
             for name in base_statistics
-        ]
-        n_runs = min(len(first.runs), len(source.runs))
-        arm.effects[method] = {
-            effect.metric: with_enough_runs(effect, n_runs) for effect in effects
         }

@@ -99,7 +99,7 @@ def _check(name: str, source: ShardSource, *, baseline: ShardSource) -> None:
         has = "predicted classes" if source.kind is Kind.LABELS else "those of its top classes"
         raise OptionError(
             "Matching rates needs the probabilities of both classes, and {arm!r} has only {has}. "
-            "Give probabilities, or leave --match-rates out.",
+            "Pass probabilities, or leave --match-rates out.",
             arm=name,
             has=has,
             kind=str(source.kind),

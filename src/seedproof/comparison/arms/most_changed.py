@@ -1,4 +1,4 @@
-"""The examples that an arm settles or unsettles most, with the votes of both arms."""
+"""The examples that gain or lose most stability with an arm, with the votes of both arms."""
 
 from collections import Counter
 from typing import TypeAlias

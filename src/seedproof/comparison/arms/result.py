@@ -7,11 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from seedproof.errors import UnknownNameError
+from seedproof.comparison.arms.compared_runs import ComparedRuns
+from seedproof.errors import OptionError, UnknownNameError
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check
-from seedproof.stats.effect import Effect
+from seedproof.stats.effect import Effect, inverted
+from seedproof.stats.families import MetricContrast
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import IntArray
 
@@ -52,7 +54,8 @@ class ComparedArm:
     Args:
         name: Name of the arm.
         measurement: The arm measured alone.
-        effects: Effect on each metric; empty for the baseline.
+        effects: Effect on each metric, exploratory unless it is the primary one; empty for the
+            baseline.
         explanations: Effect on each figure of explanations, by method; empty for the baseline, and
             if the same examples were not explained.
         is_paired: Whether its runs have the seeds of the baseline's runs.
@@ -66,6 +69,8 @@ class ComparedArm:
         unsettled: At most ten examples that lose most.
         matched_rate: Rate of the second class before and after thresholds were moved; None if
             rates are not matched.
+        contrasts: The same metrics of both arms, to be judged at another level.
+        explanation_contrasts: The same for explanations, by method.
 
     Examples:
         >>> import seedproof as sp
@@ -87,6 +92,10 @@ class ComparedArm:
     settled: pa.Table | None = None
     unsettled: pa.Table | None = None
     matched_rate: MatchedRate | None = None
+    contrasts: Mapping[str, MetricContrast] = field(default_factory=dict, repr=False)
+    explanation_contrasts: Mapping[str, Mapping[str, MetricContrast]] = field(
+        default_factory=dict, repr=False
+    )
 
     def summary(self) -> dict[str, Any]:
         """Return figures and effects as plain data, without the examples."""
@@ -122,15 +131,38 @@ def _plain(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
+class ArmPair:
+    """An arm against another one that is not the baseline, by predictions alone."""
+
+    arm: str
+    against: str
+    is_paired: bool
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+    contrasts: Mapping[str, MetricContrast] = field(default_factory=dict, repr=False)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the effects as plain data."""
+        return {
+            "arm": self.arm,
+            "against": self.against,
+            "is_paired": self.is_paired,
+            "effects": {name: effect.summary() for name, effect in self.effects.items()},
+        }
+
+
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """Arms against a baseline."""
 
     baseline: ComparedArm
     arms: tuple[ComparedArm, ...]
-    confidence: float  # of each effect, so that all arms hold simultaneously with 95 %
+    confidence: float  # of each primary effect, so that all arms hold simultaneously with 95 %
     notes: tuple[Message, ...] = ()
     checks: tuple[Check, ...] = ()  # of all arms
     reference: str | None = None  # arm whose gain counts as 100 %, such as an ensemble
+    primary: str = "flip_rate"  # the metric that is judged alone
+    pairs: tuple[ArmPair, ...] | None = None  # all other pairs of arms, if they are compared
+    runs: ComparedRuns | None = None  # the runs that verdicts rest on; None for reports
 
     @property
     def match_rates(self) -> bool:
@@ -146,6 +178,26 @@ class Comparison:
             )
         return known[name]
 
+    def contrast(self, arm: str, against: str) -> Mapping[str, Effect]:
+        """Return the effects of an arm against any other one, by metric."""
+        first, second = self.arm(arm), self.arm(against)
+        pairs = {(pair.arm, pair.against): pair.effects for pair in self.pairs or ()}
+        pairs |= {(own.name, self.baseline.name): own.effects for own in self.arms}
+        if (arm, against) in pairs:
+            return pairs[arm, against]
+        if (against, arm) in pairs:
+            reverse = pairs[against, arm]
+            return {metric: inverted(effect) for metric, effect in reverse.items()}
+        if first is second:
+            raise OptionError("Arm {arm!r} cannot be compared with itself. Name two arms.", arm=arm)
+        raise OptionError(
+            "{arm!r} and {against!r} are compared with the baseline only. Compare again with "
+            "`all_pairs=True`, or name one of them as the baseline.",
+            option="all_pairs",
+            arm=arm,
+            against=against,
+        )
+
     def summary(self) -> dict[str, Any]:
         """Return everything but the examples as plain data, without path, time, host or version."""
         first = self.baseline.measurement
@@ -156,10 +208,13 @@ class Comparison:
             **({} if first.clusters is None else {"clusters": asdict(first.clusters)}),
             "n_classes": first.n_classes,
             "confidence": self.confidence,
+            "primary": self.primary,
             "gold": self.reference,
             **({"match_rates": True} if self.match_rates else {}),
             "baseline": self.baseline.summary(),
             "arms": [arm.summary() for arm in self.arms],
+            **({} if self.pairs is None else {"pairs": [pair.summary() for pair in self.pairs]}),
+            **({} if self.runs is None else {"runs": self.runs.summary()}),
             "checks": [check.summary() for check in self.checks],
             "notes": [str(note) for note in self.notes],
         }

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from seedproof.seeds.seed_design import NOTHING, SeedDesign, Sources
-from seedproof.stats.intervals import jackknife_variance, student
+from seedproof.stats.intervals import PLAIN, jackknife_variance
 from seedproof.typing import FloatArray
 
 # The fewest blocks for a jackknife over them.
@@ -116,7 +116,7 @@ def _half_width(values: FloatArray) -> float | None:
     without = values[1:]
     if len(without) < LEAST_BLOCKS or not np.isfinite(without).all():
         return None
-    return student(len(without)) * float(np.sqrt(jackknife_variance(without)))
+    return PLAIN.student(len(without)) * float(np.sqrt(jackknife_variance(without)))
 
 
 def _most(total: Mapping[str, FloatArray | None]) -> str | None:

@@ -2,42 +2,53 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from seedproof.comparison.gate.rules import Kind, Rule, limit_of
+from seedproof.comparison.gate.stage import (
+    LINEAR,
+    LOG,
+    LOGIT,
+    Figure,
+    IntervalScale,
+    Stage,
+    forecast,
+)
 from seedproof.errors import OptionError
 from seedproof.measurement.selection import needs_in_words, needs_of, unknown
 from seedproof.messages import Message
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
-from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import Check
-from seedproof.stats.distributions import logit
 from seedproof.stats.effect import Effect
-from seedproof.stats.intervals import WITHOUT_RUNS, Estimate, student
+from seedproof.stats.intervals import PLAIN, Estimate, Level
 
-# More runs than this are not advised.
-MOST_RUNS = 200
 # Figures that describe these runs and not a population, so that their value alone is judged.
-FIGURES = frozenset({"ambiguity", "discrepancy", "high_entropy_share", "probability_sd_error"})
-# Metrics whose intervals are symmetric on this scale; all others are on the logarithm.
-LOGITS = frozenset({"accuracy"})
-LINEAR = frozenset({"ece", "mce", "accuracy_sd_excess"})
+FIGURES = frozenset(
+    {"ambiguity", "discrepancy", "high_entropy_share", "mce", "probability_sd_error"}
+)
+# Metrics whose intervals are symmetric on another scale than the logarithm.
+SCALES = {"accuracy": LOGIT} | dict.fromkeys(("ece", "accuracy_sd_excess"), LINEAR)
 
 Outcome: TypeAlias = Literal["pass", "fail", "investigate"]
 Reason: TypeAlias = Literal[
     "interval",
     "value",
-    "more runs",
-    "too near",
+    "next look",
+    "last look",
     "too few examples",
     "too few runs",
+    "declared runs missing",
+    "between looks",
     "unlike numbers of runs",
     "no interval",
     "untrusted input",
 ]
+# Reasons that further runs may remove.
+NEEDS_RUNS = frozenset({"next look", "too few runs", "declared runs missing", "no interval"})
+_V = TypeVar("_V")
 EXIT_CODES: Mapping[Outcome, int] = {"pass": 0, "fail": 1, "investigate": 3}
 
 
@@ -47,12 +58,16 @@ class RuleVerdict:
 
     rule: Rule
     outcome: Outcome
-    estimate: Estimate  # value and interval of the metric
+    estimate: Estimate  # value and 95 % interval of the metric
     reason: Reason  # what decided (`interval` or `value`), or why the rule is open
-    # Runs that would about settle an open rule, or that a verdict needs; None if unknown.
-    more_runs: int | None = None
+    stage: Stage  # the runs that it rests on
+    # Value and interval that were judged, of the metric or of the effect: wider than 95 % if the
+    # study may grow; None if the rule was not judged by an interval.
+    deciding: Estimate | None = None
+    # Probability that the next look decides, if the value stays the same; None if it is unknown.
+    chance: float | None = None
     baseline: Estimate | None = None  # if the rule compares
-    effect: Effect | None = None
+    effect: Effect | None = None  # with its 95 % interval
 
 
 @dataclass(frozen=True)
@@ -60,10 +75,19 @@ class GateResult:
     """The verdicts on all rules, in their order."""
 
     rules: tuple[RuleVerdict, ...]
-    n_runs: int
     notes: tuple[Message, ...] = ()
     checks: tuple[Check, ...] = ()  # of the input
     allowed: tuple[str, ...] = ()  # names of checks that do not block the gate
+
+    @property
+    def stage(self) -> Stage:
+        """The runs that were given and judged, the same for all rules."""
+        return self.rules[0].stage
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs that were given."""
+        return self.stage.n_runs
 
     @property
     def blocking(self) -> tuple[Check, ...]:
@@ -89,58 +113,69 @@ class GateResult:
         """Exit code of the command line: 0, 1 or 3."""
         return EXIT_CODES[self.outcome]
 
+    @property
+    def can_grow(self) -> bool:
+        """True if the gate is open, and the runs of the next look may decide it."""
+        is_open = self.outcome == "investigate" and not self.blocking
+        return is_open and any(verdict.reason in NEEDS_RUNS for verdict in self.rules)
+
 
 @dataclass(frozen=True)
 class Baseline:
-    """The baseline of `no-worse`: its figures, and the effects of the judged runs."""
+    """The baseline of `no-worse`: its figures, and the effects of the judged runs at any level."""
 
     metrics: Mapping[str, Estimate]
-    effects: Mapping[str, Effect] = field(default_factory=dict)
+    effects: Mapping[str, Callable[[Level], Effect]] = field(default_factory=dict)
     n_runs: int = 0
 
 
 def judge(
-    metrics: Mapping[str, Estimate],
+    figures: Mapping[str, Figure],
     rules: Sequence[Rule],
     *,
-    n_runs: int,
+    stage: Stage,
     baseline: Baseline | None = None,
     notes: tuple[Message, ...] = (),
     checks: tuple[Check, ...] = (),
     allowed: tuple[str, ...] = (),
 ) -> GateResult:
-    """Judge every rule; if the input has an error that is not allowed, all rules stay open."""
+    """Judge every rule; if the input has an error that is not allowed, all rules stay open.
+
+    All rules hold together if each of them holds, so that a pass needs no adjustment. Any of them
+    may be broken by chance, so that a fail does.
+    """
+    n_rules = sum(rule.metric not in FIGURES for rule in rules)
     verdicts = []
     for rule in rules:
-        value = _required(metrics, rule.metric, "these predictions")
+        figure = _required(figures, rule.metric, "these predictions")
         if rule.kind != "no-worse":
-            verdicts.append(_within(rule, value, n_runs))
+            verdicts.append(_within(rule, figure, stage, n_rules))
         elif baseline is None:
             raise OptionError(
-                "no-worse {metric} needs a baseline. Give {option}, or baseline= in Python.",
+                "no-worse {metric} needs a baseline. Pass {option}, or baseline= in Python.",
                 metric=rule.metric,
                 option="--baseline",
             )
         else:
-            verdicts.append(_compare(rule, value, n_runs, baseline))
-    result = GateResult(tuple(verdicts), n_runs, notes, checks, allowed)
+            verdicts.append(_compare(rule, figure(PLAIN), stage, n_rules, baseline))
+    result = GateResult(tuple(verdicts), notes, checks, allowed)
     if not result.blocking:
         return result
     undecided = [
-        replace(verdict, outcome="investigate", reason="untrusted input", more_runs=None)
+        replace(verdict, outcome="investigate", reason="untrusted input", chance=None)
         for verdict in verdicts
     ]
     return replace(result, rules=tuple(undecided))
 
 
-def _required(metrics: Mapping[str, Estimate], metric: str, where: str) -> Estimate:
+def _required(metrics: Mapping[str, _V], metric: str, where: str) -> _V:
     if metric in metrics:
         return metrics[metric]
     if metric not in METRIC_NAMES:
         raise unknown(metric)
     raise OptionError(
-        "{metric} needs {listed}, and {where} lack some of that. "
-        "Give them, or leave the rule out. Measured: {metrics}.",
+        "{metric} needs {listed}, which {where} do not all have. "
+        "Provide them, or remove the rule. Measured: {metrics}.",
         metric=metric,
         listed=needs_in_words(metric),
         needs=needs_of([metric]),
@@ -149,21 +184,20 @@ def _required(metrics: Mapping[str, Estimate], metric: str, where: str) -> Estim
     )
 
 
-def _within(rule: Rule, value: Estimate, n_runs: int) -> RuleVerdict:
+def _within(rule: Rule, figure: Figure, stage: Stage, n_rules: int) -> RuleVerdict:
     """Judge a limit of the metric itself."""
-    is_figure = rule.metric in FIGURES
-    if n_runs < VERDICT_FROM and not is_figure:
-        return RuleVerdict(rule, "investigate", value, "too few runs", VERDICT_FROM - n_runs)
+    value, is_figure = figure(PLAIN), rule.metric in FIGURES
+    if stage.hold is not None and not is_figure:
+        return RuleVerdict(rule, "investigate", value, stage.hold, stage)
     if is_figure or (value.low is None and value.value == 0.0):
         outcome = _side(rule.kind, value.value, value.value, rule.limit)
-        return RuleVerdict(rule, outcome, value, "value")
+        return RuleVerdict(rule, outcome, value, "value", stage)
     if value.low is None or value.high is None:
-        return RuleVerdict(rule, "investigate", value, "no interval")
-    outcome = _side(rule.kind, value.low, value.high, rule.limit)
-    if outcome != "investigate":
-        return RuleVerdict(rule, outcome, value, "interval")
-    reason, more = _settle(value, rule.limit, _scale(rule.metric), n_runs)
-    return RuleVerdict(rule, outcome, value, reason, more)
+        return RuleVerdict(rule, "investigate", value, "no interval", stage)
+    scale = SCALES.get(rule.metric, LOG)
+    judged = _by_interval(figure, rule.kind, rule.limit, stage, scale=scale, n_rules=n_rules)
+    outcome, reason, deciding, chance = judged
+    return RuleVerdict(rule, outcome, value, reason, stage, deciding, chance)
 
 
 def _side(kind: Kind, low: float, high: float, limit: float) -> Outcome:
@@ -173,77 +207,68 @@ def _side(kind: Kind, low: float, high: float, limit: float) -> Outcome:
     return "pass" if low >= limit else "fail" if high < limit else "investigate"
 
 
-def _compare(rule: Rule, value: Estimate, n_runs: int, baseline: Baseline) -> RuleVerdict:
+class _Judged(NamedTuple):
+    outcome: Outcome
+    reason: Reason
+    deciding: Estimate
+    chance: float | None = None
+
+
+def _by_interval(
+    figure: Figure, kind: Kind, limit: float, stage: Stage, *, scale: IntervalScale, n_rules: int
+) -> _Judged:
+    """Judge an interval whose end for a fail allows for all rules."""
+    passing, failing = figure(stage.level), figure(stage.level.divided(n_rules))
+    low, high = (failing.low, passing.high) if kind == "max" else (passing.low, failing.high)
+    low, high = -np.inf if low is None else low, np.inf if high is None else high
+    deciding = replace(passing, low=low, high=high)
+    outcome = _side(kind, low, high, limit)
+    if outcome != "investigate":
+        return _Judged(outcome, "interval", deciding)
+    would_pass = (passing.value <= limit) == (kind == "max")
+    n_together = 1 if would_pass else n_rules
+    chance = forecast(figure, limit, scale=scale, stage=stage, n_rules=n_together)
+    if chance is None:
+        return _Judged(outcome, "too few examples", deciding)
+    if stage.next_look is None:
+        return _Judged(outcome, "last look", deciding)
+    return _Judged(outcome, "next look", deciding, chance)
+
+
+def _compare(
+    rule: Rule, value: Estimate, stage: Stage, n_rules: int, baseline: Baseline
+) -> RuleVerdict:
     """Judge a metric that may not be worse than the baseline's."""
     base = _required(baseline.metrics, rule.metric, "the baseline's predictions")
-    effect = baseline.effects[rule.metric]
+    effect = baseline.effects[rule.metric](PLAIN)
     kind: Kind = "min" if card(rule.metric).better == "higher" else "max"
-    is_figure, fewest = rule.metric in FIGURES, min(n_runs, baseline.n_runs)
+    is_figure = rule.metric in FIGURES
     outcome: Outcome = "investigate"
-    more = None
-    if is_figure and n_runs != baseline.n_runs:
+    deciding = chance = None
+    if is_figure and stage.judged_runs != baseline.n_runs:
         reason: Reason = "unlike numbers of runs"
-    elif fewest < VERDICT_FROM and not is_figure:
-        reason, more = "too few runs", VERDICT_FROM - fewest
+    elif stage.hold is not None and not is_figure:
+        reason = stage.hold
     elif is_figure or value.value == base.value == 0.0:
         reason = "value"
         outcome = _side(kind, value.value, value.value, base.value * (1 + rule.limit))
     elif effect.low is None:
         reason = "no interval"
     else:
-        high = np.inf if effect.high is None else effect.high  # as against a baseline of 0
-        outcome, reason = _side(kind, effect.low, high, limit_of(rule)), "interval"
-        if outcome == "investigate":
-            reason = "too few examples"
-            if effect.value is not None:
-                change = Estimate(effect.value, effect.low, effect.high, effect.over)
-                scale = np.log if effect.scale == "ratio" else _identity
-                reason, more = _settle(change, limit_of(rule), scale, fewest)
-    return RuleVerdict(rule, outcome, value, reason, more, base, effect)
+        figure = _of_effect(baseline.effects[rule.metric])
+        scale = LOG if effect.scale == "ratio" else LINEAR
+        outcome, reason, deciding, chance = _by_interval(
+            figure, kind, limit_of(rule), stage, scale=scale, n_rules=n_rules
+        )
+    return RuleVerdict(rule, outcome, value, reason, stage, deciding, chance, base, effect)
 
 
-def _settle(
-    estimate: Estimate, limit: float, scale: Callable[[float], float], n_runs: int
-) -> tuple[Reason, int | None]:
-    """Reason why an interval contains the limit, and runs that would decide it."""
-    if estimate.over in WITHOUT_RUNS:
-        return "too few examples", None
-    more = more_runs(estimate, limit, scale=scale, n_runs=n_runs)
-    return ("more runs" if more else "too near"), more
+def _of_effect(effect_at: Callable[[Level], Effect]) -> Figure:
+    """Return an effect as a figure; against a baseline of 0 it has no value and no upper end."""
 
+    def at(level: Level) -> Estimate:
+        effect = effect_at(level)
+        value = np.inf if effect.value is None else effect.value
+        return Estimate(value, effect.low, effect.high, effect.over)
 
-def _identity(value: float) -> float:
-    return value
-
-
-def _scale(metric: str) -> Callable[[float], float]:
-    if metric in LINEAR:
-        return _identity
-    return (lambda value: float(logit(value))) if metric in LOGITS else np.log
-
-
-def more_runs(
-    estimate: Estimate, limit: float, *, scale: Callable[[float], float], n_runs: int
-) -> int | None:
-    """Return about how many more runs would decide, if the value stays the same.
-
-    The half width is assumed to shrink with Student's quantile over the root of the runs, as if all
-    of it came from the runs. None if it takes more than `MOST_RUNS` runs in all.
-    """
-    end = estimate.high if limit > estimate.value else estimate.low
-    if end is None or limit == estimate.value:
-        return None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        place, bound, edge = (float(scale(x)) for x in (estimate.value, limit, end))
-    if not np.isfinite([place, bound, edge]).all():
-        place, bound, edge = estimate.value, limit, end
-    # As a share of today's half width.
-    wanted = abs(bound - place) / abs(edge - place) * _shrinkage(n_runs)
-    for n_then in range(n_runs + 1, MOST_RUNS + 1):
-        if _shrinkage(n_then) <= wanted:
-            return n_then - n_runs
-    return None
-
-
-def _shrinkage(n_runs: int) -> float:
-    return student(n_runs) / float(np.sqrt(n_runs))
+    return at

@@ -13,10 +13,7 @@ from seedproof.measurement.selection import unknown
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
 from seedproof.predictions.checks import CHECK_NAMES
-from seedproof.stats.effect import scale_of
-
-# A tenth of the baseline for ratios; half a percentage point for metrics of quality.
-RATIO_MARGIN, DIFFERENCE_MARGIN = 0.1, 0.005
+from seedproof.stats.effect import scale_of, usual_margin
 
 Kind: TypeAlias = Literal["max", "min", "no-worse"]
 
@@ -44,7 +41,7 @@ class Rule:
             )
         if not np.isfinite(self.limit) or self.limit < 0.0:
             raise OptionError(
-                "--{kind} {metric}={limit:g} is not a limit. Give a finite number of at least 0.",
+                "--{kind} {metric}={limit:g} is not a limit. Pass a finite number of at least 0.",
                 kind=self.kind,
                 metric=self.metric,
                 limit=self.limit,
@@ -62,8 +59,7 @@ class Rule:
     @classmethod
     def no_worse(cls, metric: str, margin: float | None = None) -> "Rule":
         """Make the rule that a metric is not worse than the baseline by more than a margin."""
-        usual = RATIO_MARGIN if scale_of(metric) == "ratio" else DIFFERENCE_MARGIN
-        return cls("no-worse", metric, usual if margin is None else margin)
+        return cls("no-worse", metric, usual_margin(metric) if margin is None else margin)
 
 
 def _is_number(value: object) -> bool:
@@ -81,7 +77,7 @@ def check_names(rules: Sequence[Rule]) -> None:
     """Refuse rules that can never be judged, before anything is measured."""
     if not rules:
         raise OptionError(
-            "A gate needs at least one rule. Give one, such as --max flip_rate=0.05, or "
+            "A gate needs at least one rule. Pass one, such as --max flip_rate=0.05, or "
             'max={"flip_rate": 0.05} in Python, or write '
             "max = {flip_rate = 0.05} under [tool.seedproof.gate] in pyproject.toml."
         )
@@ -94,14 +90,15 @@ def check_names(rules: Sequence[Rule]) -> None:
         better = card(rule.metric).better
         if rule.kind == "no-worse" and better == "neither":
             raise OptionError(
-                "{metric} has no better direction, so it cannot be worse. Leave it out.",
+                "Neither higher nor lower values of {metric} are better, so no-worse does not "
+                "apply. Remove it.",
                 metric=rule.metric,
             )
         slip, meant = slips.get(better, (None, None))
         if rule.kind == slip and (meant, rule.metric) not in given:
             raise OptionError(
-                "--{slip} {metric}={limit:g} would refuse good runs, because {metric} is better "
-                "when {better}. Write --{meant} {metric}={limit:g}, {meant}= in Python; or give "
+                "--{slip} {metric}={limit:g} would reject good runs, because {metric} is better "
+                "when {better}. Write --{meant} {metric}={limit:g}, {meant}= in Python; or pass "
                 "both limits.",
                 slip=slip,
                 metric=rule.metric,
@@ -115,7 +112,7 @@ def allowed_checks(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names of allowed checks, each once; refuse unknown ones."""
     if isinstance(names, str):
         raise OptionError(
-            "allow= is the text {names!r}. Give a list of names: [{names!r}].",
+            "allow= is the string {names!r}. Pass a list of names: [{names!r}].",
             names=names,
             keyword="allow",
         )

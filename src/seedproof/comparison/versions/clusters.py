@@ -7,7 +7,7 @@ import numpy as np
 
 from seedproof.comparison.versions.disagreement import Change
 from seedproof.measurement.clusters import EXAMPLES, LABELED, Clusters
-from seedproof.metrics.clusters import KEY_BITS, ClusterSums
+from seedproof.metrics.clusters import KEY_BITS, ClusterSums, Places
 from seedproof.metrics.statistic import Residuals
 from seedproof.records.probabilities import UNLABELED
 from seedproof.typing import IntArray
@@ -49,13 +49,13 @@ class ClusterTotals:
         """Add changes of examples, given the places of their clusters: (kinds, examples)."""
         for kind, of_kind in enumerate(places):
             sums, is_member = self.groups if kind else self.whole, of_kind >= 0
+            listed = Places(of_kind[is_member])
             for name, change in changes.items():
-                sums.add(name, change.whole[np.newaxis, is_member], of_kind[is_member])
+                sums.add(name, change.whole[np.newaxis, is_member], listed)
                 for part, first_row in self._first.items():
                     values = getattr(change, part if part == "swapped" else f"without_{part}")
                     if values is not None:
-                        rows = values[is_member].T
-                        sums.add(name, rows, of_kind[is_member], first_row=first_row)
+                        sums.add(name, values[is_member].T, listed, first_row=first_row)
 
     def add_ones(self, name: str, places: IntArray) -> None:
         """Add examples whose quantity is 1 with and without any run."""

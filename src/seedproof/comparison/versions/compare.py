@@ -37,7 +37,7 @@ from seedproof.records.shards import Shard, ShardSource, canonical_order
 from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import Cross
 from seedproof.stats.effect import Effect, with_enough_runs
-from seedproof.stats.intervals import TAIL, WITHOUT_RUNS, Estimate
+from seedproof.stats.intervals import PLAIN, WITHOUT_RUNS, Estimate
 from seedproof.stats.permutation_test import least_permutation_p_value, permutation_p_value
 from seedproof.stats.vote_tests import (
     Discoveries,
@@ -362,7 +362,7 @@ class VersionSums:
         if any(name not in self.sums for name in names):
             return None
         old, new = (self._group(name, WHOLE, cross.n_examples).statistic(name) for name in names)
-        effect = compared("flip_rate", old, new, cross=cross, is_paired=False, tail=TAIL)
+        effect = compared("flip_rate", old, new, cross=cross, is_paired=False)
         return with_enough_runs(effect, min(self._n_runs.values()))
 
     def _group_figures(self) -> Iterator[tuple[str, GroupFigures]]:
@@ -382,7 +382,7 @@ class VersionSums:
             # The intervals of all groups of a kind hold simultaneously. A single example has none:
             # if all runs happened to agree, its width would be 0. Its exact test decides.
             beyond = (
-                flips_beyond.difference(TAIL / n_groups[kind])
+                flips_beyond.difference(PLAIN.divided(n_groups[kind]))
                 if flips_beyond.n_drawn > 1
                 else Estimate(flips_beyond.value)
             )

@@ -15,8 +15,9 @@ from seedproof.measurement.groups import added
 from seedproof.metrics.statistic import MeanOverExamples, Residuals
 from seedproof.stats.effect import Contrast
 from seedproof.stats.intervals import (
-    TAIL,
+    PLAIN,
     Estimate,
+    Level,
     drawn_df,
     estimate,
     jackknife_variance,
@@ -119,7 +120,7 @@ class GroupMean:
     def estimate(self, name: str) -> Estimate:
         """Return the mean of the quantity of this name, with its interval."""
         if name.endswith(("_beyond", "_change")) and not name.endswith("_no_change"):
-            return self.difference(TAIL)
+            return self.difference(PLAIN)
         if name in OWN:
             return estimate(self.statistic(name))
         if name.endswith("_no_change") and 1 in self.n_runs.values():
@@ -130,22 +131,22 @@ class GroupMean:
         """Return the quantity of one version by its name, as `measure` has it."""
         return self._own(OWN[name], "logit" if name in LOGIT else "log")
 
-    def difference(self, tail: float) -> Estimate:
-        """Return the interval of a difference of shares, with `tail` outside on each side."""
+    def difference(self, level: Level) -> Estimate:
+        """Return the interval of a difference of shares."""
         value = self.value
         contrast = self._contrast(is_log=False)
-        half_width = contrast.half_width(tail)
+        half_width = contrast.half_width(level)
         if half_width == 0.0:  # no run saw any example differently
-            half_width = 1 - tail ** (1 / self.n_drawn)
+            half_width = 1 - level.example_tail ** (1 / self.n_drawn)
         low, high = max(value - half_width, -1.0), min(value + half_width, 1.0)
         return Estimate(value, low, high, contrast.over)
 
     def _rate(self) -> Estimate:
         value = self.value
-        if value <= 0.0:
+        if not 0.0 < value < 1.0:
             return estimate(self._own(None, "log"))
         contrast = self._contrast(is_log=True)
-        half_width = contrast.half_width(TAIL)
+        half_width = contrast.half_width(PLAIN)
         low, high = np.exp(np.log(value) + half_width * np.array([-1, 1]))
         return Estimate(value, float(low), min(float(high), 1.0), contrast.over)
 
@@ -162,8 +163,8 @@ class GroupMean:
         if df == 0:
             over = over_drawn(own, has_runs=False)
             return Contrast(value, 0.0, np.inf, drawn, over=over, example_df=example_df)
-        drawn = max(drawn - counted * slope**2, 0.0)
-        return Contrast(value, runs, df, drawn, over=over_drawn(own), example_df=example_df)
+        counted, over = counted * slope**2, over_drawn(own)
+        return Contrast(value, runs, df, drawn, counted, over=over, example_df=example_df)
 
     def _left_out(self, *, is_log: bool) -> tuple[float, float, int]:
         """Variance over runs, its part in the variance over examples, and degrees of freedom."""

@@ -21,10 +21,10 @@ ROW_HEIGHT = 38
 NAME_WIDTH = 118
 # What a phone has room for next to a chart.
 LINE_NAME_WIDTH = 140
-KINDS = ["good", "bad", "open", "base"]
-FILLS = [var("accent"), var("alert-mark"), var("bg"), var("ink")]
-STROKES = [var("accent"), var("alert-mark"), var("ink-3"), var("ink")]
-SHAPES = ["circle", "diamond", "circle", "square"]
+KINDS = ["good", "bad", "equal", "open", "base"]
+FILLS = [var("accent"), var("alert-mark"), var("ink-3"), var("bg"), var("ink")]
+STROKES = [var("accent"), var("alert-mark"), var("ink-3"), var("ink-3"), var("ink")]
+SHAPES = ["circle", "diamond", "circle", "circle", "square"]
 
 
 def _by_kind(looks: list[str]) -> Spec:

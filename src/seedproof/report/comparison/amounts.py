@@ -72,12 +72,12 @@ class Amounts:
 
 
 def smallest_detectable(effects: Sequence[Effect]) -> tuple[str, str]:
-    """Return the smallest true effect that these runs can detect, such as ("cut", "41 %")."""
+    """Return the smallest true effect that these runs can detect, such as ("reduction", "41 %")."""
     sizes = [(effect.detectable or 0.0, effect) for effect in effects if _detectable(effect)]
     if not sizes:
         return "", ""
     first = sizes[0][1]
-    noun = "cut" if first.scale == "ratio" else "difference"
+    noun = "reduction" if first.scale == "ratio" else "difference"
     return noun, f"{_range(sizes, lambda effect, _: _detectable(effect))}{unit(first)}"
 
 
@@ -85,6 +85,19 @@ def detectable(effect: Effect) -> str:
     """Return the same in short: "−41 %" or "±0.43 pts"."""
     size = _detectable(effect)
     return f"{MINUS if effect.scale == 'ratio' else '±'}{size}{unit(effect)}" if size else ""
+
+
+def margin(effect: Effect) -> str:
+    """Return the margin within which a change does not matter: "10 %" or "0.50 pts"."""
+    text = f"{100 * (effect.margin or 0.0):.3g}" if unit(effect) else f"{effect.margin or 0.0:.3g}"
+    return text + unit(effect)
+
+
+def confidence(effect: Effect) -> str:
+    """Return the confidence of an interval, such as "95 %"; empty if there is none."""
+    if effect.confidence is None:
+        return ""
+    return f"{100 * effect.confidence:.4g}{NO_BREAK}%"
 
 
 def direction(effect: Effect) -> str:

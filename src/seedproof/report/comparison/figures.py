@@ -25,7 +25,7 @@ from seedproof.report.comparison.groups import (
 )
 from seedproof.report.comparison.sentences import cost_title, on_flips, on_spread
 from seedproof.report.comparison.text import shortened
-from seedproof.report.comparison.view import KEY_METRICS
+from seedproof.report.comparison.view import key_metrics
 from seedproof.report.explanations.sentences import named
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
@@ -37,6 +37,7 @@ MAX_NAME = 15
 MARKS = [
     ("dot", "accent", "steadier or better"),
     ("diamond", "alert-mark", "less steady or worse"),
+    ("dot", "ink-3", "equivalent"),
     ("ring", "ink-3", "not shown"),
 ]
 # Ratios beyond these are drawn at the edge: a longer axis would hide all others.
@@ -59,7 +60,7 @@ MAX_VOTES = 6
 VOTE_NAMES = ("all", "90", "80", "70", "60", "less")
 SENTENCES = {
     "steadier-and-more-accurate": "Up is steadier, right is more accurate. Lines are intervals of "
-    "the flip rate and of the difference in accuracy to the baseline.",
+    "the flip rate and of the difference in accuracy from the baseline.",
     "undominated-arms": "By their estimates, no other arm is both cheaper and steadier than "
     "{listed}.",
     "steadier-and-cheaper": "Up is steadier, left is cheaper. The line joins the arms that no "
@@ -68,8 +69,8 @@ SENTENCES = {
     "variances-add-up": "Variances add up, so bars show the variance; the text next to each bar is "
     "the sd in points.",
     "few-runs-left-out": "Left out: {arms}; too few runs to estimate a spread.",
-    "examples-settled": "{n_more:,} examples more settled, {n_less:,} less.",
-    "uneven-arms": "{n_base} and {n_arm} runs: fewer runs look more settled.",
+    "examples-settled": "{n_more:,} examples are more stable, {n_less:,} less stable.",
+    "uneven-arms": "{n_base} and {n_arm} runs: fewer runs look more stable.",
 }
 _say = Sentences(SENTENCES)
 
@@ -102,7 +103,7 @@ def _drawn_arms(comparison: Comparison) -> dict[str, str]:
 
 def _forest(comparison: Comparison) -> list[Figure]:
     """Return a chart per metric: ratios on one logarithmic axis, differences on their own axes."""
-    parts = [(name, "", comparison) for name in KEY_METRICS]
+    parts = [(name, "", comparison) for name in key_metrics(comparison)]
     for method in explained_by(comparison):
         parts += [(name, method, of_method(comparison, method)) for name in KEY_FIGURES]
     parts = [part for part in parts if any(part[0] in arm.effects for arm in part[2].arms)]
@@ -360,7 +361,7 @@ def _spread_parts(comparison: Comparison) -> Figure:
         facts={"x": "variance of accuracy over runs, points²", "arms": list(called.values())},
         legend=[
             ("band", "accent-2", "explained by independent flips"),
-            ("band", "alert-mark", "excess: whole runs differ"),
+            ("band", "alert-mark", "excess: errors correlated within a run"),
         ],
         header=("arm", "independent, points²", "excess, points²", "sd, points"),
         numbers=numbers,

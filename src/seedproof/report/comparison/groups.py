@@ -35,10 +35,13 @@ def verdict_on(arm: ComparedArm, metric: str) -> Verdict:
 
 
 def verdict_kind(verdict: str) -> str:
-    """Return how a verdict is marked: `good`, `bad` or `open`."""
-    if verdict in GOOD:
-        return "good"
-    return "bad" if verdict in BAD else "open"
+    """Return how a verdict is marked: `good`, `bad`, `equal` or `open`."""
+    kinds: dict[str, str] = {
+        **dict.fromkeys(GOOD, "good"),
+        **dict.fromkeys(BAD, "bad"),
+        "equivalent": "equal",
+    }
+    return kinds.get(verdict, "open")
 
 
 def foremost(comparison: Comparison) -> list[ComparedArm]:

@@ -34,8 +34,8 @@ METHODS = (
 # Findings on steadier arms, by the code of the clause on accuracy.
 FINDINGS = {
     "accuracy-falls": "Steadier, at a loss of accuracy",
-    "accuracy-rises": "Steadier, and no loss of accuracy shown",
-    "no-accuracy-loss-shown": "Steadier, and no loss of accuracy shown",
+    "accuracy-rises": "Steadier and more accurate",
+    "no-accuracy-loss-shown": "Steadier, with no loss of accuracy shown",
 }
 LIMITS = "The results hold for these examples, this recipe and the sources that the runs varied."
 
@@ -96,19 +96,20 @@ def _finding(comparison: Comparison, first: Figure) -> str:
     if arm.effects["flip_rate"].verdict == "too few runs":
         return "Votes before and after"
     more, less = moved_examples(arm)
-    return f"With {arm.name}, {more:,} examples are more settled and {less:,} less"
+    return f"With {arm.name}, {more:,} examples are more stable and {less:,} less stable"
 
 
 def _made(comparison: Comparison, view: ComparisonView) -> list[tuple[str, str]]:
-    n_arms, each = len(comparison.arms), f"{100 * comparison.confidence:.4g}{NO_BREAK}%"
-    together = (
-        f" each, so that for one metric those of all {n_arms} arms hold simultaneously with "
-        f"95{NO_BREAK}% confidence (Bonferroni); they are not adjusted for the number of metrics"
+    each = f"{100 * comparison.confidence:.4g}{NO_BREAK}%"
+    families = (
+        f"{each} for the primary metric, {comparison.primary}, so that all arms hold "
+        "simultaneously; wider for all other metrics, which hold simultaneously as well, by the "
+        "joint distribution of their largest statistic. "
     )
     reference = f"{comparison.reference}: its gain in label entropy is 100 %."
     facts = {
         "Arms": "; ".join(f"{name}: {detail}" for name, detail in view.arms),
-        "Intervals": f"{each}{together if n_arms > 1 else ''}. {INTERVALS}",
+        "Intervals": f"{families}{INTERVALS}",
         "Methods": METHODS,
         "Reference arm": None if comparison.reference is None else reference,
         "Limits": LIMITS,

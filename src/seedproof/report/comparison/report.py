@@ -20,7 +20,10 @@ from seedproof.report.result import Result
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
 from seedproof.stats.effect import Effect
 
-EFFECT_COLUMNS = ("metric", "scale", "low", "high", "over", "detectable", "verdict")
+EFFECT_COLUMNS = (
+    *("metric", "scale", "low", "high", "over", "detectable", "verdict"),
+    *("exploratory", "confidence", "margin"),
+)
 
 
 class ComparisonReport(HoldsScratch, Result):
@@ -49,6 +52,8 @@ class ComparisonReport(HoldsScratch, Result):
         "over": pa.string(),
         "detectable": pa.float64(),
         "verdict": pa.string(),
+        "exploratory": pa.bool_(),
+        **dict.fromkeys(("confidence", "margin"), pa.float64()),
     }
 
     def __init__(self, comparison: Comparison, scratch: Path | None = None) -> None:
@@ -135,6 +140,22 @@ class ComparisonReport(HoldsScratch, Result):
             )
         return effects[metric]
 
+    def contrast(self, arm: str, against: str) -> Mapping[str, Effect]:
+        """Return the effects of an arm against any other one, by metric.
+
+        Args:
+            arm: Name of the arm.
+            against: Name of the arm that takes the place of the baseline.
+
+        Returns:
+            Ratios and differences, with intervals and verdicts.
+
+        Raises:
+            UnknownNameError: There is no such arm.
+            OptionError: Neither arm is the baseline, and `all_pairs` was not set.
+        """
+        return self.comparison.contrast(arm, against)
+
     def view(self, *, show: Sequence[str] = ()) -> ComparisonView:
         """Return the comparison as sentences and rows, as plain data.
 
@@ -142,7 +163,7 @@ class ComparisonReport(HoldsScratch, Result):
             show: Further columns of your own to show with examples, such as a text.
 
         Returns:
-            Sentences, effects, and the examples that arms settle or unsettle.
+            Sentences, effects, and the examples that arms make more or less stable.
         """
         return build_view(self.comparison, show=show)
 
@@ -199,8 +220,7 @@ class ComparisonReport(HoldsScratch, Result):
 
     def _about(self) -> str:
         arms = ", ".join(arm.name for arm in self.arms)
-        verdicts = [
-            arm.effects["flip_rate"].verdict for arm in self.arms if "flip_rate" in arm.effects
-        ]
-        about = f": flip_rate {', '.join(verdicts)}" if verdicts else ""
+        primary = self.comparison.primary
+        verdicts = [arm.effects[primary].verdict for arm in self.arms if primary in arm.effects]
+        about = f": {primary} {', '.join(verdicts)}" if verdicts else ""
         return f"of {arms} against {self.baseline.name}{about}"

@@ -1,6 +1,7 @@
 """Sentences about a comparison. Each has a condition; where it fails, a weaker sentence is used.
 
-An interval that includes no change is "no difference shown", with the smallest detectable effect.
+An interval that includes no change is "no difference shown", with the smallest detectable effect,
+or "equivalent" if it is shown to be within the margin.
 """
 
 from collections.abc import Sequence
@@ -44,21 +45,29 @@ CAUTIONS = ("ece", "nll", "brier", "predictive_js", "label_entropy_corrected", "
 MAX_CAUTIONS = 2
 # Multiple of the baseline's cost that becomes a caution.
 COSTLY = 1.5
+# Topic, metric and subject of the sentences, in their usual order.
+TOPICS = (
+    ("Answers", "flip_rate", "The flip rate"),
+    ("Accuracy", "accuracy", "Accuracy"),
+    ("Spread of accuracy", "accuracy_sd", "The sd of accuracy"),
+    ("Confidence", "probability_sd", "The sd of the predicted probability"),
+)
 SENTENCES = {
     "at-matched-rates": "At matched rates: {finding}",
-    "no-difference-shown": "No difference in flips is shown.",
-    "too-few-runs": "Too few runs for a verdict on flips.",
-    "no-verdict": "No verdict on flips.",
+    "equivalent": "Equivalent within {margin}: {noun} {changes} with {arms}.",
+    "no-difference-shown": "No difference in {noun} is shown.",
+    "too-few-runs": "Too few runs for a verdict on {noun}.",
+    "no-verdict": "No verdict on {noun}.",
     "accuracy-rises": "; accuracy rises",
     "no-accuracy-loss-shown": "; no loss of accuracy shown",
-    "noise-of-arm": "{noise} with {arm}",
-    "explainer-noise": "Two draws of the explainer for the same run already differ in {listed}.",
-    "spread-within-chance": "Runs of {baseline} are not shown to differ by more than the {chance} "
-    "expected from independent flips.",
-    "spread-beyond-chance": "Runs of {baseline} differ by more than the {chance} expected from "
+    "noise-of-arm": "{noise} with {arm!r}",
+    "explainer-noise": "Explaining the same run twice already changes top words: {listed}.",
+    "spread-within-chance": "Runs of the baseline are not shown to differ by more than the "
+    "{chance} expected from independent flips.",
+    "spread-beyond-chance": "Runs of the baseline differ by more than the {chance} expected from "
     "independent flips.",
     "spread-settled": "With {arms}, the spread no longer exceeds that of independent flips.",
-    "metric-worse": "{title} is {verdict} with {arms} ({direction} by {amount}).",
+    "metric-worse": "{title} {direction} by {amount} with {arms} ({verdict}).",
     "runs-of-arm": "{arm} {n_runs}",
     "uneven-arms": "Arms differ in their number of runs: {counts}.",
     "two-runs": "With two runs of an arm, intervals cover examples only: other runs may differ "
@@ -94,7 +103,7 @@ def title(comparison: Comparison) -> Message:
     pairing = ", paired by seed" if True in paired else ", not paired"
     return Message(
         "compared",
-        f"{arms} against {{baseline}} · {{n_runs}} runs{pairing if len(paired) <= 1 else ''} · "
+        f"{arms} against {{baseline!r}} · {{n_runs}} runs{pairing if len(paired) <= 1 else ''} · "
         f"{{n_examples:,}} examples{{clusters}}{labeled} · {{n_classes:,}} classes{matched}",
         n_arms=n_arms,
         baseline=comparison.baseline.name,
@@ -106,8 +115,8 @@ def title(comparison: Comparison) -> Message:
 
 
 def headline(comparison: Comparison) -> Message:
-    """Return the finding on flips and accuracy, in one sentence."""
-    finding = on_flips(comparison)
+    """Return the finding on the primary metric, in one sentence."""
+    finding = on_flips(comparison) if comparison.primary == "flip_rate" else _on_primary(comparison)
     return _say("at-matched-rates", finding=finding) if comparison.match_rates else finding
 
 
@@ -131,10 +140,39 @@ def on_flips(comparison: Comparison) -> Message:
             arms=_few(less_steady, comparison),
             accuracy=_accuracy_clause(less_steady, loss_only=True),
         )
-    if with_verdict(comparison, "flip_rate", "no difference shown"):
-        return _say("no-difference-shown")
-    is_short = with_verdict(comparison, "flip_rate", "too few runs")
-    return _say("too-few-runs" if is_short else "no-verdict")
+    return _on_no_change(comparison, "flip_rate", "flips")
+
+
+def _on_no_change(comparison: Comparison, metric: str, noun: str) -> Message:
+    """Return the finding if no arm is shown to differ: all are equivalent, or it is open."""
+    equivalent = with_verdict(comparison, metric, "equivalent")
+    if equivalent and len(equivalent) == len(comparison.arms):
+        effects = tuple(arm.effects[metric] for arm in equivalent)
+        return _say(
+            "equivalent",
+            metric=metric,
+            margin=amounts.margin(effects[0]),
+            noun=noun,
+            changes=Amounts(effects, amounts.changes),
+            arms=names(equivalent),
+        )
+    if equivalent or with_verdict(comparison, metric, "no difference shown"):
+        return _say("no-difference-shown", noun=noun)
+    is_short = with_verdict(comparison, metric, "too few runs")
+    return _say("too-few-runs" if is_short else "no-verdict", noun=noun)
+
+
+def _on_primary(comparison: Comparison) -> Message:
+    """Return the finding on a primary metric other than the flip rate."""
+    metric = comparison.primary
+    if with_verdict(comparison, metric, *GOOD, *BAD):
+        return _on(comparison, "", metric, _subject(metric)).messages[0]
+    return _on_no_change(comparison, metric, card(metric).title.lower())
+
+
+def _subject(metric: str) -> str:
+    known = (subject for _, name, subject in TOPICS if name == metric)
+    return next(known, card(metric).title)
 
 
 def _few(arms: Sequence[ComparedArm], comparison: Comparison) -> Message:
@@ -170,22 +208,23 @@ def _accuracy_clause(arms: Sequence[ComparedArm], *, loss_only: bool = False) ->
         worse = [arm for arm in arms if verdict_on(arm, "accuracy") == "worse"]
         words = "; accuracy falls" + ("" if len(worse) == len(arms) else " with {arms}")
         return Message("accuracy-falls", words, arms=names(worse))
-    if loss_only or not verdicts <= {"better", "no difference shown"}:
+    if loss_only or not verdicts <= {"better", "equivalent", "no difference shown"}:
         return ""
     return _say("accuracy-rises" if verdicts == {"better"} else "no-accuracy-loss-shown")
 
 
 def findings(comparison: Comparison) -> tuple[ArmFinding, ...]:
     """Return the sentences by topic, the most important first."""
-    metrics = comparison.baseline.measurement.metrics
-    topics = [_on(comparison, "Answers", "flip_rate", "The flip rate")]
-    if "accuracy" in metrics:
-        topics.append(_on(comparison, "Accuracy", "accuracy", "Accuracy"))
-        spread = _on(comparison, "Spread of accuracy", "accuracy_sd", "The sd of accuracy")
-        messages = (*spread.messages, *on_spread(comparison))
-        topics.append(replace(spread, messages=messages))
-    if "probability_sd" in metrics:
-        topics.append(_on(comparison, "Confidence", "probability_sd", "The sd of a probability"))
+    measured, primary = comparison.baseline.measurement.metrics, comparison.primary
+    topics = []
+    if primary not in {metric for _, metric, _ in TOPICS}:
+        topics.append(_on(comparison, card(primary).title, primary, card(primary).title))
+    # The primary metric first.
+    for topic, metric, subject in sorted(TOPICS, key=lambda topic: topic[1] != primary):
+        if metric in measured:
+            finding = _on(comparison, topic, metric, subject)
+            further = on_spread(comparison) if metric == "accuracy_sd" else ()
+            topics.append(replace(finding, messages=(*finding.messages, *further)))
     topics += [_on_explanations(comparison, method) for method in explained_by(comparison)]
     messages = cautions(comparison)
     return (*topics, *([ArmFinding("Caution", None, messages)] if messages else []))
@@ -225,7 +264,12 @@ def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> ArmFin
             if arms:
                 messages.append(_shown(comparison, metric, subject, arms, direction))
     n_judged = sum(metric in arm.effects for arm in comparison.arms)
-    undecided: tuple[Verdict, ...] = ("no difference shown", "too few runs", "not tested")
+    undecided: tuple[Verdict, ...] = (
+        "equivalent",
+        "no difference shown",
+        "too few runs",
+        "not tested",
+    )
     for verdict in undecided:
         arms = with_verdict(comparison, metric, verdict)
         if arms:
@@ -239,9 +283,10 @@ def _verdict(comparison: Comparison, metric: str) -> Message:
     if len(set(verdicts)) == 1:
         word = "No verdict" if verdicts[0] == "not tested" else verdicts[0].capitalize()
         return Message("one-verdict", f"{word}.", counts={verdicts[0]: n_arms}, n_arms=n_arms)
-    shown = [verdict for verdict in GOOD + BAD if verdict in verdicts] or ["no difference shown"]
+    shown = [verdict for verdict in (*GOOD, *BAD, "equivalent") if verdict in verdicts]
+    shown = shown or ["no difference shown"]
     counts = {verdict: verdicts.count(verdict) for verdict in shown}
-    listed = ", ".join(f"{verdict} with {n}" for verdict, n in counts.items())
+    listed = ", ".join(f"{verdict} in {n}" for verdict, n in counts.items())
     words = f"{listed[0].upper()}{listed[1:]} of {{n_arms}} arms."
     return Message("several-verdicts", words, counts=counts, n_arms=n_arms)
 
@@ -271,7 +316,7 @@ def _change_of_arm(arm: ComparedArm, metric: str) -> Message:
     effect = arm.effects[metric]
     words = "to {after} with {arm}"
     if effect.value is not None:
-        noun = "cut" if amounts.direction(effect) == "falls" else "rise"
+        noun = "reduction" if amounts.direction(effect) == "falls" else "rise"
         words += f", {'by' if effect.scale == 'difference' else f'a {noun} of'} {{size}}"
     return Message(
         "change-of-arm",
@@ -294,6 +339,9 @@ def _undecided(
     if verdict == "too few runs":
         words = "With {arms}: {changes}." if is_all else "Too few runs with {arms}: {changes}."
         return Message("too-few-runs", words, **fields)
+    if verdict == "equivalent":
+        words = "Within {margin} with {arms}: {changes}."
+        return Message("equivalent", words, **fields, margin=amounts.margin(effects[0]))
     noun, amount = amounts.smallest_detectable(effects)
     words = f"{'With' if is_all else 'No difference shown with'} {{arms}}: {{changes}}"
     if amount:
@@ -360,7 +408,7 @@ def costs(comparison: Comparison) -> tuple[Message, ...]:
             messages.append(
                 Message(
                     "costs-more",
-                    f"{{arms}} {verb} {span} times as much as {{baseline}} ({{title}}).",
+                    f"{{arms}} {verb} {span} times as much as {{baseline!r}} ({{title}}).",
                     arms=names(list(dear)),
                     low=low,
                     high=high,
@@ -375,22 +423,6 @@ def costs(comparison: Comparison) -> tuple[Message, ...]:
 def cost_title(name: str) -> str:
     """Return the name of a cost for readers."""
     return "training seconds" if name == "seconds" else name.replace("_", " ")
-
-
-def brackets(comparison: Comparison) -> Message:
-    """Return what brackets and verdicts mean."""
-    n_arms, together = len(comparison.arms), ""
-    if n_arms > 1:
-        arms = "both arms" if n_arms == 2 else "all {n_arms} arms"
-        together = f"; those of {arms} hold simultaneously with 95{NO_BREAK}% confidence"
-    return Message(
-        "intervals",
-        f"Brackets after a change are {{percent:.4g}}{NO_BREAK}% intervals{together}. “No "
-        "difference shown” does not mean “no difference”: it is reported with the smallest true "
-        f"effect that these runs can detect with 80{NO_BREAK}% power.",
-        percent=100 * comparison.confidence,
-        n_arms=n_arms,
-    )
 
 
 def limits(comparison: Comparison) -> tuple[Message, ...]:

@@ -12,17 +12,19 @@ from seedproof.report.numbers import sign
 from seedproof.report.text import CheckLines, Prose, bare_table
 
 MAX_NAME = 16
+MAX_CELL = 20
 MAX_COLUMNS = 4
 HEAD = ("", "value", "change", "interval", "verdict", "detectable")
 DETECTS = (
-    "Changes are in percent of the baseline; those of accuracy and ece in points. “detectable”: "
-    "the smallest true change that these runs can detect with 80\N{NO-BREAK SPACE}% power."
+    "Changes are relative to the baseline, in percent, except those of accuracy and ece, which are "
+    "in percentage points. “detectable”: the smallest true change that these runs can detect with "
+    "80\N{NO-BREAK SPACE}% power."
 )
 TWICE = (
-    "“drawn twice”: the difference between two draws of the explainer for the same run, which is "
-    "the noise of the explainer."
+    "“same run”: the difference if the same run is explained twice, which is the noise of the "
+    "explainer."
 )
-STYLES = {"good": "green", "bad": "red", "open": "dim"}
+STYLES = {"good": "green", "bad": "red", "equal": "cyan", "open": "dim"}
 
 
 def render(view: ComparisonView) -> RenderableType:
@@ -32,9 +34,11 @@ def render(view: ComparisonView) -> RenderableType:
     for finding in view.findings:
         text = f"{finding.verdict or ''} {finding.text}".strip()
         parts += [Prose(f"{finding.topic}: {text}"), Text("")]
-    parts += [*_effects(view), Prose(DETECTS, style="dim")]
+    parts += [*_effects(view), *(Prose(line, style="dim") for line in (*view.reading, DETECTS))]
     if view.has_floors:
         parts.append(Prose(TWICE, style="dim"))
+    if view.pairs is not None:
+        parts += [*_sheets(view.pairs), Text(""), Prose(view.pairs.note, style="dim")]
     if view.sheet is not None:
         parts += [*_sheets(view.sheet), Text(""), Prose(view.sheet.note, style="dim")]
     parts += [Text(""), Prose(view.brackets, style="dim")]
@@ -59,7 +63,8 @@ def _effects(view: ComparisonView) -> list[RenderableType]:
 
 
 def _heading(block: Block) -> str:
-    return f"{block.metric}, by {printable(block.method)}" if block.method else block.metric
+    by_method = f", by {printable(block.method)}" if block.method else ""
+    return f"{block.metric}{by_method}{' (primary)' if block.is_primary else ''}"
 
 
 def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -81,7 +86,7 @@ def _lines(block: Block, baseline: str) -> list[tuple[str, ...]]:
         lines.append((name, *(text.removesuffix(sign("points")) for text in cells)))
         if cell.floor:
             floor = cell.floor.removesuffix(sign("points"))
-            lines.append(("    drawn twice", floor, "", "", "", ""))
+            lines.append(("    same run", floor, "", "", "", ""))
     return lines
 
 
@@ -103,6 +108,7 @@ def _sheets(sheet: Sheet) -> list[RenderableType]:
         for title in sheet.header[columns]:
             table.add_column(Text(printable(title)), justify="right")
         for row in sheet.rows:
-            table.add_row(Text(shortened(printable(row[0]), MAX_NAME)), *row[columns])
+            cells = (Text(shortened(printable(cell), MAX_CELL)) for cell in row[columns])
+            table.add_row(Text(shortened(printable(row[0]), MAX_NAME)), *cells)
         parts += [Text(""), table]
     return parts

@@ -13,7 +13,7 @@ from seedproof.metrics.card import card
 from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.predictions.checks import Check
 from seedproof.report import checks
-from seedproof.report.comparison import amounts, sentences
+from seedproof.report.comparison import amounts, reading, sentences
 from seedproof.report.comparison.groups import (
     KEY_FIGURES,
     all_arms,
@@ -47,11 +47,13 @@ HEADER = ("metric", "arm", "value", "change", "interval", "verdict", "smallest d
 # The page has no room for more arms next to each other.
 MAX_KEYS = 4
 SENTENCES = {
-    "entropy-cut": "ΔLE is the reduction in mean label entropy.",
-    "regression-to-the-mean": "High-entropy examples (about {n_chosen:,.0f}) are above "
-    "{limit} in the baseline. They are chosen on one half of its runs and measured on the other "
-    "(cross-fitted). Choosing and measuring on the same runs shows a reduction even where there is "
-    "none, by regression to the mean.",
+    "all-pairs": "Every two arms by {metric}: the {n_pairs} intervals hold simultaneously. "
+    "comparison.json has all metrics of every two arms.",
+    "entropy-cut": "ΔLE is the reduction in mean label entropy: above 0, runs agree more.",
+    "regression-to-the-mean": "High-entropy examples (about {n_chosen:,.0f}) have a label "
+    "entropy above {limit} in the baseline. They are selected on one half of the baseline's runs "
+    "and measured on the other half (cross-fitted). Selecting and measuring on the same runs shows "
+    "a reduction even where there is none, because of regression to the mean.",
     "costs": "Costs are medians over runs, as logged.",
 }
 _say = Sentences(SENTENCES)
@@ -74,6 +76,7 @@ class Cell:
     over: str = ""
     note: str = ""
     floor: str = ""
+    confidence: str = ""  # of the interval alone
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,7 @@ class Block:
     baseline: Cell
     cells: tuple[tuple[str, Cell], ...]
     method: str = ""
+    is_primary: bool = False
 
     @property
     def key(self) -> str:
@@ -111,7 +115,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class MovedExample:
-    """An example whose votes an arm settles or unsettles."""
+    """An example that an arm makes more or less stable."""
 
     example: str
     label: str | None
@@ -124,7 +128,7 @@ class MovedExample:
 
 @dataclass(frozen=True)
 class Moved:
-    """The examples that an arm settles most, and those that it unsettles most."""
+    """The examples that gain most stability with an arm, and those that lose most."""
 
     arm: str
     settled: tuple[MovedExample, ...]
@@ -142,6 +146,7 @@ class ComparisonView:
     title: str
     headline: str
     findings: tuple[ArmFinding, ...]
+    reading: tuple[str, ...]
     brackets: str
     baseline: str
     arms: tuple[tuple[str, str], ...]
@@ -153,6 +158,7 @@ class ComparisonView:
     moved: tuple[Moved, ...]
     notes: tuple[str, ...]
     checks: tuple[Check, ...] = ()
+    pairs: Sheet | None = None  # every two arms, if they are compared
 
     def __repr__(self) -> str:
         return f"<ComparisonView of {self.title}: {self.headline}>"
@@ -184,11 +190,12 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
         title=str(sentences.title(comparison)),
         headline=str(sentences.headline(comparison)),
         findings=sentences.findings(comparison),
-        brackets=str(sentences.brackets(comparison)),
+        reading=tuple(map(str, reading.table_notes(comparison))),
+        brackets=str(reading.brackets(comparison)),
         baseline=comparison.baseline.name,
         arms=tuple((arm.name, _runs(comparison, arm)) for arm in all_arms(comparison)),
         dots=_dots(comparison),
-        key_blocks=_chosen(blocks, KEY_METRICS),
+        key_blocks=_chosen(blocks, key_metrics(comparison)),
         reason_blocks=tuple(chain.from_iterable(first)),
         blocks=(*blocks, *chain.from_iterable(by_method)),
         sheet=_sheet(comparison),
@@ -202,7 +209,13 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
             *map(str, (*comparison.notes, *sentences.limits(comparison))),
         ),
         checks=checks.alerts(comparison.checks),
+        pairs=_pairs(comparison),
     )
+
+
+def key_metrics(comparison: Comparison) -> tuple[str, ...]:
+    """Return the metrics that are shown first, the primary one before all others."""
+    return tuple(dict.fromkeys((comparison.primary, *KEY_METRICS)))
 
 
 def _chosen(blocks: Sequence[Block], metrics: Sequence[str]) -> tuple[Block, ...]:
@@ -266,6 +279,7 @@ def _block(comparison: Comparison, name: str, method: str) -> Block:
             (arm.name, _cell(arm, name, method)) for arm in comparison.arms if name in arm.effects
         ),
         method=method,
+        is_primary=name == comparison.primary,
     )
 
 
@@ -289,7 +303,24 @@ def _cell(arm: ComparedArm, name: str, method: str) -> Cell:
         over=effect.over or "",
         note="" if effect.note is None else str(effect.note),
         floor=floor,
+        confidence=amounts.confidence(effect),
     )
+
+
+def _pairs(comparison: Comparison) -> Sheet | None:
+    """Return every two arms by the primary metric; None if only the baseline is compared."""
+    if comparison.pairs is None:
+        return None
+    base, primary = comparison.baseline.name, comparison.primary
+    pairs = [(arm.name, base, arm.effects) for arm in comparison.arms]
+    pairs += [(pair.arm, pair.against, pair.effects) for pair in comparison.pairs]
+    rows = tuple(
+        (arm, against, amounts.change(effect), amounts.ends(effect), effect.verdict)
+        for arm, against, effects in pairs
+        if (effect := effects.get(primary)) is not None
+    )
+    columns = ("arm", "against", "change", "interval", "verdict")
+    return Sheet(columns, columns, rows, (_say("all-pairs", metric=primary, n_pairs=len(rows)),))
 
 
 def _entropy_cut(arm: ComparedArm) -> float | None:
@@ -386,19 +417,27 @@ def build_overview(view: ComparisonView) -> Overview:
             for block in view.key_blocks[:1]
             for arm, cell in [(view.baseline, block.baseline), *block.cells][:MAX_KEYS]
         ),
-        sections=(Section("Effects", "Every effect", (TextTable(HEADER, rows),)),),
+        sections=(
+            Section("Effects", "Every effect", (TextTable(HEADER, rows),)),
+            *([] if view.pairs is None else [_pairs_section(view.pairs)]),
+        ),
         notes=view.notes,
-        brackets=view.brackets,
+        brackets=" ".join((*view.reading, view.brackets)),
         checks=view.checks,
     )
+
+
+def _pairs_section(pairs: Sheet) -> Section:
+    return Section("Pairs", "Every two arms", (TextTable(pairs.header, pairs.rows),))
 
 
 def _rows(block: Block, baseline: str) -> Iterator[tuple[str, ...]]:
     """Yield a row per arm; the noise of the explainer follows the verdict."""
     name = f"{block.metric}, by {block.method}" if block.method else block.metric
+    name += " (primary)" if block.is_primary else ""
     for arm, cell in ((baseline, block.baseline), *block.cells):
         verdict = cell.verdict or "baseline"
         if cell.floor:
-            verdict += f"; drawn twice {cell.floor}"
+            verdict += f"; same run explained twice: {cell.floor}"
         yield name, arm, cell.value, cell.change, cell.interval, verdict, cell.would_show
         name = ""

@@ -24,9 +24,9 @@ from seedproof.typing import BoolArray
 MAX_RUNS = 5
 MAX_TOKENS = 60
 MAX_ANSWERS = 3
-# Multiples of an even share at which a word gets darker.
+# Multiples of a uniform share at which a word gets darker.
 STEPS = (1.0, 2.0, 3.5, 6.0)
-# An even share is 1 up to rounding of 32-bit scores.
+# A uniform share is 1 up to rounding of 32-bit scores.
 ROUNDING = 1e-4
 # The distance is a mean over all words, so the closest text may still have different top words.
 MEAN = "averaged over runs"
@@ -49,7 +49,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class Word:
-    """One token in one run: `times` is its multiple of an even share, `step` its shade."""
+    """One token in one run: `times` is its multiple of a uniform share, `step` its shade."""
 
     text: str
     times: float
@@ -134,12 +134,13 @@ def _answers(row: Mapping[str, Any], classes: Sequence[str]) -> list[str]:
 
 def _title(rule: str, is_top: BoolArray) -> Message:
     """Return what the rule selects, as far as the top words confirm it."""
-    answer = "Other answers" if rule == OTHER_ANSWERS else "Same answer"
+    answer = "Different answers" if rule == OTHER_ANSWERS else "Same answer"
     if (is_top == is_top[0]).all():
         words = "same top words"
     else:
-        words = f"{'closest' if rule == SAME_EXPLANATIONS else 'other'} explanations"
-    code = f"{answer} {words}".lower().replace(" ", "-")
+        words = f"{'closest' if rule == SAME_EXPLANATIONS else 'different'} explanations"
+    # Codes keep the word of earlier versions.
+    code = f"{answer} {words}".lower().replace("different", "other").replace(" ", "-")
     return Message(code, "{answer}, {words}", answer=answer, words=words)
 
 
@@ -153,10 +154,11 @@ def _top_words(is_top: BoolArray) -> Message:
     if n_any == n_each:
         return Message("top-words-same", f"All have the same {words}.", **fields)
     each = "1 top word" if n_each == 1 else words
-    shared = "{n_all} of them are" if n_all > 1 else f"{'{n_all}' if n_all else 'none'} of them is"
+    shared = "{n_all}" if n_all else "none"
     return Message(
         "top-words-counted",
-        f"Each has {each}, and {_all(len(is_top))} together {{n_any}}; {shared} shared by all.",
+        f"Each run has {each}; {_all(len(is_top))} runs have {{n_any}} in total, {shared} shared "
+        "by all.",
         **fields,
     )
 

@@ -21,9 +21,9 @@ SENTENCES = {
     "attended-words": "words that two runs attend to most",
     "ranked-words": "words that two runs rank highest by {method}",
     "explainer-steady": "Explaining a run twice gives the same words.",
-    "explainer-noise": "Two draws of the explainer for the same run already differ in {noise}.",
-    "explainer-noise-not-exceeded": "Two draws of the explainer for the same run already differ in "
-    "{noise}: a larger difference between runs is not shown.",
+    "explainer-noise": "Explaining the same run twice already changes {noise} of the top words.",
+    "explainer-noise-not-exceeded": "Explaining the same run twice already changes {noise} of the "
+    "top words, so no additional difference between runs is shown.",
     "top-words-same": "All runs have the same top words",
     "top-words-differ": "Between two runs, {differ} of the top words differ",
     "top-words-differ-by-method": "Between two runs, {low:bare} to {high} of the top words differ, "
@@ -32,9 +32,9 @@ SENTENCES = {
     "same for another run. Of the words in these two lists, {differ} are in only one of them.",
     "top-words-kept": "Per run, {shared} of the top words are in the list of the other run. Random "
     "lists would share about 20\N{NO-BREAK SPACE}%, and more in short texts.",
-    "noise-measured": "The noise floor is the difference between two draws of {method} for the "
-    "same run, over {n_repeated:,} examples. Where a figure does not exceed it, another draw "
-    "changes the explanation as much as another run does.",
+    "noise-measured": "The last column is the noise of the explainer: the same figure if {method} "
+    "explains the same run twice, over {n_repeated:,} examples. Where the two figures are about "
+    "equal, explaining again changes the explanation as much as another run does.",
     "no-noise": "Explanations by {method} have no randomness of their own, so all of these "
     "are differences between runs.",
     "noise-unknown": "The noise of the explainer is unknown, because not every run was explained "

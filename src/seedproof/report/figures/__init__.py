@@ -32,9 +32,9 @@ SENTENCES = {
     "accuracy-spread-from-drift-and-runs": "Some runs are better than others, and class shares "
     "differ",
     "accuracy-spread-from-runs": "Some runs are better than others",
-    "doubtful-examples-move": "Doubtful examples vary most, sure ones hardly at all",
-    "probability-spread": "Spread of a probability between runs",
-    "calibration-error-range": "The calibration error of a single run is {low:bare} to {high}",
+    "doubtful-examples-move": "Uncertain predictions vary most, confident ones hardly at all",
+    "probability-spread": "Spread of the predicted probability between runs",
+    "calibration-error-range": "Calibration error ranges from {low:bare} to {high} across runs",
     "entropy-over-steps": "How much a run changes its predictions over its steps",
 }
 _say = Sentences(SENTENCES)

@@ -38,17 +38,18 @@ _BY_CHANCE = (
 SENTENCES = {
     "decided-by-seed": "Examples at the top vary most between runs.",
     "wrong-to-right": "Left: mostly wrong; right: mostly right.",
-    "sure-to-split": "Right: every run is sure; further left and up: runs differ.",
+    "sure-to-split": "Right: every run is confident; further left and up: runs differ.",
     "counts-by-shade": "Darker cells hold more examples, on a logarithmic scale.",
-    "largest-spread": "Near {probability:.2f} a probability varies by ± {sd:.2f} between runs.",
+    "largest-spread": "Near {probability:.2f}, the probability varies by ± {sd:.2f} between runs.",
     "bins-left-out": "Bins with fewer than {at_least} examples of a run are left out.",
     "share-right-within-chance": f"{_SHARE_RIGHT}, no more than by chance: {_BY_CHANCE}.",
     "share-right-by-run": f"{_SHARE_RIGHT}, depending on the run; {_BY_CHANCE}.",
     "calibration-error-by-run": f"From {{lowest:.1f}}{NO_BREAK}% (run {{best}}) to {{highest:.1f}}"
     f"{NO_BREAK}% (run {{worst}}).",
-    "mean-tick": "The tall tick is the mean.",
-    "low-confidence": "On {n_low:,} of {n_examples:,} examples the gold label gets less than half "
-    "of the probability, on average over the steps.",
+    "mean-tick": "The tall tick is the mean. These values include what chance adds on few "
+    "examples.",
+    "low-confidence": "On {n_low:,} of {n_examples:,} examples the right answer gets less than "
+    "half of the probability, on average over the steps.",
     "counts-by-color": "Stronger color: more examples, on a logarithmic scale. Left: hard to "
     "learn; right: easy; top: ambiguous.",
 }
@@ -157,7 +158,7 @@ def sd_by_confidence(measurement: Measurement) -> Figure:
         header=("mean probability", "sd", "95 % over examples", "examples"),
         numbers=bin_numbers(rows, "sd", digits=3),
         alone={
-            "title": "Spread of a probability by confidence",
+            "title": "Spread of the probability by confidence",
             "legend": [("line", "accent", "mean"), ("band", "accent-soft", "95 % over examples")],
         },
     )
@@ -301,7 +302,7 @@ def cartography(dynamics: DynamicsMeasurement) -> list[Figure]:
             reading=[_say("counts-by-color")],
             rows=rows,
             facts={
-                "x": "mean probability of the gold label, over the steps",
+                "x": "mean probability of the right answer, over the steps",
                 "y": "its standard deviation",
             },
             legend=[("band", "r3", "examples")],

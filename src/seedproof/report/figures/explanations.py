@@ -16,21 +16,21 @@ from seedproof.report.numbers import NO_BREAK
 from seedproof.stats.intervals import NORMAL
 
 _AGAINST = (
-    f"{{sure:.0f}}{NO_BREAK}% of the top words differ where runs are sure, against {{doubtful:.0f}}"
-    f"{NO_BREAK}% where they are not"
+    f"{{sure:.0f}}{NO_BREAK}% of the top words differ where runs are confident, compared with "
+    f"{{doubtful:.0f}}{NO_BREAK}% where they are not"
 )
 SENTENCES = {
     "counted-by-class": "An example counts once for each class.",
-    "steadier-but-not-steady-where-sure": "Explanations are steadier where runs are sure, but not "
-    f"steady: {_AGAINST}.",
-    "steadier-where-sure": f"Explanations are steadier where runs are sure: {_AGAINST}.",
-    "not-steady-where-sure": f"A sure answer does not mean a steady explanation: {_AGAINST}.",
+    "steadier-but-not-steady-where-sure": "Explanations are more stable where runs are confident, "
+    f"but not stable: {_AGAINST}.",
+    "steadier-where-sure": f"Explanations are more stable where runs are confident: {_AGAINST}.",
+    "not-steady-where-sure": f"A confident answer does not imply a stable explanation: {_AGAINST}.",
     "top-words-differ-most": f"Near {{probability:.2f}}, {{differ:.0f}}{NO_BREAK}% of the top "
     "words differ.",
 }
 _say = Sentences(SENTENCES)
 BETWEEN_RUNS = ("line", "accent", "between two runs")
-DRAWN_TWICE = ("dash", "ink-3", "between two draws of one run")
+EXPLAINED_TWICE = ("dash", "ink-3", "same run, explained twice")
 
 
 def top_words(measurement: Measurement) -> tuple[Figure, ...]:
@@ -77,7 +77,7 @@ def _figure(
     curves = explained.curves
     whose = quoted(curves.classes[0]) if curves is not None and is_binary else "a class"
     noise = None if explained.noise is None else 100 * explained.noise[TOP_WORDS].value
-    floor = [] if noise is None else [DRAWN_TWICE]
+    floor = [] if noise is None else [EXPLAINED_TWICE]
     return Figure(
         name=f"top_words_{explained.method}",
         section="Explanations",

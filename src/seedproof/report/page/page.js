@@ -115,7 +115,7 @@
       part.style.flex = String(votes);
       bar.append(part);
     }
-    made.append(cell("", "", [bar, element("span", "vote-counts", row.votes.map(([name, votes]) => `${votes} × ${name}`).join(" / "))]));
+    made.append(cell("", "", [bar, element("span", "vote-counts", row.votes.map(([name, votes]) => `${name} (${votes})`).join(", "))]));
     if (data.has_probs) {
       const strip = svgElement("svg", { viewBox: "0 0 140 20", class: "strip", role: "img", "aria-label": "probabilities of the runs: " + row.probs.map((p) => p.toFixed(2)).join(", ") });
       strip.append(svgElement("line", { x1: 2, x2: 138, y1: 18, y2: 18, class: "base" }), svgElement("line", { x1: 70, x2: 70, y1: 2, y2: 18, class: "half" }));

@@ -46,25 +46,25 @@ SENTENCES = {
     "new-version-less-steady": f"The new version is less steady: {ITS_RUNS} ({{change}}).",
     "steadiness-of-few-runs": f"Too few runs to compare the stability of the versions: {RUNS}.",
     "directions": "{negative} of the answers were right and are now wrong{negative_beyond}; "
-    "{positive} were wrong and are now right{positive_beyond}. Another {repeat} alone "
-    "gives {no_change} of each.",
+    "{positive} were wrong and are now right{positive_beyond}. Another {repeat} of "
+    "the same version would by itself give {no_change} of each.",
     "more-than-seed": ", more than another {repeat} would give",
     "fewer-than-seed": ", fewer than another {repeat} would give",
     "not-shown-to-exceed-seed": " (not shown to exceed noise)",
     "accuracy-of-few-runs": "Accuracy goes from {old} to {new}; these runs are too few to separate "
     "luck from progress.",
-    "accuracy-open": "Accuracy goes from {old} to {new}: no change is shown, {change}.",
-    "accuracy-better": "Accuracy goes from {old} to {new}: better, {change}.",
-    "accuracy-worse": "Accuracy goes from {old} to {new}: worse, {change}.",
-    "no-example-contested": "No single example is shown to change: with {old} and {new}, no "
+    "accuracy-open": "Accuracy goes from {old} to {new} ({change}); no change is shown.",
+    "accuracy-better": "Accuracy rises from {old} to {new} ({change}).",
+    "accuracy-worse": "Accuracy falls from {old} to {new} ({change}).",
+    "no-example-contested": "No individual example is shown to change: with {old} and {new}, no "
     "example has enough disagreement to be tested.",
-    "no-example-changed": f"No single example is shown to change by more than run-to-run noise "
+    "no-example-changed": f"No individual example is shown to change by more than run-to-run noise "
     f"({RATE}).",
     "one-run": "The {version} version has one run. The effect of another {repeat} is estimated "
     "from the {other} one, which assumes that both are equally steady.",
     "two-runs": "With two runs of the {version} version, intervals cover examples only: other runs "
     "may differ more.",
-    "examples-of-few-runs": "No single example is judged: with {old} and {new} there is no "
+    "examples-of-few-runs": "No individual example is judged: with {old} and {new} there is no "
     "verdict.",
     "no-labels": "No labels were given, so right and wrong answers are left out.",
     "right-and-wrong": "r→w: right before, wrong now. w→r: wrong before, right now.",
@@ -86,14 +86,14 @@ class Points:
 
 @dataclass(frozen=True)
 class PValue:
-    """A p-value, written such as "p = .002"."""
+    """A p-value, written such as "p = 0.002"."""
 
     value: float
 
     def __str__(self) -> str:
         if self.value < 0.001:
-            return f"p{NO_BREAK}<{NO_BREAK}.001"
-        return f"p{NO_BREAK}={NO_BREAK}{f'{self.value:.3f}'.removeprefix('0')}"
+            return f"p{NO_BREAK}<{NO_BREAK}0.001"
+        return f"p{NO_BREAK}={NO_BREAK}{self.value:.3f}"
 
 
 def title(comparison: VersionComparison) -> Message:
@@ -156,7 +156,7 @@ def _changed(comparison: VersionComparison) -> Message:
         end = "; these runs are too few to show whether that is more than another {repeat} would."
     else:
         code = "change-not-shown"
-        end = ". A change beyond run-to-run noise is not shown "
+        end = ". No change beyond run-to-run noise is shown "
         end += f"({{beyond}}{after_comma}){{shown_for}}."
         fields["shown_for"] = _but_shown(comparison)
     return Message(code, start + end, **fields)
@@ -273,10 +273,10 @@ def _single_examples(comparison: VersionComparison) -> Message:
         return _say("no-example-contested", **_runs(comparison))
     if tests.n_needed == 1:
         return _say("no-example-changed", **fields)
-    more = "; with {runs_needed} runs of each version, one would be enough"
+    more = "; with {runs_needed} runs of each version, one example would be enough"
     words = (
-        f"No single example is shown to change ({RATE}): at least {{n_needed:,}} of the "
-        "{n_tested:,} with enough disagreement to be tested would have to change in every run"
+        f"No individual example is shown to change ({RATE}). With these runs, that would take at "
+        "least {n_needed:,} of the {n_tested:,} testable examples changing in every run"
         f"{'' if tests.runs_needed is None else more}."
     )
     fields |= {"n_needed": tests.n_needed, "runs_needed": tests.runs_needed}
@@ -329,7 +329,7 @@ def _judged(comparison: VersionComparison, parts: Sequence[GroupFigures]) -> Mes
     """Return what the intervals of groups cover, and what the star means."""
     rows = {1: "for its one row", 2: "simultaneously for both rows"}
     together = rows.get(len(parts), "simultaneously for all {n_parts:,} rows")
-    start = f"Beyond noise: in points, intervals hold {together}"
+    start = f"“Beyond noise” is in points; its intervals hold {together}"
     if any(part.beyond.over in WITHOUT_RUNS for part in parts):
         words = f"{start}, but cover examples only, so no row is judged."
         return Message("rows-not-judged", words, n_parts=len(parts))
@@ -337,7 +337,9 @@ def _judged(comparison: VersionComparison, parts: Sequence[GroupFigures]) -> Mes
         words = f"{start}; the runs are too few to judge a row."
         return Message("rows-not-judged", words, n_parts=len(parts))
     alone = "; a single example has none" if any(part.n_examples == 1 for part in parts) else ""
-    return Message("rows-judged", f"{start}; * above 0{alone}.", n_parts=len(parts))
+    return Message(
+        "rows-judged", f"{start}. * marks values shown to be above 0{alone}.", n_parts=len(parts)
+    )
 
 
 def left_out_examples(comparison: VersionComparison, *, n_listed: int = N_LISTED) -> Message | None:

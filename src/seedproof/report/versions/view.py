@@ -32,13 +32,13 @@ TITLES = {
     "flip_rate": "changed answers",
     "flip_rate_old": "two runs of the old version",
     "flip_rate_new": "two runs of the new version",
-    "flip_rate_no_change": "no-change baseline",
+    "flip_rate_no_change": "expected from noise",
     "flip_rate_beyond": "  beyond noise",
     "negative_flip_rate": "right before, wrong now",
     "negative_flip_rate_beyond": "  beyond noise",
     "positive_flip_rate": "wrong before, right now",
     "positive_flip_rate_beyond": "  beyond noise",
-    "directed_flip_rate_no_change": "no-change baseline of each",
+    "directed_flip_rate_no_change": "expected from noise, each",
     "accuracy_old": "accuracy of the old version",
     "accuracy_new": "accuracy of the new version",
     "accuracy_change": "change in accuracy",
@@ -48,14 +48,17 @@ DIFFERENCES = frozenset(
 )
 KEYS = {
     "flip_rate": ("Changed answers", "of the answers differ between an old and a new run."),
-    "flip_rate_no_change": ("No change", "of them differ between two runs of the same version."),
+    "flip_rate_no_change": (
+        "Expected from noise",
+        "of them differ between two runs of the same version.",
+    ),
     "flip_rate_beyond": ("Beyond noise", "more than between two runs of the same version."),
     "accuracy_change": ("Change in accuracy", "from the old version to the new one."),
 }
 FIGURES_HEAD = ("figure", "value", "95 % interval", "over")
-GROUP_HEAD = ("examples", "changed", "no change", "beyond noise", "r→w", "w→r")
+GROUP_HEAD = ("examples", "changed", "noise", "beyond noise", "r→w", "w→r")
 PAGE_GROUP_HEAD = (
-    *("examples", "changed", "no change", "beyond noise, points"),
+    *("examples", "changed", "expected from noise", "beyond noise, points"),
     *("right → wrong", "wrong → right"),
 )
 # The column with text, and the number of columns without right and wrong.
@@ -138,7 +141,7 @@ def _example_columns(
     def fit(text: str, width: int) -> str:
         return fitted(text, width) if is_short else text
 
-    columns = [("changed", [fit(str(row["example"]), MAX_ID) for row in rows])]
+    columns = [("changed example", [fit(str(row["example"]), MAX_ID) for row in rows])]
     for side in ("old", "new"):
         votes = [_votes(row[f"{side}_predictions"], classes, is_short=is_short) for row in rows]
         columns.append((f"{side} runs", votes))
@@ -181,7 +184,7 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
         table.add_row(*cells)
     parts.append(table)
     if len(comparison.by_class) > 1:
-        parts += [Text(""), *_group_lines(comparison, "gold class", comparison.by_class)]
+        parts += [Text(""), *_group_lines(comparison, "label", comparison.by_class)]
     for column, slices in comparison.slices.items():
         parts += [Text(""), *_group_lines(comparison, column, slices)]
     if len(comparison.unexplained):
@@ -245,7 +248,7 @@ def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -
         table = _figure_table(comparison, is_flip=False)
         sections.append(Section(DIRECTIONS, "What became right, what became wrong", (table,)))
     if len(comparison.by_class) > 1:
-        titles = (CLASSES, "gold class", "classes")
+        titles = (CLASSES, "label", "classes")
         sections.append(_group_section(comparison, titles, comparison.by_class))
     for column, parts in comparison.slices.items():
         titles = (f"By {column}", column, f"values of {column}")
@@ -339,14 +342,14 @@ def build_figures(comparison: VersionComparison) -> tuple[Figure, ...]:
     figures = [flips]
     if "accuracy_change" in known:
         figures += _right_and_wrong(comparison)
-    figures += _beyond("beyond_by_class", "gold class", comparison.by_class, CLASSES)
+    figures += _beyond("beyond_by_class", "label", comparison.by_class, CLASSES)
     for index, (column, parts) in enumerate(comparison.slices.items()):
         figures += _beyond(f"beyond_by_slice_{index}", column, parts, f"By {column}")
     return tuple(figures)
 
 
 def _right_and_wrong(comparison: VersionComparison) -> Iterator[Figure]:
-    lines = [Line("no-change baseline", comparison["directed_flip_rate_no_change"])]
+    lines = [Line("expected from noise", comparison["directed_flip_rate_no_change"])]
     for direction, name in (("negative", "right → wrong"), ("positive", "wrong → right")):
         beyond = comparison[f"{direction}_flip_rate_beyond"]
         is_above = beyond.over not in WITHOUT_RUNS and beyond.low is not None and beyond.low > 0.0

@@ -10,7 +10,7 @@ from seedproof.metrics.explanations import Explanations, RaggedScores
 from seedproof.records.location import Location
 from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import crosses
-from seedproof.stats.effect import each_tail
+from seedproof.stats.intervals import PLAIN
 from support.explained import write_explained
 
 N_RUNS = 10
@@ -84,7 +84,7 @@ def alike(rng):
     before, after = (family.result() for family in families)
     return {
         name: compared(
-            name, before[name], after[name], cross=shared[name], is_paired=False, tail=each_tail(1)
+            name, before[name], after[name], cross=shared[name], is_paired=False, level=PLAIN
         )
         for name in before
     }

@@ -7,48 +7,52 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import logit
 from scipy.stats import t as student_t
 
-from seedproof.comparison.gate.judge import (
-    FIGURES,
-    MOST_RUNS,
-    Baseline,
-    Reason,
-    judge,
-    more_runs,
-)
+from seedproof.comparison.gate.judge import FIGURES, Reason, judge
 from seedproof.comparison.gate.rules import Rule
+from seedproof.comparison.gate.stage import stage_of
 from seedproof.errors import OptionError
 from seedproof.metrics import FAMILIES
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ValueOnly
 from seedproof.predictions.checks import Check
+from seedproof.report.gate import more_runs
 from seedproof.stats.effect import Effect
-from seedproof.stats.intervals import Estimate, estimate
+from seedproof.stats.intervals import PLAIN, Estimate, estimate
+from seedproof.stats.looks import AT_LOOK, LOOK_TAIL
 from seedproof.testing.errors import WithFields
-from support.simulation import Simulation, estimates
+from support.gates import baseline_of, judge_figures
 
 BOTH = "runs × examples"
 # Reasons, as the JSON of a gate has them.
-MORE_RUNS = "more runs"
+BETWEEN_LOOKS = "between looks"
+DECLARED_MISSING = "declared runs missing"
+LAST_LOOK = "last look"
+NEXT_LOOK = "next look"
 NO_INTERVAL = "no interval"
 TOO_FEW_EXAMPLES = "too few examples"
-TOO_NEAR = "too near"
 UNLIKE_NUMBERS = "unlike numbers of runs"
 UNTRUSTED = "untrusted input"
 
 
 def test_reasons_are_those_of_the_gate():
     """All of them are listed here."""
-    reasons = {MORE_RUNS, NO_INTERVAL, TOO_FEW_EXAMPLES, TOO_NEAR, UNLIKE_NUMBERS, UNTRUSTED}
+    reasons = {NO_INTERVAL, TOO_FEW_EXAMPLES, UNLIKE_NUMBERS, UNTRUSTED, DECLARED_MISSING}
 
-    assert reasons | {"interval", "value", "too few runs"} == set(get_args(Reason))
+    assert reasons | {
+        BETWEEN_LOOKS,
+        LAST_LOOK,
+        NEXT_LOOK,
+        "interval",
+        "value",
+        "too few runs",
+    } == set(get_args(Reason))
 
 
 def check_of(rule, value, n_runs=10, **further):
     """Judge a single rule."""
-    return judge({rule.metric: value}, [rule], n_runs=n_runs, **further).rules[0]
+    return judge_figures({rule.metric: value}, [rule], n_runs=n_runs, **further).rules[0]
 
 
 # -------------------------------------------------------------------------- limits of the metric
@@ -109,118 +113,116 @@ def test_one_broken_rule_fails_the_gate_and_one_open_rule_leaves_it_open(outcome
         Rule("max", name, limits[outcome]) for name, outcome in zip(metrics, outcomes, strict=True)
     ]
 
-    result = judge(metrics, rules, n_runs=10)
+    result = judge_figures(metrics, rules, n_runs=10)
 
     assert [verdict.outcome for verdict in result.rules] == outcomes
     assert (result.outcome, result.exit_code) == (whole, code)
 
 
-# -------------------------------------------------------------------------------- how many more
+# ------------------------------------------------------------------------------------- next looks
 
 
-def half_width(n_runs, sd):
-    """Student's half width of a mean of normal runs."""
-    return student_t.ppf(0.975, n_runs - 1) * sd / np.sqrt(n_runs)
+def figure_of(value, runs, examples, n_runs):
+    """Return a figure on the log scale, from the standard errors of runs and of examples."""
+
+    def at(level):
+        width = np.hypot(level.student(n_runs) * runs, 1.96 * examples)
+        return Estimate(value, value * np.exp(-width), value * np.exp(width), BOTH)
+
+    return at
 
 
-@pytest.mark.parametrize(
-    ("metric", "scale", "kind", "value", "limit"),
-    [
-        ("flip_rate", np.log, "max", 0.04, 0.045),
-        ("flip_rate", np.log, "max", 0.04, 0.036),
-        ("accuracy", logit, "min", 0.9, 0.89),
-        ("ece", lambda x: x, "max", 0.04, 0.044),
-    ],
-)
-def test_more_runs_shrink_students_half_width_below_the_distance(metric, scale, kind, value, limit):
-    """With one run fewer the half width is still larger than the distance to the limit."""
-    inverse = {np.log: np.exp, logit: lambda x: 1 / (1 + np.exp(-x))}.get(scale, lambda x: x)
-    distance = abs(scale(limit) - scale(value))
-    width = 1.6 * distance
-    result = Estimate(value, inverse(scale(value) - width), inverse(scale(value) + width), BOTH)
-
-    check = check_of(Rule(kind, metric, limit), result, n_runs=8)
-
-    sd = width / half_width(8, 1.0)
-    assert check.reason == MORE_RUNS
-    assert half_width(8 + check.more_runs, sd) <= distance
-    assert half_width(8 + check.more_runs - 1, sd) > distance
+def judge_growing(figure, limit, n_runs, **further):
+    """Judge the flip rate of a study that may grow."""
+    rules = [Rule("max", "flip_rate", limit)]
+    return judge({"flip_rate": figure}, rules, stage=stage_of(n_runs), **further).rules[0]
 
 
-def settled_by(simulation, rule, rng, n_studies):
-    """Number of open rules that the advised runs decide, and number of open rules."""
-    n_settled = n_advised = 0
-    for _ in range(n_studies):
-        check = judged(estimates(simulation.draw(rng)), rule, simulation.n_runs)
-        if check.reason == MORE_RUNS:
-            larger = replace(simulation, n_runs=simulation.n_runs + check.more_runs)
-            after = judged(estimates(larger.draw(rng)), rule, larger.n_runs)
-            n_advised += 1
-            n_settled += after.outcome != "investigate"
-    return n_settled, n_advised
+def test_a_growing_study_is_judged_by_a_wider_interval():
+    """A limit just outside the 95 % interval is open, and decided if its runs were declared."""
+    figure = figure_of(0.04, 0.1, 0.02, 10)
+    limit = figure(PLAIN).high * 1.01
+    rules = [Rule("max", "flip_rate", limit)]
+
+    growing = judge_growing(figure, limit, 10)
+    declared = judge({"flip_rate": figure}, rules, stage=stage_of(10, 10)).rules[0]
+
+    assert (growing.outcome, growing.reason) == ("investigate", NEXT_LOOK)
+    assert (declared.outcome, declared.reason) == ("pass", "interval")
+    assert growing.estimate == declared.estimate == declared.deciding
+    assert growing.deciding.high > growing.estimate.high
 
 
-def judged(metrics, rule, n_runs):
-    """Judge a rule on several metrics."""
-    return judge(metrics, [rule], n_runs=n_runs).rules[0]
-
-
-def test_advised_runs_settle_about_half_of_the_open_rules():
-    """New runs change the value, so that the advice holds in about half of the cases."""
+def test_forecast_is_that_of_simulated_further_runs():
+    """Further runs move the value by their share of the variance, and narrow the interval."""
     rng = np.random.default_rng(0)
-    counts = []
-    for n_examples, kind, metric, shift in (
-        (300, "max", "flip_rate", 0.04),
-        (1000, "min", "accuracy", -0.02),
-        (1000, "max", "accuracy_sd", 0.015),
-    ):
-        simulation = Simulation(n_runs=8, n_examples=n_examples)
-        limit = simulation.truth(rng, 20_000)[metric] + shift
-        counts.append(settled_by(simulation, Rule(kind, metric, limit), rng, 40))
+    n_runs, then, sd, limit = 10, 20, 0.3, np.log(0.05)
+    value = limit - 0.2
+    figure = figure_of(np.exp(value), sd / np.sqrt(n_runs), 0.0, n_runs)
 
-    n_settled, n_advised = np.sum(counts, axis=0)
-    assert n_advised >= 40
-    # 59 of 100 in a longer run; three standard errors of 60 are 0.2.
-    assert 0.4 <= n_settled / n_advised <= 0.8
+    chance = judge_growing(figure, np.exp(limit), n_runs).chance
+
+    truth = rng.normal(value, sd / np.sqrt(n_runs), (20_000, 1))
+    further = rng.normal(truth, sd, (20_000, then - n_runs)).mean(axis=1)
+    moved = (n_runs * value + (then - n_runs) * further) / then
+    width = student_t.ppf(1 - LOOK_TAIL, then - 1) * sd / np.sqrt(then)
+    simulated = ((limit - moved) > width).mean()
+    assert chance == pytest.approx(simulated, abs=0.03)
 
 
-def test_no_advice_beyond_two_hundred_runs():
-    """A value close to its limit is too near; on the limit it needs infinitely many."""
-    for limit in (0.0401, 0.04):
-        check = check_of(Rule("max", "flip_rate", limit), Estimate(0.04, 0.03, 0.06, BOTH))
+def test_more_examples_are_asked_for_if_runs_would_not_do():
+    """The interval from examples alone contains the limit."""
+    check = judge_growing(figure_of(0.04, 0.05, 0.2, 10), 0.05, 10)
 
-        assert (check.outcome, check.reason) == ("investigate", TOO_NEAR)
-        assert check.more_runs is None
+    assert (check.outcome, check.reason, check.chance) == ("investigate", TOO_FEW_EXAMPLES, None)
 
 
-@given(
-    value=st.floats(0.01, 0.5),
-    width=st.floats(0.05, 2.0),
-    share=st.floats(0.01, 0.99),
-    n_runs=st.integers(3, 60),
-)
-def test_more_runs_stay_within_what_is_advised(value, width, share, n_runs):
-    """At least one, and at most 200 in all."""
-    result = Estimate(value, value * np.exp(-width), value * np.exp(width), BOTH)
+def test_the_last_look_leaves_a_rule_open_for_good():
+    """There is no look after 80 runs."""
+    check = judge_growing(figure_of(0.04, 0.2, 0.0, 80), 0.041, 80)
 
-    more = more_runs(result, value * np.exp(share * width), scale=np.log, n_runs=n_runs)
+    assert (check.outcome, check.reason, check.stage.next_look) == ("investigate", LAST_LOOK, None)
 
-    assert more is None or 1 <= more <= MOST_RUNS - n_runs
+
+def test_several_rules_widen_the_end_for_a_fail_alone():
+    """Each rule may be broken by chance, but all of them must hold."""
+    figure = figure_of(0.04, 0.1, 0.0, 10)
+    passing, failing = (figure(level) for level in (PLAIN, PLAIN.divided(2)))
+    metrics = dict.fromkeys(("flip_rate", "net_flip_rate"), figure)
+    limits = (passing.high, (passing.low + failing.low) / 2)
+
+    rules = [Rule("max", name, limit) for name, limit in zip(metrics, limits, strict=True)]
+    first, second = judge(metrics, rules, stage=stage_of(10, 10)).rules
+
+    assert (first.outcome, second.outcome) == ("pass", "investigate")
+    assert (second.deciding.low, second.deciding.high) == (failing.low, passing.high)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
+def test_chance_is_a_probability(share):
+    """At any distance from the limit inside the interval."""
+    figure = figure_of(0.04, 0.2, 0.01, 5)
+    limit = 0.04 * (figure(AT_LOOK).high / 0.04) ** share
+
+    check = judge_growing(figure, limit, 5)
+
+    assert check.reason in {NEXT_LOOK, TOO_FEW_EXAMPLES}
+    assert check.chance is None or 0.0 <= check.chance <= 1.0
 
 
 def test_limit_of_zero_is_judged_on_the_plain_scale():
     """It has no logarithm."""
     check = check_of(Rule("max", "net_flip_rate", 0.0), Estimate(0.01, 0.0, 0.02, "runs"))
 
-    # The lower end is on the limit: any narrower interval settles it.
-    assert (check.outcome, check.reason, check.more_runs) == ("investigate", MORE_RUNS, 1)
+    assert (check.outcome, check.reason) == ("investigate", NEXT_LOOK)
+    assert 0.0 <= check.chance <= 1.0
 
 
 def test_interval_over_examples_asks_for_examples():
     """Runs do not narrow the bound of a rate without flips."""
     check = check_of(Rule("max", "flip_rate", 0.01), Estimate(0.0, 0.0, 0.03, "examples"))
 
-    assert (check.reason, check.more_runs) == (TOO_FEW_EXAMPLES, None)
+    assert (check.reason, more_runs(check)) == (TOO_FEW_EXAMPLES, None)
     assert check.outcome == "investigate"
 
 
@@ -238,7 +240,7 @@ def test_interval_over_examples_asks_for_examples():
         # Runs that do not differ.
         ("accuracy_sd", 0.01, Estimate(0.0), 10, ("pass", "value", None)),
         # A spread that is caused by one run.
-        ("accuracy_sd", 0.01, Estimate(0.001), 6, ("investigate", NO_INTERVAL, None)),
+        ("accuracy_sd", 0.01, Estimate(0.001), 6, ("investigate", NO_INTERVAL, 4)),
     ],
 )
 def test_metric_without_interval_is_judged_by_its_value_or_open(
@@ -247,7 +249,7 @@ def test_metric_without_interval_is_judged_by_its_value_or_open(
     """Figures that describe these runs are judged by their value, all others need runs."""
     check = check_of(Rule("max", metric, limit), value, n_runs)
 
-    assert (check.outcome, check.reason, check.more_runs) == expected
+    assert (check.outcome, check.reason, more_runs(check)) == expected
 
 
 @pytest.mark.parametrize("limit", [0.5, 0.01], ids=["kept", "broken"])
@@ -262,7 +264,7 @@ def test_verdicts_need_five_runs(n_runs, limit):
         expected = ("investigate", "too few runs", 5 - n_runs)
     else:
         expected = ("pass" if limit == 0.5 else "fail", "interval", None)
-    assert (check.outcome, check.reason, check.more_runs) == expected
+    assert (check.outcome, check.reason, more_runs(check)) == expected
 
 
 def test_names_of_figures_are_those_of_the_metrics():
@@ -285,7 +287,7 @@ def test_names_of_figures_are_those_of_the_metrics():
 
 def against(metric, effect, *, margin=None, arm=0.044, base=0.04, n_runs=(10, 10)):
     """Judge `no-worse`."""
-    baseline = Baseline({metric: Estimate(base)}, {metric: effect}, n_runs[1])
+    baseline = baseline_of(metric, Estimate(base), effect, n_runs[1])
     return check_of(Rule.no_worse(metric, margin), Estimate(arm), n_runs[0], baseline=baseline)
 
 
@@ -336,16 +338,6 @@ def test_given_margin_replaces_the_default():
     assert against("flip_rate", effect, margin=0.5).outcome == "pass"
 
 
-def test_an_open_comparison_says_how_many_more_runs():
-    """On the log scale, from the arm with fewer runs."""
-    effect = Effect("flip_rate", "ratio", 1.0, np.exp(-0.2), np.exp(0.2), BOTH)
-
-    check = against("flip_rate", effect, n_runs=(12, 8))
-
-    sd = 0.2 / half_width(8, 1.0)
-    assert half_width(8 + check.more_runs, sd) <= np.log(1.1) < half_width(7 + check.more_runs, sd)
-
-
 def test_no_flips_in_target_and_baseline_pass():
     """0 against 0 has no ratio, and is not worse."""
     check = against("flip_rate", Effect("flip_rate", "ratio", None), arm=0.0, base=0.0)
@@ -371,15 +363,18 @@ def test_figures_are_compared_at_equal_numbers_of_runs_only():
     assert (unlike.outcome, unlike.reason) == ("investigate", UNLIKE_NUMBERS)
 
 
-@pytest.mark.parametrize("n_runs", [(10, 3), (3, 10)])
 @pytest.mark.parametrize("value", [0.04, 0.0])
-def test_too_few_runs_of_a_side_leave_a_rule_open(n_runs, value):
+def test_too_few_runs_leave_a_comparison_open(value):
     """A comparison needs five runs of both, also if nothing flips in either."""
     effect = Effect("flip_rate", "ratio", 0.5, 0.4, 0.6, BOTH, verdict="too few runs")
 
-    check = against("flip_rate", effect, arm=value, base=value, n_runs=n_runs)
+    check = against("flip_rate", effect, arm=value, base=value, n_runs=(3, 3))
 
-    assert (check.outcome, check.reason, check.more_runs) == ("investigate", "too few runs", 2)
+    assert (check.outcome, check.reason, more_runs(check)) == (
+        "investigate",
+        "too few runs",
+        2,
+    )
 
 
 # -------------------------------------------------------------------------------------- bad input
@@ -392,13 +387,13 @@ def test_error_of_an_unmeasured_metric_says_what_it_needs(metric, needs):
     """And which metrics were measured."""
     fields = {"metric": metric, "needs": needs, "metrics": ("flip_rate",)}
     with pytest.raises(OptionError, check=WithFields(**fields)):
-        judge({"flip_rate": Estimate(0.1)}, [Rule("max", metric, 0.1)], n_runs=5)
+        judge_figures({"flip_rate": Estimate(0.1)}, [Rule("max", metric, 0.1)], n_runs=5)
 
 
 def test_no_worse_needs_a_baseline():
     """The error names the option."""
     with pytest.raises(OptionError, check=WithFields(metric="flip_rate", option="--baseline")):
-        judge({"flip_rate": Estimate(0.1)}, [Rule.no_worse("flip_rate")], n_runs=5)
+        judge_figures({"flip_rate": Estimate(0.1)}, [Rule.no_worse("flip_rate")], n_runs=5)
 
 
 @pytest.mark.parametrize(("low", "outcome"), [(1.2, "fail"), (1.05, "investigate")])
@@ -407,7 +402,7 @@ def test_target_can_fail_against_a_baseline_without_flips(low, outcome):
     rule = Rule.no_worse("flip_rate", 0.1)
     effect = Effect("flip_rate", "ratio", None, low, None, "examples")
     never = Estimate(0.0, 0.0, 0.01, "examples")
-    baseline = Baseline({"flip_rate": never}, {"flip_rate": effect}, n_runs=10)
+    baseline = baseline_of("flip_rate", never, effect, 10)
 
     check = check_of(rule, Estimate(0.05, 0.04, 0.06, BOTH), baseline=baseline)
 
@@ -437,7 +432,7 @@ def test_error_in_the_input_leaves_every_rule_open(checks, allowed, blocking, li
     metrics = {"flip_rate": Estimate(0.05, 0.04, 0.06, BOTH)}
     rules = [Rule("max", "flip_rate", limit)]
 
-    result = judge(metrics, rules, n_runs=10, checks=checks, allowed=allowed)
+    result = judge_figures(metrics, rules, n_runs=10, checks=checks, allowed=allowed)
 
     assert (result.checks, result.allowed, result.blocking) == (checks, allowed, blocking)
     assert result.outcome == result.rules[0].outcome == ("investigate" if blocking else usual)

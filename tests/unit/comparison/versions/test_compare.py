@@ -350,6 +350,26 @@ def test_two_runs_give_intervals_over_examples_only(compare):
     assert not result.whole.is_beyond
 
 
+def test_runs_that_change_equally_often_have_intervals_over_examples(compare):
+    """Each run of either version differs on ten examples of its own."""
+    answers = np.repeat(np.eye(7, 6, dtype=int), 10, axis=0).T
+
+    result = compare(answers[:3], answers[3:], labels=np.zeros(70, dtype=int))
+
+    for name in ("flip_rate", "flip_rate_beyond", "negative_flip_rate", "accuracy_change"):
+        assert result[name].low < result[name].value < result[name].high, name
+        assert result[name].over == "runs × examples", name
+
+
+def test_versions_that_always_differ_have_a_lower_limit(compare):
+    answers = np.zeros((3, 50), dtype=int)
+
+    flips = compare(answers, answers + 1)["flip_rate"]
+
+    assert (flips.value, flips.high) == (1.0, 1.0)
+    assert flips.low == pytest.approx(0.025 ** (1 / 50))
+
+
 def test_versions_that_never_differ_have_an_upper_limit(compare):
     """No flip among 100 examples has the exact upper limit 1 − .025^(1/100) = 3.6 %."""
     result = compare(np.zeros((3, 100), dtype=int), np.zeros((3, 100), dtype=int))

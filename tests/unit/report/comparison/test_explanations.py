@@ -68,12 +68,12 @@ def test_page(explained, snapshot, visible):
 
 
 def test_each_method_has_a_sentence_with_a_verdict(explained):
-    """Before the cautions; the figures are those of the measurement of each arm."""
+    """The figures are those of the measurement of each arm."""
     topics = findings(explained.comparison)
     finding = _finding(explained.comparison, "attention")
 
     assert [topic.method for topic in topics if topic.metric == NAME] == ["attention", "lime"]
-    assert [topic.method for topic in topics][-3:] == ["attention", "lime", ""]
+    assert [topic.method for topic in topics][-2:] == ["attention", "lime"]
     assert finding.verdict.fields == {"counts": {"steadier": 1}, "n_arms": 2}
     shown, is_open = finding.messages
     before, after = (

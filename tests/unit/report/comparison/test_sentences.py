@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from seedproof.comparison.arms.compared_runs import ComparedRuns
 from seedproof.report.comparison import amounts
+from seedproof.report.comparison.reading import brackets, table_notes
 from seedproof.report.comparison.report import ComparisonReport
 from seedproof.report.comparison.sentences import (
-    brackets,
     cautions,
     costs,
     findings,
@@ -139,8 +140,10 @@ def test_every_open_cell_has_the_smallest_detectable_effect(usual):
     cells = [cell for block in usual.view().blocks for _, cell in block.cells]
     open_cells = [cell for cell in cells if cell.verdict == "no difference shown"]
 
-    assert open_cells
-    assert all(cell.would_show and cell.shows for cell in open_cells)
+    assert dict(usual.view().key_blocks[0].cells)["again"] in open_cells
+    # A spread of few runs would have to fall by 100 %, which is not written.
+    assert all(bool(cell.would_show) == bool(cell.shows) for cell in open_cells)
+    assert sum(bool(cell.shows) for cell in open_cells) > len(open_cells) / 2
     assert "no difference shown" in usual._repr_html_()
     assert dict(usual.view().key_blocks[0].cells)["again"].would_show in usual._repr_html_()
 
@@ -183,7 +186,7 @@ def test_spread_is_settled_only_if_the_baseline_exceeds_chance(usual, compare, d
     beyond = _by_code(_finding(usual.comparison, "accuracy_sd").messages)
     within = _by_code(_finding(within_chance, "accuracy_sd").messages)
 
-    assert beyond["spread-settled"].fields["arms"].names == ("aswa", "ensemble")
+    assert beyond["spread-settled"].fields["arms"].names == ("aswa",)
     assert "spread-beyond-chance" in beyond
     assert "spread-within-chance" in within
     assert not {"spread-settled", "spread-beyond-chance"} & within.keys()
@@ -230,10 +233,63 @@ def test_runs_without_logged_costs_have_no_sentence_on_costs(compare, drawn_prob
 
 
 def test_brackets_have_the_confidence_of_each_interval(usual):
-    """Three arms at 95 % together: 1 - 0.05/3 = 98.33 % each."""
+    """Three arms at 95 % together: at most 1 - 0.05/3 = 98.33 % each; other rows have more."""
     message = brackets(usual.comparison)
 
-    assert message.fields == {"percent": pytest.approx(100 * (1 - 0.05 / 3)), "n_arms": 3}
+    effects = usual.effects("aswa")
+    assert message.fields == {
+        "percent": pytest.approx(100 * effects["flip_rate"].confidence),
+        "of_others": pytest.approx(100 * effects["accuracy"].confidence),
+        "n_arms": 3,
+    }
+    most = 100 * (1 - 0.05 / 3)
+    assert 95 < message.fields["percent"] <= most + 1e-9 < message.fields["of_others"]
+
+
+def test_equivalent_arms_are_neither_different_nor_open(usual):
+    """The headline has the margin, and each arm is in the sentence of its verdict."""
+    effect = replace(_flips(1.01, 0.97, 1.05, "equivalent"), margin=0.1)
+    all_equal = _with(usual, "flip_rate", *[effect] * 3)
+    one_equal = _with(
+        usual, "flip_rate", effect, *[_flips(0.8, 0.5, 1.3, "no difference shown")] * 2
+    )
+
+    assert headline(all_equal).fields["margin"] == f"10{NB}%"
+    assert [m.code for m in _finding(all_equal, "flip_rate").messages] == ["equivalent"]
+    assert headline(one_equal).code == "no-difference-shown"
+    finding = _finding(one_equal, "flip_rate")
+    assert [m.code for m in finding.messages] == ["equivalent", "no-difference-shown"]
+    assert finding.verdict.fields["counts"] == {"equivalent": 1}
+
+
+@pytest.mark.parametrize(
+    ("runs", "code"),
+    [
+        (ComparedRuns(10, 10), "runs-taken-as-fixed"),
+        (ComparedRuns(10, 10, declared=10), "runs-declared"),
+        (ComparedRuns(9, 9, declared=10), "runs-missing"),
+        (ComparedRuns(10, 12, is_sequential=True, next_look=20), "runs-at-look"),
+        (ComparedRuns(4, 4, is_sequential=True, next_look=5), "runs-before-first-look"),
+        (None, None),
+    ],
+)
+def test_runs_that_verdicts_rest_on_are_named(usual, runs, code):
+    notes = [note.code for note in table_notes(replace(usual.comparison, runs=runs))]
+
+    assert notes == ["exploratory", *([] if code is None else [code])]
+
+
+def test_primary_metric_comes_first(compare, drawn_probs):
+    """In the headline, the sentences, the table, and the charts."""
+    base, labels = drawn_probs(8, 6, noise=0.9)
+    arms = {"none": base, "arm": drawn_probs(9, 6, noise=0.2)[0]}
+    comparison = replace(compare(arms, labels=labels).comparison, primary="nll")
+    report = ComparisonReport(comparison)
+
+    assert findings(comparison)[0].metric == "nll"
+    assert headline(comparison).fields["metric"] == "nll"
+    assert [block.is_primary for block in report.view().key_blocks][:2] == [True, False]
+    assert report.view().key_blocks[0].metric == "nll"
 
 
 def test_reference_arm_without_a_gain_is_noted(usual):

@@ -345,7 +345,7 @@ def test_changed_classes_are_named_if_the_whole_is_not_shown_to_change(n_starred
 def _rows(result):
     """The table of slices, its head first."""
     lines = result.text().splitlines()
-    start = next(i for i, line in enumerate(lines) if "  ".join(GROUP_HEAD[:4]) in line)
+    start = next(i for i, line in enumerate(lines) if re.search("  +".join(GROUP_HEAD), line))
     return lines[start : start + 1 + min(len(result.comparison.slices[COLUMN]), 10)]
 
 
@@ -356,7 +356,7 @@ def test_long_names_are_cut_and_figures_and_stars_are_not(name):
 
     head, *rows = _rows(result)
 
-    assert re.search("  +".join(GROUP_HEAD) + "$", head)
+    assert head.endswith(GROUP_HEAD[-1])
     assert all(re.search(r"\[\S+, \S+\]( \*)? +\S+\s% +\S+\s%$", row) for row in rows)
     assert ["] *" in row for row in rows] == [True, False, False]
     assert re.match(r"[^…]+…[^…]*0  ", rows[0])  # the end of the name is kept

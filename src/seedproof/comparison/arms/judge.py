@@ -1,0 +1,127 @@
+"""Verdicts on arms: one primary metric, and all other metrics together as exploratory ones."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from seedproof.comparison.arms.matched_rates import RATE_ESTIMATED
+from seedproof.comparison.arms.result import ArmPair, ComparedArm
+from seedproof.errors import OptionError
+from seedproof.stats.effect import Effect
+from seedproof.stats.families import MetricContrast, shared_level
+from seedproof.stats.intervals import Level
+
+# The metric that is judged alone if none is named.
+USUAL_PRIMARY = "flip_rate"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Arms and pairs of arms with their effects."""
+
+    arms: tuple[ComparedArm, ...]
+    pairs: tuple[ArmPair, ...]
+    confidence: float  # of each primary effect
+
+
+def primary_metric(primary: str | None, measured: Collection[str]) -> str:
+    """Return the primary metric: the named one, the flip rate, or the first that was measured."""
+    if primary is None:
+        return USUAL_PRIMARY if USUAL_PRIMARY in measured else next(iter(measured))
+    if primary not in measured:
+        raise OptionError(
+            "The primary metric {primary!r} is not among the compared ones: {metrics}. "
+            "Compare it, or name another.",
+            primary=primary,
+            metrics=tuple(measured),
+        )
+    return primary
+
+
+def check_margins(margins: Mapping[str, float], compared: Collection[str]) -> None:
+    """Refuse a margin of a metric that is not compared."""
+    for metric in margins:
+        if metric not in compared:
+            raise OptionError(
+                "There is a margin for {metric!r}, which is not among the compared metrics: "
+                "{metrics}. Compare it, or leave out its margin.",
+                metric=metric,
+                metrics=tuple(compared),
+            )
+
+
+def judge_together(
+    arms: Sequence[ComparedArm],
+    pairs: Sequence[ArmPair],
+    primary: str,
+    *,
+    level: Level,
+    margins: Mapping[str, float],
+) -> Judged:
+    """Return arms and pairs with their effects.
+
+    The primary effects of all of them hold simultaneously, and so do all other effects.
+    """
+    rows = [x for arm in arms for x in _contrasts(arm)]
+    rows += [x for pair in pairs for x in pair.contrasts.values()]
+    check_margins(margins, dict.fromkeys(row.metric for row in rows))
+    tested = [row for row in rows if row.effect(level).low is not None]
+    own = shared_level([row for row in tested if row.metric == primary], level)
+    others = shared_level([row for row in tested if row.metric != primary], level)
+
+    def effect(row: MetricContrast) -> Effect:
+        is_primary = row.metric == primary
+        judged = row.effect(own if is_primary else others, margin=margins.get(row.metric))
+        return replace(judged, exploratory=not is_primary)
+
+    is_matched = any(arm.matched_rate is not None for arm in arms)
+    judged_pairs = (
+        replace(pair, effects=_effects(pair.contrasts, effect, is_matched=is_matched))
+        for pair in pairs
+    )
+    judged_arms = (_judged(arm, effect) for arm in arms)
+    return Judged(tuple(judged_arms), tuple(judged_pairs), own.confidence)
+
+
+def judge_each(arms: Sequence[ComparedArm], level: Level) -> list[ComparedArm]:
+    """Return arms with the effect on each metric as if it were the only one, at a level.
+
+    For claims that were stated before the runs were made, one by one.
+    """
+    return [_judged(arm, lambda x: x.effect(level, margin=0.0)) for arm in arms]
+
+
+def _judged(arm: ComparedArm, effect: Callable[[MetricContrast], Effect]) -> ComparedArm:
+    return replace(
+        arm,
+        effects=_effects(arm.contrasts, effect, is_matched=arm.matched_rate is not None),
+        explanations={
+            method: {name: effect(x) for name, x in contrasts.items()}
+            for method, contrasts in arm.explanation_contrasts.items()
+        },
+    )
+
+
+def _contrasts(arm: ComparedArm) -> Iterator[MetricContrast]:
+    yield from arm.contrasts.values()
+    for contrasts in arm.explanation_contrasts.values():
+        yield from contrasts.values()
+
+
+def _effects(
+    contrasts: Mapping[str, MetricContrast],
+    effect: Callable[[MetricContrast], Effect],
+    *,
+    is_matched: bool,
+) -> dict[str, Effect]:
+    """Return the effects, without an interval of accuracy if rates are matched.
+
+    Accuracy follows the rate of the arm, whose variation the interval does not include: it would be
+    called different in 7 to 8 % of studies instead of 5 %.
+    """
+    effects = {name: effect(x) for name, x in contrasts.items()}
+    if is_matched and "accuracy" in effects:
+        full = effects["accuracy"]
+        effects["accuracy"] = Effect(
+            "accuracy", full.scale, full.value, note=RATE_ESTIMATED, exploratory=full.exploratory
+        )
+    return effects
