@@ -136,23 +136,29 @@ def test_ingest_that_is_killed_in_every_phase_gives_the_same_summary(
 @pytest.mark.parametrize("phase", ["reading", "writing"])
 def test_interrupt_keeps_finished_work(table, tmp_path, phase):
     """Exit code 130 and one line at the end."""
-    store = tmp_path / "store"
-    process = start(table, store)
     reached = {
         "reading": lambda: n_gathered(store) >= 1,
         "writing": lambda: len(commits(store)) > 0,
     }
 
-    messages = stop_when(process, reached[phase], signal.SIGINT)
+    for attempt in range(5):
+        store = tmp_path / f"store{attempt}"
+        process = start(table, store)
+        messages = stop_when(process, reached[phase], signal.SIGINT)
+        if len(commits(store)) < N_RUNS:
+            break  # on a loaded machine the signal may come after the last run
 
-    assert process.returncode == 130
+    assert process.returncode == 130, messages
     assert messages.endswith(f"{STOPPED}\n")
     assert "Traceback" not in messages
     assert (store / "ingest.json").is_file()
 
 
-def test_ingest_continues_after_a_full_disk(table, expected, tmp_path, seedproof, refused):
+def test_ingest_continues_after_a_full_disk(
+    table, expected, tmp_path, seedproof, refused, monkeypatch
+):
     """Simulated by a limit on the size of files; the same command continues."""
+    monkeypatch.setattr("seedproof.cli.progress.LINE_SECONDS", np.inf)
     store = tmp_path / "store"
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, usual[1]))
