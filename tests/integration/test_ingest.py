@@ -154,11 +154,15 @@ def test_interrupt_keeps_finished_work(table, tmp_path, phase):
     assert (store / "ingest.json").is_file()
 
 
-def test_ingest_continues_after_a_full_disk(
-    table, expected, tmp_path, seedproof, refused, monkeypatch
-):
-    """Simulated by a limit on the size of files; the same command continues."""
+@pytest.fixture
+def no_progress(monkeypatch) -> None:
+    """Keep lines about the progress out of the messages of a slow machine."""
     monkeypatch.setattr("seedproof.cli.progress.LINE_SECONDS", np.inf)
+
+
+@pytest.mark.usefixtures("no_progress")
+def test_ingest_continues_after_a_full_disk(table, expected, tmp_path, seedproof, refused):
+    """Simulated by a limit on the size of files; the same command continues."""
     store = tmp_path / "store"
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, usual[1]))

@@ -26,6 +26,7 @@ from seedproof.stats.distributions import normal_quantile
 from seedproof.stats.effect import POWER, Contrast, Effect, Scale, effect_of, judged, scale_of
 from seedproof.stats.intervals import (
     BIAS_TAKEN,
+    BONETT_FROM,
     NORMAL,
     PLAIN,
     RESIDUAL_BIAS,
@@ -82,7 +83,9 @@ def compared(
     values = _value(base), _value(arm)
     value = _plain(metric, *values)
     if isinstance(base, SpreadOverRuns) and isinstance(arm, SpreadOverRuns):
-        return _spread_effect(metric, base.values, arm.values, value, level=level)
+        return _spread_effect(
+            metric, base.values, arm.values, value, level=level, is_paired=is_paired
+        )
     if isinstance(base, ValueOnly | ExcessSpread):
         return effect_of(metric, value, None, level=level, note=NO_COUNTERPART)
     if scale_of(metric) == "ratio" and min(values) <= 0.0:
@@ -180,10 +183,17 @@ def _examples(
 
 
 def _run_variance(base: FloatArray, arm: FloatArray, pair: Pair) -> tuple[float, float]:
-    """Jackknife variance of the difference, and its degrees of freedom."""
+    """Jackknife variance of the difference, and its degrees of freedom.
+
+    Those of unpaired arms are by Welch and Satterthwaite.
+    """
     if pair.is_paired:
         return jackknife_variance(arm - base), len(base) - 1
-    return jackknife_variance(base) + jackknife_variance(arm), min(len(base), len(arm)) - 1
+    parts = [(jackknife_variance(x), len(x) - 1) for x in (base, arm)]
+    total = sum(variance for variance, _ in parts)
+    if total == 0.0:
+        return 0.0, min(df for _, df in parts)
+    return total, 1 / sum((variance / total) ** 2 / df for variance, df in parts)
 
 
 @contrast.register
@@ -304,31 +314,38 @@ def _(statistic: SpreadOverRuns, *, is_ratio: bool) -> FloatArray | None:
 
 
 def _spread_effect(
-    metric: str, base: FloatArray, arm: FloatArray, value: float | None, *, level: Level
+    metric: str,
+    base: FloatArray,
+    arm: FloatArray,
+    value: float | None,
+    *,
+    level: Level,
+    is_paired: bool,
 ) -> Effect:
     if min(len(base), len(arm)) < SPREAD_FROM:
         return Effect(metric, "ratio", value, verdict="too few runs", note=TOO_FEW_FOR_SPREAD)
-    ends = spread_ratio(base, arm, level=level)
+    ends = spread_ratio(base, arm, level=level, is_paired=is_paired)
     if ends is None:
         return Effect(metric, "ratio", value, note=NO_SPREAD)
     low, high = ends
     # The effect that runs of these shapes would show if their spreads were about the same.
     center = float(np.log(arm.std(ddof=1) / base.std(ddof=1)))
     error = _spread_error(_moments(base), _moments(arm), center)
+    error *= _unshared(base, arm) if is_paired else 1.0
     detectable = float(np.exp((normal_quantile(1 - level.tail) + normal_quantile(POWER)) * error))
     verdict = judged(metric, low, high)
     return Effect(metric, "ratio", value, low, high, "runs", detectable, verdict)
 
 
 def spread_ratio(
-    base: FloatArray, arm: FloatArray, *, level: Level = PLAIN
+    base: FloatArray, arm: FloatArray, *, level: Level = PLAIN, is_paired: bool = False
 ) -> tuple[float, float] | None:
     """Return the interval of the ratio of two standard deviations, arm to baseline.
 
     Bonett (2006), Applied Psychological Measurement 30:432, with the kurtosis pooled after the arm
     is divided by the ratio in question: the interval has every ratio that this test does not
-    reject. Unlike the jackknife it keeps its level for skewed runs and for rare bad ones. None if a
-    standard deviation is 0.
+    reject. Unlike the jackknife it keeps its level for skewed runs and for rare bad ones. Pairs of
+    values narrow it by what they have in common. None if a standard deviation is 0.
     """
     spreads = [float(x.std(ddof=1)) for x in (base, arm)]
     if min(spreads) <= 1e-12 * max(float(np.abs(x).max()) for x in (base, arm)):
@@ -338,9 +355,10 @@ def spread_ratio(
     few, many = len(base), len(arm)
     shift = np.log((few / (few - normal)) / (many / (many - normal))) / 2
     moments = [_moments(x) for x in (base, arm)]
+    share = _unshared(base, arm) if is_paired else 1.0
 
     def excess(log_ratio: float, side: int) -> float:
-        error = _spread_error(moments[0], moments[1], log_ratio)
+        error = share * _spread_error(moments[0], moments[1], log_ratio)
         return float(side * (center - shift - log_ratio) - normal * error)
 
     reach = 1.0
@@ -349,6 +367,28 @@ def spread_ratio(
     low = bracketed_root(lambda x: excess(x, 1), center - reach, center - shift)
     high = bracketed_root(lambda x: excess(x, -1), center - shift, center + reach)
     return float(np.exp(low)), float(np.exp(high))
+
+
+def _unshared(base: FloatArray, arm: FloatArray) -> float:
+    """Factor on the standard error of the log ratio of the spreads of paired values.
+
+    Variances of normal pairs correlate by the squared correlation r² of the values. Heavy tails
+    break that, so the correlation of the squared deviations limits it. Both are adjusted for the
+    number of pairs. With few pairs nothing is taken off.
+    """
+    if len(base) < BONETT_FROM:
+        return 1.0
+    squares = [np.square(x - np.median(x)) for x in (base, arm)]
+    shared = min(_correlation(base, arm) ** 2, max(_correlation(*squares), 0.0))
+    adjusted = 1 - (1 - shared) * (len(base) - 1) / (len(base) - 2)
+    return float(np.sqrt(1 - max(adjusted, 0.0)))
+
+
+def _correlation(first: FloatArray, second: FloatArray) -> float:
+    """Return the correlation of two samples; 0 if one of them does not vary."""
+    deviations = [x - x.mean() for x in (first, second)]
+    norm = float(np.sqrt(np.prod([np.square(x).sum() for x in deviations])))
+    return float(deviations[0] @ deviations[1]) / norm if norm > 0.0 else 0.0
 
 
 def _moments(values: FloatArray) -> tuple[int, float, float]:

@@ -295,9 +295,12 @@ def observed_needed(test: PlannedTest, n_runs: int, promise: Promise = USUAL) ->
 
 
 def _contrast_df(n_runs: int, correlation: float | None) -> float:
-    """Degrees of freedom that `stats.contrast` gives the variance over runs of two equal arms."""
-    del correlation
-    return n_runs - 1
+    """Degrees of freedom that `stats.contrast` gives the variance over runs of two equal arms.
+
+    Unpaired arms have those of Welch: the inverse of the expected inverse for normal values.
+    """
+    df = n_runs - 1
+    return df if correlation is not None else 2 * df * (df + 1) / (df + 2)
 
 
 def _beyond(critical: float, df: float, shift: float) -> float:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import f as f_distribution
-from scipy.stats import t as t_distribution
+from scipy.stats import ttest_ind, ttest_rel
 
 from seedproof.metrics.statistic import (
     BinnedGaps,
@@ -40,20 +40,16 @@ def compare(metric, base, arm, *, is_paired=False):
 
 @pytest.mark.parametrize("is_paired", [False, True])
 def test_means_over_runs_have_a_t_interval(is_paired):
-    """Of the differences if paired; else variances add, and the smaller arm gives the df."""
+    """Student's of the differences if paired, else Welch's."""
     base, arm = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.15, 0.26, 0.33, 0.47])
     if not is_paired:
         arm = arm[:3]
 
     effect = compare("ece", MeanOverRuns(base), MeanOverRuns(arm), is_paired=is_paired)
 
-    if is_paired:
-        half = t_distribution.ppf(0.975, 3) * (arm - base).std(ddof=1) / 2
-    else:
-        error = np.sqrt(base.var(ddof=1) / 4 + arm.var(ddof=1) / 3)
-        half = t_distribution.ppf(0.975, 2) * error
+    test = ttest_rel(arm, base) if is_paired else ttest_ind(arm, base, equal_var=False)
     assert effect.value == pytest.approx(arm.mean() - base.mean())
-    assert (effect.high - effect.low) / 2 == pytest.approx(half, rel=1e-9)
+    assert (effect.low, effect.high) == pytest.approx(test.confidence_interval(0.95), rel=1e-9)
     assert effect.over == "runs"
     # A larger calibration error.
     assert effect.verdict == ("worse" if is_paired else "no difference shown")
@@ -184,6 +180,32 @@ def test_a_ratio_of_spreads_is_near_the_f_interval_for_normal_runs():
     ratio = arm.std(ddof=1) / base.std(ddof=1)
     reach = np.sqrt(f_distribution.ppf(0.975, 399, 399))
     assert (low, high) == pytest.approx((ratio / reach, ratio * reach), rel=0.04)
+
+
+def test_pairs_narrow_the_ratio_of_spreads():
+    """By √(1 − r²) on the log scale if runs are normal: 0.6 for a correlation r of 0.8."""
+    rng = np.random.default_rng(5)
+    shared, own = rng.normal(size=800), rng.normal(size=(2, 800))
+    base, arm = np.sqrt(0.8) * shared + np.sqrt(0.2) * own
+
+    widths = [
+        np.ptp(np.log(spread_ratio(base, arm, is_paired=is_paired))) for is_paired in (True, False)
+    ]
+
+    assert widths[0] / widths[1] == pytest.approx(0.6, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("base", "arm"),
+    [
+        (np.arange(9.0), np.arange(9.0) + np.cos(np.arange(9.0))),
+        # Only the order of two groups is shared: large deviations meet small ones.
+        (np.r_[-3.0, -1, -1, -1, -3, 1, 3, 1, 3, 1], np.r_[-1.0, -3, -3, -3, -1, 3, 1, 3, 1, 3]),
+    ],
+    ids=["few-pairs", "unrelated-squares"],
+)
+def test_pairs_that_tell_nothing_change_nothing(base, arm):
+    assert spread_ratio(base, arm, is_paired=True) == spread_ratio(base, arm)
 
 
 def test_no_flip_in_the_arm_leaves_an_upper_end():
