@@ -3,8 +3,8 @@
     PYTHONPATH=tests python benchmarks/verdicts.py gate --studies 1000 > gate.md
 
 Tables: `gate` and `compare` under repeated looks, next to a number of runs that is known
-beforehand; `rows`, `arms` and `equivalent` for comparisons of one look. Each takes 10 to 30 minutes
-on one core. The docs page on comparing shows their output.
+beforehand; `rows` and `equivalent` for comparisons of one look. Each takes 10 to 30 minutes on one
+core. The docs page on comparing shows their output.
 """
 
 import argparse
@@ -12,10 +12,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import brentq
 
 import seedproof as sp
+from seedproof.measurement.accumulators import MetricAccumulators
+from seedproof.measurement.clusters import ClusterKeys
 from seedproof.metrics.batch import Batch
-from seedproof.stats.looks import LOOKS
+from seedproof.metrics.statistic import Statistic
+from seedproof.stats.effect import scale_of, usual_margin
+from seedproof.stats.intervals import PLAIN, Level, estimate
+from seedproof.stats.looks import AT_LOOK, LOOKS
+from support.comparisons import contrasts
 from support.simulation import Simulation
 
 # Looks beyond are rare in practice, and would double the time.
@@ -31,14 +38,11 @@ DESIGNS: dict[str, Simulation] = {
 }
 # True flip rate as a share of the limit.
 TRUTHS = {"at the limit": 1.0, "0.7 of the limit": 0.7, "1.3 of the limit": 1.3}
-ALLOWED = ("constant-run", "outlier-run", "duplicate-runs")
 
 
-def predictions(batch: Batch, simulation: Simulation, n_runs: int) -> sp.Predictions:
+def first_runs(batch: Batch, n_runs: int) -> Batch:
     """Return the first runs of a simulated study."""
-    return sp.Predictions.from_arrays(
-        batch.predictions[:n_runs], labels=batch.labels, clusters=simulation.clusters
-    )
+    return Batch(batch.predictions[:n_runs], n_classes=batch.n_classes, labels=batch.labels)
 
 
 def until_decided(judge: Callable[[int], bool]) -> tuple[int, bool]:
@@ -59,6 +63,24 @@ def shares_by_look(decided: list[tuple[int, bool]]) -> str:
     shares = [np.mean([done and n <= look for n, done in decided]) for look in JUDGED]
     cells = " / ".join(f"{100 * share:.0f}" for share in shares)
     return f"{cells} | {np.mean([n for n, _ in decided]):.1f}"
+
+
+def flip_rate(batch: Batch, simulation: Simulation) -> Statistic:
+    """Return the flip rate of a study, as the gate measures it."""
+    accumulators = MetricAccumulators(batch.n_runs, batch.n_classes, frozenset({"labels"}))
+    clusters = simulation.clusters
+    if clusters is not None:
+        accumulators.open(ClusterKeys(np.arange(clusters.max() + 1), clusters))
+    accumulators.add(batch)
+    return accumulators.result()["flip_rate"]
+
+
+def outcome(figure: Statistic, limit: float, level: Level) -> str:
+    """Return what the gate decides about an upper limit."""
+    interval = estimate(figure, level)
+    if interval.low is None or interval.high is None:
+        return "investigate"
+    return "pass" if interval.high <= limit else "fail" if interval.low > limit else "investigate"
 
 
 def gate_table(n_studies: int, rng: np.random.Generator) -> Iterator[str]:
@@ -90,21 +112,12 @@ def _gate_row(
     fixed = dict.fromkeys(JUDGED, 0)
     for _ in range(n_studies):
         batch = simulation.draw(rng)
-        last = ["investigate"]
-
-        def outcome(n_runs: int, declared: int | None, batch: Batch = batch) -> str:
-            given = predictions(batch, simulation, n_runs)
-            rules = {"flip_rate": limit}
-            return sp.gate(given, max=rules, declared_runs=declared, allow=ALLOWED).outcome
-
-        def judge(n_runs: int, last: list[str] = last) -> bool:
-            last[0] = outcome(n_runs, None)
-            return last[0] != "investigate"
-
-        decided.append(until_decided(judge))
-        outcomes.append(last[0])
-        for n_runs in JUDGED:
-            fixed[n_runs] += outcome(n_runs, n_runs) != "investigate"
+        figures = {n: flip_rate(first_runs(batch, n), simulation) for n in JUDGED}
+        by_look = {n: outcome(figure, limit, AT_LOOK) for n, figure in figures.items()}
+        decided.append(until_decided(lambda n, known=by_look: known[n] != "investigate"))
+        outcomes.append(by_look[decided[-1][0]])
+        for n_runs, figure in figures.items():
+            fixed[n_runs] += outcome(figure, limit, PLAIN) != "investigate"
     wrong = [percent(np.mean([x == kind for x in outcomes])) for kind in ("pass", "fail")]
     if label != "at the limit":
         right = "pass" if label.startswith("0.7") else "fail"
@@ -129,48 +142,39 @@ def compare_table(n_studies: int, rng: np.random.Generator) -> Iterator[str]:
             continue
         for label, arm in (
             ("identical", base),
-            ("steadier runs", replace(base, run_sd=base.run_sd / 2)),
+            ("surer", replace(base, logit_sd=1.5 * base.logit_sd)),
         ):
-            for metric in ("flip_rate", "accuracy"):
-                yield _compare_row(
-                    name, label, base, arm, metric=metric, n_studies=n_studies, rng=rng
-                )
+            yield from _compare_rows(name, label, base, arm, n_studies=n_studies, rng=rng)
 
 
-def _compare_row(
+def _compare_rows(
     name: str,
     label: str,
     base: Simulation,
     arm: Simulation,
     *,
-    metric: str,
     n_studies: int,
     rng: np.random.Generator,
-) -> str:
-    decided = []
-    fixed = dict.fromkeys(JUDGED, 0)
+) -> Iterator[str]:
+    metrics = ("flip_rate", "accuracy")
+    decided: dict[str, list[tuple[int, bool]]] = {metric: [] for metric in metrics}
+    fixed = {metric: dict.fromkeys(JUDGED, 0) for metric in metrics}
     for _ in range(n_studies):
         pair = base.draw_pair(arm, rng)
-
-        def is_shown(n_runs: int, *, sequential: bool, pair: tuple[Batch, Batch] = pair) -> bool:
-            arms = {
-                side: predictions(batch, base, n_runs)
-                for side, batch in zip(("none", "arm"), pair, strict=True)
-            }
-            report = sp.compare(
-                arms,
-                baseline="none",
-                primary=metric,
-                metrics=["flip_rate", "accuracy"],
-                sequential=sequential,
+        known = {
+            n: contrasts(
+                *(first_runs(batch, n) for batch in pair), is_paired=True, clusters=base.clusters
             )
-            return report.effect("arm", metric).verdict in SHOWN
-
-        decided.append(until_decided(lambda n: is_shown(n, sequential=True)))
-        for n_runs in JUDGED:
-            fixed[n_runs] += is_shown(n_runs, sequential=False)
-    known = " / ".join(f"{100 * fixed[n] / n_studies:.0f}" for n in JUDGED)
-    return f"| {name} | {label} | `{metric}` | {shares_by_look(decided)} | {known} |"
+            for n in JUDGED
+        }
+        for metric in metrics:
+            by_look = {n: known[n][metric].effect(AT_LOOK).is_shown for n in JUDGED}
+            decided[metric].append(until_decided(by_look.__getitem__))
+            for n_runs in JUDGED:
+                fixed[metric][n_runs] += known[n_runs][metric].effect().is_shown
+    for metric in metrics:
+        shares = " / ".join(f"{100 * fixed[metric][n] / n_studies:.0f}" for n in JUDGED)
+        yield f"| {name} | {label} | `{metric}` | {shares_by_look(decided[metric])} | {shares} |"
 
 
 def probabilities(n_arms: int, n_runs: int, n: int, rng: np.random.Generator) -> dict[str, object]:
@@ -195,8 +199,8 @@ def rows_table(n_studies: int, rng: np.random.Generator) -> Iterator[str]:
     """Yield the rows of the table of identical arms: primary and other verdicts."""
     yield "| arms besides the baseline | runs | treated | primary row | any other row |"
     yield "|---|---|---|---|---|"
-    for n_arms in (1, 3, 6):
-        for n_runs in (5, 10, 20):
+    for n_arms in (1, 6):
+        for n_runs in (5, 10):
             for paired in (False, True):
                 hits = np.zeros(2)
                 for _ in range(n_studies):
@@ -216,42 +220,36 @@ def rows_table(n_studies: int, rng: np.random.Generator) -> Iterator[str]:
                 yield f"| {n_arms} | {n_runs} | {treated} | {cells} |"
 
 
+def changed(base: Simulation, metric: str) -> Simulation:
+    """Return an arm whose true change of a metric is the usual margin: its runs are worse."""
+    scale, margin = scale_of(metric), usual_margin(metric)
+
+    def truth(simulation: Simulation) -> float:
+        return simulation.truth(np.random.default_rng(1), n_population=50_000)[metric]
+
+    before = truth(base)
+
+    def missing(shift: float) -> float:
+        after = truth(replace(base, bad_share=1.0, bad_shift=shift))
+        return (after / before - 1 if scale == "ratio" else before - after) - margin
+
+    return replace(base, bad_share=1.0, bad_shift=float(brentq(missing, -1.0, 0.0, xtol=1e-4)))
+
+
 def equivalent_table(n_studies: int, rng: np.random.Generator) -> Iterator[str]:
     """Yield the rows of the table of arms whose true change is the margin, or none."""
     yield "| metric | runs | examples | true change | called equivalent |"
     yield "|---|---|---|---|---|"
-    for n_runs, n_examples in ((5, 600), (10, 600), (10, 5_000), (20, 5_000)):
-        base = replace(USUAL, n_runs=n_runs, n_examples=n_examples, run_sd=0.2)
-        truths = base.truth(np.random.default_rng(1))
-        arm = replace(base, run_sd=0.4)
-        changed = arm.truth(np.random.default_rng(1))
-        margins = {
-            "flip_rate": changed["flip_rate"] / truths["flip_rate"] - 1,
-            "accuracy": abs(changed["accuracy"] - truths["accuracy"]),
-        }
-        for metric, margin in margins.items():
-            if margin <= 0:
-                continue
-            for label, other in (("the margin", arm), ("none", base)):
+    for metric in ("flip_rate", "accuracy"):
+        for n_runs, n_examples in ((5, 600), (10, 2_000), (20, 10_000)):
+            base = replace(USUAL, n_runs=n_runs, n_examples=n_examples, run_sd=0.05)
+            for label, arm in (("the margin", changed(base, metric)), ("none", base)):
                 hits = 0
                 for _ in range(n_studies):
-                    first, second = base.draw_pair(other, rng)
-                    arms = {
-                        "none": predictions(first, base, n_runs),
-                        "arm": predictions(second, base, n_runs),
-                    }
-                    report = sp.compare(
-                        arms,
-                        baseline="none",
-                        primary=metric,
-                        metrics=["flip_rate", "accuracy"],
-                        margins={metric: margin},
-                    )
-                    hits += report.effect("arm", metric).verdict == "equivalent"
-                yield (
-                    f"| `{metric}` (margin {margin:.3f}) | {n_runs} | {n_examples:,} | {label} | "
-                    f"{percent(hits / n_studies)} |"
-                )
+                    contrast = contrasts(*base.draw_pair(arm, rng), is_paired=True)[metric]
+                    hits += contrast.effect().verdict == "equivalent"
+                cells = f"{n_runs} | {n_examples:,} | {label} | {percent(hits / n_studies)}"
+                yield f"| `{metric}` | {cells} |"
 
 
 TABLES = {

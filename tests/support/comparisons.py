@@ -10,14 +10,15 @@ from seedproof.measurement.accumulators import MetricAccumulators
 from seedproof.measurement.clusters import ClusterKeys
 from seedproof.metrics.batch import Batch
 from seedproof.stats.effect import Effect
+from seedproof.stats.families import MetricContrast
 from seedproof.typing import IntArray
 from support.simulation import FIGURES, Simulation
 
 
-def effects(
+def contrasts(
     base: Batch, arm: Batch, *, is_paired: bool, clusters: IntArray | None = None
-) -> dict[str, Effect]:
-    """Compare two labeled batches like the product."""
+) -> dict[str, MetricContrast]:
+    """Contrast two labeled batches like the product."""
     has = frozenset({"labels"})
     keys = None if clusters is None else ClusterKeys(np.arange(clusters.max() + 1), clusters)
     accumulators, sides = [], []
@@ -29,8 +30,15 @@ def effects(
     sums = PairSums(base.n_runs, arm.n_runs, is_paired=is_paired)
     sums.open(keys)
     sums.update(*sides)
-    contrasts = sums.contrasts(accumulators[0].result(), accumulators[1].result(), ("none", "arm"))
-    return {name: contrast.effect() for name, contrast in contrasts.items()}
+    return sums.contrasts(accumulators[0].result(), accumulators[1].result(), ("none", "arm"))
+
+
+def effects(
+    base: Batch, arm: Batch, *, is_paired: bool, clusters: IntArray | None = None
+) -> dict[str, Effect]:
+    """Compare two labeled batches like the product."""
+    measured = contrasts(base, arm, is_paired=is_paired, clusters=clusters)
+    return {name: contrast.effect() for name, contrast in measured.items()}
 
 
 def false_alarms(

@@ -57,7 +57,7 @@ class Level:
 
     tail: float = TAIL  # of the part from runs
     example_tail: float = TAIL  # of the part from drawing examples or clusters
-    is_skewed: bool = False  # widen the upper end of ratios where a few runs flip most
+    is_of_pairs: bool = False  # widen ratios, most of all upward if a few runs flip most
     run_share: float = 1.0  # of the variance over runs: below 1 for a forecast with more of them
 
     def student(self, n_runs: int) -> float:
@@ -203,11 +203,10 @@ def _squared_widths(
         left_out = logit(np.clip(statistic.without, floor, 1 - floor))
     runs = level.student(len(left_out)) ** 2 * jackknife_variance(left_out)
     interaction = statistic.interaction_variance * slope**2
-    is_skewed = level.is_skewed and statistic.scale == "log"
-    widening = _widening(left_out) if is_skewed else 1.0
+    widenings = _widenings(left_out, level) if statistic.scale == "log" else (1.0, 1.0)
     below, above = (
-        two_way_variance(factor * runs, alone, quantile**2 * interaction, level.run_share)
-        for factor in (1.0, widening**2)
+        two_way_variance(widening**2 * runs, alone, quantile**2 * interaction, level.run_share)
+        for widening in widenings
     )
     return below, above
 
@@ -225,15 +224,20 @@ def two_way_variance(
     return max(runs + drawn, examples - (1 - run_share) * interaction)
 
 
-def _widening(left_out: FloatArray) -> float:
-    """Factor on the upper half width if the pseudo-values of the runs are skewed upward."""
+def _widenings(left_out: FloatArray, level: Level) -> tuple[float, float]:
+    """Factors on the half widths below and above, for means over pairs of few runs.
+
+    The jackknife of pairs loses a degree of freedom, and pseudo-values that are skewed upward make
+    the upper end too low.
+    """
     n_runs, deviations = len(left_out), left_out.mean() - left_out
     spread = float(np.sqrt(np.square(deviations).mean()))
-    if spread == 0.0:
-        return 1.0
+    if not level.is_of_pairs or spread == 0.0:
+        return 1.0, 1.0
+    pairs = float(np.sqrt((n_runs - 1) / (n_runs - 2)))
     skewness = float(np.power(deviations, 3).mean()) / spread**3
     corrected = skewness * float(np.sqrt(n_runs * (n_runs - 1))) / (n_runs - 2)
-    return 1 + SKEWNESS * max(corrected, 0.0) / float(np.sqrt(n_runs))
+    return pairs, pairs * (1 + SKEWNESS * max(corrected, 0.0) / float(np.sqrt(n_runs)))
 
 
 def jackknife_variance(left_out: FloatArray) -> float:
@@ -331,8 +335,8 @@ def _(statistic: MeanOverPairs, level: Level = PLAIN) -> Estimate:
     without = value - 2 * (row_means - value) / (n_runs - 2)
     left_out = np.log(np.maximum(without, statistic.floor))
     half_width = level.student(n_runs) * np.sqrt(jackknife_variance(left_out))
-    above = half_width * (_widening(left_out) if level.is_skewed else 1.0)
-    low, high = float(value * np.exp(-half_width)), float(value * np.exp(above))
+    below, above = (half_width * widening for widening in _widenings(left_out, level))
+    low, high = float(value * np.exp(-below)), float(value * np.exp(above))
     return Estimate(value, low, min(high, statistic.largest), "runs")
 
 

@@ -11,10 +11,10 @@ from seedproof.stats.intervals import PLAIN, Level
 
 # Numbers of runs at which a growing study is judged.
 LOOKS = (5, 10, 20, 40, 80)
-# Share outside on each side at every look, so that the five of them add up to 2.5 %: from 400,000
-# sequences of normal values. The docs page on looks has the error rates of other distributions.
-LOOK_TAIL = 0.0063
-AT_LOOK = Level(tail=LOOK_TAIL, is_skewed=True)
+# Share outside on each side at every look: 2.5 % divided by their number. Looks share their runs,
+# so 0.0063 would do for normal values; flip rates of few runs need the difference.
+LOOK_TAIL = 0.005
+AT_LOOK = Level(tail=LOOK_TAIL, is_of_pairs=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,10 @@ from seedproof.metrics.statistic import (
 )
 from seedproof.stats.intervals import (
     BIAS_TAKEN,
+    PLAIN,
     RESIDUAL_BIAS,
     Estimate,
+    Level,
     estimate,
     jackknife_variance,
 )
@@ -734,3 +736,21 @@ def test_a_spread_of_shares_is_at_most_a_half():
     assert estimate(SpreadOverRuns(values)).high > 1
     assert result.high == 0.5
     assert result.low < result.value < result.high
+
+
+def test_looks_widen_means_over_pairs():
+    """Both ends by the lost degree of freedom; the upper end more if a few runs flip most."""
+    look = Level(is_of_pairs=True)
+    even, skewed = 0.1 * np.exp(np.linspace(-0.1, 0.1, 9)), np.r_[np.full(8, 0.102), 0.084]
+
+    def widths(without, level):
+        figure = MeanOverExamples(0.1, 10_000, without, 0.0, 0.0)
+        interval = estimate(figure, level)
+        return np.log([0.1 / interval.low, interval.high / 0.1])
+
+    factors = widths(even, look) / widths(even, PLAIN)
+    upward = widths(skewed, look) / widths(skewed, PLAIN)
+
+    assert factors == pytest.approx(np.sqrt(8 / 7), rel=1e-6)
+    assert upward[0] == pytest.approx(np.sqrt(8 / 7), rel=1e-6)
+    assert upward[1] > 1.5

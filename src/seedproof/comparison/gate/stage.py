@@ -102,7 +102,7 @@ def forecast(
             end = estimate.high if limit > now.value else estimate.low
             return float("inf") if end is None else abs(scale.to(end) - place)
 
-        plain = replace(level, is_skewed=False)
+        plain = replace(level, is_of_pairs=False)
         whole = half_width(plain)
         if now.over == "runs":
             alone, then = 0.0, half_width(level) * quantiles * float(np.sqrt(share))

@@ -5,7 +5,7 @@ variances are added, and the variance from drawing examples is counted once.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -120,7 +120,7 @@ class GroupMean:
     def estimate(self, name: str) -> Estimate:
         """Return the mean of the quantity of this name, with its interval."""
         if name.endswith(("_beyond", "_change")) and not name.endswith("_no_change"):
-            return self.difference(PLAIN)
+            return self.difference(PLAIN, is_distance=name.endswith("_beyond"))
         if name in OWN:
             return estimate(self.statistic(name))
         if name.endswith("_no_change") and 1 in self.n_runs.values():
@@ -131,15 +131,42 @@ class GroupMean:
         """Return the quantity of one version by its name, as `measure` has it."""
         return self._own(OWN[name], "logit" if name in LOGIT else "log")
 
-    def difference(self, level: Level) -> Estimate:
-        """Return the interval of a difference of shares."""
+    def difference(self, level: Level, *, is_distance: bool = True) -> Estimate:
+        """Return the interval of a difference of shares.
+
+        A distance between votes, such as the flips beyond noise, is skewed upward.
+        """
         value = self.value
         contrast = self._contrast(is_log=False)
-        half_width = contrast.half_width(level)
-        if half_width == 0.0:  # no run saw any example differently
-            half_width = 1 - level.example_tail ** (1 / self.n_drawn)
-        low, high = max(value - half_width, -1.0), min(value + half_width, 1.0)
+        above = below = contrast.half_width(level)
+        if is_distance and self._has_single_run:
+            below = self._careful(contrast).half_width(replace(level, tail=level.tail / 5))
+        if above == 0.0:  # no run saw any example differently
+            above = below = 1 - level.example_tail ** (1 / self.n_drawn)
+        low, high = max(value - below, -1.0), min(value + above, 1.0)
         return Estimate(value, low, high, contrast.over)
+
+    @property
+    def _has_single_run(self) -> bool:
+        """True if a version has one run, and the other shows how much a run varies."""
+        return "swapped" in self.totals and 1 in self.n_runs.values()
+
+    def _careful(self, contrast: Contrast) -> Contrast:
+        """Return a contrast with a larger variance of its single run.
+
+        Half the skewness is added to its standard deviation. Together with a fifth of the tail that
+        keeps false verdicts below 4 % in simulations of five runs and more, where Student's
+        quantile alone gives up to 10 %.
+        """
+        values = self.totals["swapped"]
+        deviations, n_runs = values - values.mean(), len(values)
+        spread = float(np.sqrt(np.square(deviations).mean()))
+        if spread == 0.0:
+            return contrast
+        skewness = float(np.power(deviations, 3).mean()) / spread**3
+        corrected = skewness * float(np.sqrt(n_runs * (n_runs - 1))) / (n_runs - 2)
+        factor = (1 + max(corrected, 0.0) / 2) ** 2
+        return replace(contrast, run_variance=factor * contrast.run_variance)
 
     def _rate(self) -> Estimate:
         value = self.value
@@ -154,7 +181,7 @@ class GroupMean:
         """Variances over runs and examples, on the scale of the interval."""
         value = self.value
         slope = 1 / value if is_log else 1.0
-        if "swapped" in self.totals and 1 in self.n_runs.values():
+        if self._has_single_run:
             runs, counted, df = self._single_run()
         else:
             runs, counted, df = self._left_out(is_log=is_log)

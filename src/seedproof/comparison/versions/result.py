@@ -104,10 +104,16 @@ class VersionComparison:
     def is_beyond(self) -> bool:
         """True if flips beyond noise are shown, by the permutation test or by the interval.
 
-        If a version has a single run, no p-value can be small, and the interval decides.
+        The p-value of a single run is its rank among the runs of the other version: with fewer
+        than 39 of them it cannot be small, and the interval decides.
         """
-        is_shown = self.permutation_test.p_value <= 2 * TAIL or self.whole.is_beyond
+        is_shown = self.permutation_test.p_value <= self.largest_p_value or self.whole.is_beyond
         return self.is_judged and is_shown
+
+    @property
+    def largest_p_value(self) -> float:
+        """The largest p-value of the permutation test that shows a change."""
+        return TAIL if self.baseline_from != "both" else 2 * TAIL
 
     @property
     def is_judged(self) -> bool:

@@ -12,7 +12,7 @@ from seedproof.report.comparison.amounts import change_with_ends
 from seedproof.report.comparison.text import shortened
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, in_brackets, signless
 from seedproof.report.text import MAX_CELL
-from seedproof.stats.intervals import TAIL, WITHOUT_RUNS, Estimate
+from seedproof.stats.intervals import WITHOUT_RUNS, Estimate
 
 N_LISTED = 10
 MAX_NAMED = 3
@@ -195,7 +195,7 @@ def headline(comparison: VersionComparison) -> Message:
 
 def _can_be_small(comparison: VersionComparison) -> bool:
     """Return whether the exact test over these runs can give a small p-value."""
-    return comparison.permutation_test.least <= 2 * TAIL
+    return comparison.permutation_test.least <= comparison.largest_p_value
 
 
 def _but_shown(comparison: VersionComparison) -> Message | str:
