@@ -15,6 +15,7 @@ from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report import groups
 from seedproof.report.explanations import sentences as explanations
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, is_too_wide
+from seedproof.stats.extremes import extreme_runs
 from seedproof.typing import FloatArray
 
 _ACCURACY = f"Accuracy is {{accuracy:bare}} ±{NO_BREAK}{{spread}} across runs"
@@ -47,6 +48,10 @@ SENTENCES = {
     "accuracies-against-chance": "If the {n_labeled:,} examples flipped independently, accuracies "
     f"would differ by ±{NO_BREAK}{{chance}}. They differ by ±{NO_BREAK}{{spread}}.",
     "accuracies-moved-by-drift": "Most of that comes from shifting class shares: {drift}.",
+    "spread-of-one-run": "Run {runs[0]!r} causes most of it: without it, accuracies would differ by "
+    f"±{NO_BREAK}{{rest}}.",
+    "spread-of-few-runs": "Runs {runs} cause most of it: without them, accuracies would differ by "
+    f"±{NO_BREAK}{{rest}}.",
     "best-and-worst-run": "Reporting the best of {n_runs} runs would claim {best}; an unlucky "
     "single run would show {worst}.",
     "true-spread": "With {n_runs} runs, the true spread may be {low:.2f} to {high:.2f} times the "
@@ -174,7 +179,18 @@ def _accuracy(measurement: Measurement) -> tuple[Message, ...]:
         fields["chance"] = WithUnit(metrics["accuracy_sd_independent"].value, "percent")
         if cause in {"drift", "both"}:
             fields["drift"] = _drift_range(measurement)
-    return (_say(code, **fields),)
+    return (_say(code, **fields), *spread_runs(measurement))
+
+
+def spread_runs(measurement: Measurement) -> tuple[Message, ...]:
+    """Return the runs that cause most of the spread of accuracies, if a few do."""
+    values = measurement.detail["accuracy_by_run"]
+    places = extreme_runs(values)
+    if not places:
+        return ()
+    rest = WithUnit(float(np.delete(values, places).std(ddof=1)), "percent")
+    code = "spread-of-one-run" if len(places) == 1 else "spread-of-few-runs"
+    return (_say(code, runs=tuple(measurement.runs[place] for place in places), rest=rest),)
 
 
 def on_accuracy(measurement: Measurement) -> tuple[Message, ...]:
@@ -191,6 +207,7 @@ def on_accuracy(measurement: Measurement) -> tuple[Message, ...]:
     ]
     if spread_cause(measurement) == "drift":
         paragraphs.append(_say("accuracies-moved-by-drift", drift=_drift_range(measurement)))
+    paragraphs += spread_runs(measurement)
     best, worst = (WithUnit(float(end), "percent") for end in (by_run.max(), by_run.min()))
     paragraphs.append(_say("best-and-worst-run", n_runs=n_runs, best=best, worst=worst))
     if spread.low is not None and spread.high is not None and not is_too_wide(spread):

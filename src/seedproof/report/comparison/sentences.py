@@ -32,6 +32,7 @@ from seedproof.report.sentences import (
     NO_PROBABILITIES,
     ONLY_TOP,
     spread_cause,
+    spread_runs,
 )
 from seedproof.stats.effect import Verdict
 
@@ -358,9 +359,10 @@ def on_spread(comparison: Comparison) -> tuple[Message, ...]:
     if spread_cause(base.measurement) is None:
         return (_say("spread-within-chance", baseline=base.name, chance=chance),)
     beyond = _say("spread-beyond-chance", baseline=base.name, chance=chance)
+    beyond_of = (beyond, *spread_runs(base.measurement))
     steadier = with_verdict(comparison, "accuracy_sd", "steadier")
     settled = [arm for arm in steadier if spread_cause(arm.measurement) is None]
-    return (beyond, _say("spread-settled", arms=names(settled))) if settled else (beyond,)
+    return (*beyond_of, _say("spread-settled", arms=names(settled))) if settled else beyond_of
 
 
 def cautions(comparison: Comparison) -> tuple[Message, ...]:
