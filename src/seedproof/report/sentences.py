@@ -48,8 +48,8 @@ SENTENCES = {
     "accuracies-against-chance": "If the {n_labeled:,} examples flipped independently, accuracies "
     f"would differ by ±{NO_BREAK}{{chance}}. They differ by ±{NO_BREAK}{{spread}}.",
     "accuracies-moved-by-drift": "Most of that comes from shifting class shares: {drift}.",
-    "spread-of-one-run": "Run {runs[0]!r} causes most of it: without it, accuracies would differ by "
-    f"±{NO_BREAK}{{rest}}.",
+    "spread-of-one-run": "Run {runs[0]!r} causes most of it: without it, accuracies would differ "
+    f"by ±{NO_BREAK}{{rest}}.",
     "spread-of-few-runs": "Runs {runs} cause most of it: without them, accuracies would differ by "
     f"±{NO_BREAK}{{rest}}.",
     "best-and-worst-run": "Reporting the best of {n_runs} runs would claim {best}; an unlucky "
