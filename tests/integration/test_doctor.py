@@ -39,11 +39,7 @@ FAULTS = {
         1, "pfssspppsp", {"code": "unseeded-generator", "places": ["{line}"]},
     ),
     "hash_order": (1, "pfssspppsp", {"code": "order-of-hashes"}),
-    "left_checkpoint": (1, "pfssspppsp", {"code": "left-behind", "files": ["best.npy"]}),
-    "first_come": (1, "pfssspppsp", {"code": "order-of-workers", "place": "{line}"}),
-    "moving_split": (1, "pppspfppsp", {"code": "held-out-by-seed"}),
     "no_predictions": (1, "fsssssppss", {"code": "no-call"}),
-    "late_seed": (1, "pppsspfppp", {"code": "drawn-before-seed", "place": "{line}"}),
     "constant_generator": (
         1,
         "ppfsspppsp",
@@ -53,6 +49,10 @@ FAULTS = {
 }  # fmt: skip
 # With SEEDPROOF_FULL=1 only: together they take minutes.
 FURTHER_FAULTS = {
+    "left_checkpoint": (1, "pfssspppsp", {"code": "left-behind", "files": ["best.npy"]}),
+    "first_come": (1, "pfssspppsp", {"code": "order-of-workers", "place": "{line}"}),
+    "moving_split": (1, "pppspfppsp", {"code": "held-out-by-seed"}),
+    "late_seed": (1, "pppsspfppp", {"code": "drawn-before-seed", "place": "{line}"}),
     "constant_seed": (
         1, "ppfsspwppp", {"code": "constant-seed", "call": call_of("torch.manual_seed", "42")},
     ),
