@@ -34,8 +34,9 @@ BONETT_FROM = 10
 
 # Half width for the error of what is extrapolated, as a share of it. Chosen in simulations.
 EXTRAPOLATION_ERROR = 0.6
-# The same for contrasts, as a share of the bias: most of it cancels.
-RESIDUAL_BIAS = 0.4
+# The same for contrasts, as a share of the difference between the biases of both arms. The chance
+# in them is not part of the other variances, so that equal arms of many classes need twice as much.
+RESIDUAL_BIAS = 2.0
 
 # Calibrated in simulations: the skewness of pseudo-values widens the upper end by this much.
 SKEWNESS = 0.738

@@ -70,7 +70,10 @@ def test_reductions_on_high_entropy_examples_have_intervals_or_a_reason(compare,
     """Ten runs have an interval in both columns; six runs have a note instead."""
     views = {
         n_runs: compare(
-            {"none": drawn_probs(2, n_runs, noise=0.9)[0], "arm": drawn_probs(3, n_runs)[0]}
+            {
+                "none": drawn_probs(2, n_runs, noise=0.9)[0],
+                "arm": drawn_probs(3, n_runs, noise=0.5)[0],
+            }
         ).view()
         for n_runs in (6, 10)
     }
