@@ -13,7 +13,7 @@ from seedproof.stats.intervals import estimate
 from seedproof.typing import FloatArray
 
 # Examples of the studies that give the true values, and number of these studies.
-N_POPULATION, N_POPULATIONS = 10_000, 20
+N_POPULATION, N_POPULATIONS = 2_000, 60
 
 
 @dataclass(frozen=True)

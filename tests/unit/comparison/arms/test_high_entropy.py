@@ -148,12 +148,12 @@ def test_selecting_by_the_arm_is_selecting_by_the_baseline_with_arms_exchanged()
 
     by_arm, by_baseline = sums.result().by_arm, exchanged.result()
     assert by_arm.n_chosen == by_baseline.n_chosen
-    for ours, theirs in (
+    for selected_by_arm, exchanged_end in (
         (by_arm.reduction, by_baseline.reduction),
         (by_arm.low, by_baseline.high),
         (by_arm.high, by_baseline.low),
     ):
-        assert 1 - ours == pytest.approx(1 / (1 - theirs), rel=1e-10)
+        assert 1 - selected_by_arm == pytest.approx(1 / (1 - exchanged_end), rel=1e-10)
 
 
 @pytest.mark.parametrize("is_paired", [True, False])
@@ -208,11 +208,12 @@ def test_clusters_of_one_example_change_little():
     for sums in (plain, clustered):
         sums.update(*pair)
 
-    one, other = plain.result(), clustered.result()
+    by_examples, by_clusters = plain.result(), clustered.result()
 
-    assert other.reduction == one.reduction
+    assert by_clusters.reduction == by_examples.reduction
     # Student's quantile for 800 clusters in place of the normal one.
-    assert (other.low, other.high) == pytest.approx((one.low, one.high), rel=0.01)
+    ends = by_examples.low, by_examples.high
+    assert (by_clusters.low, by_clusters.high) == pytest.approx(ends, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +266,8 @@ def test_merging_keeps_intervals():
         parts[0].merge(parts[1])
 
         merged, expected = parts[0].result(), whole.result()
-        for one, other in ((merged, expected), (merged.by_arm, expected.by_arm)):
-            assert one.over == other.over
+        for result, whole_result in ((merged, expected), (merged.by_arm, expected.by_arm)):
+            assert result.over == whole_result.over
             # Sums of floats in another order.
-            assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-10)
+            ends = whole_result.low, whole_result.high
+            assert (result.low, result.high) == pytest.approx(ends, rel=1e-10)
