@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import lgamma, log
+from math import lgamma
 from typing import ClassVar
 
 import numpy as np
 
 from seedproof.metrics.accumulator import Accumulator, Detail
 from seedproof.metrics.batch import Batch
+from seedproof.metrics.entropy_extrapolation import extrapolated_entropy
 from seedproof.metrics.statistic import ExampleValues, Statistic, ValueOnly
 from seedproof.typing import FloatArray, IntArray
 
@@ -94,65 +95,10 @@ def _log_choose(n: IntArray | int, k: IntArray | int) -> FloatArray:
 def label_entropy_corrected(agreement: IntArray) -> ExampleValues:
     """Return the jackknifed label entropy: R·H - (R-1)·mean_r H(without r), at least 0.
 
-    It has little of the bias of few runs.
+    It has less of the bias of few runs. The mean over examples gets the rest from
+    `extrapolated_entropy`, which needs all examples together.
     """
     return label_entropies(agreement)[1]
-
-
-def entropy_beyond(agreement_counts: IntArray, n_classes: int) -> float:
-    """Extrapolate the mean entropy to infinitely many runs; seldom below the truth.
-
-    With T_k = the chance that none of k other runs predicts the same class as a run, the entropy is
-    sum over k ≥ 1 of T_k / k (Zhang 2012). R runs give T_1 to T_(R-1) without bias; beyond, they
-    are continued by the power law through the last two. This adds the entropy of rare classes,
-    which the jackknife misses. It is never more than the flip rate, T_1, allows.
-
-    `agreement_counts` says how often n of the R runs agreed, n = 0..R, over runs and examples.
-    """
-    n_runs = len(agreement_counts) - 1
-    others = n_runs - np.arange(n_runs + 1)
-    chance = agreement_counts / agreement_counts.sum()
-    novel = np.ones(n_runs)
-    met_by_none = np.ones(n_runs + 1)
-    for k in range(1, n_runs):
-        met_by_none *= np.maximum(others - k + 1, 0) / (n_runs - k)
-        novel[k] = chance @ met_by_none
-    seen = float((novel[1:] / np.arange(1, n_runs)).sum())
-    last, before = novel[-1], novel[-2]
-    if last <= 0.0:
-        return seen
-    limit = entropy_limit(float(novel[1]), n_classes)
-    if last == before:
-        return limit
-    exponent = np.log(before / last) / np.log((n_runs - 1) / (n_runs - 2))
-    rest = float(last * (n_runs - 1) ** exponent * _zeta(1 + float(exponent), n_runs))
-    return min(seen + rest, limit)
-
-
-def _zeta(s: float, n: int) -> float:
-    """Sum k^-s over all k ≥ n, for s > 1: ten terms, then the Euler-Maclaurin formula."""
-    start = n + 10
-    head = sum(k**-s for k in range(n, start))
-    term, rest = s * start ** (-s - 1), 0.0
-    for i, bernoulli in enumerate((1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)):
-        rest += bernoulli * term
-        term *= (s + 2 * i + 1) * (s + 2 * i + 2) / start**2
-    return float(head + start ** (1 - s) / (s - 1) + start**-s / 2 + rest)
-
-
-def entropy_limit(flip_rate: float, n_classes: int) -> float:
-    """Return the largest mean entropy that a flip rate allows, in nats.
-
-    One class with the probability p and equal probabilities for all others have the largest entropy
-    for their flip rate, 1 - p² - (1-p)²/(K-1); that entropy is concave in the flip rate, so the
-    bound holds for means over examples as well.
-    """
-    if flip_rate >= 1 - 1 / n_classes:
-        return float(np.log(n_classes))
-    inside = 1 - n_classes * (1 - (1 - flip_rate) * (n_classes - 1))
-    p = (1 + np.sqrt(max(inside, 0.0))) / n_classes
-    others = 0.0 if p >= 1.0 else (1 - p) * log((n_classes - 1) / (1 - p))
-    return float(others - p * log(p))
 
 
 @dataclass(frozen=True)
@@ -248,8 +194,12 @@ class Entropy(Accumulator):
         largest = float(np.log(self.n_classes))
         corrected = jackknifed.mean_over_examples(largest=largest, is_count=True)
         if corrected.without is not None:
-            beyond = entropy_beyond(self._agreement_counts, self.n_classes)
-            corrected = replace(corrected, bias_left=beyond - corrected.value)
+            many_runs = extrapolated_entropy(self._agreement_counts, self.n_classes)
+            corrected = replace(
+                corrected,
+                bias_left=many_runs.entropy - corrected.value,
+                extrapolated=many_runs.beyond,
+            )
         largest = _largest_entropy(self.n_runs, self.n_classes)
         return {
             "label_entropy": plain.mean_over_examples(largest=largest, is_count=True),

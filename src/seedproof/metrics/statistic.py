@@ -198,9 +198,15 @@ class MeanOverExamples:
     scale: Scale = "log"  # scale on which the interval is symmetric
     largest: float | None = None  # the largest value one example can have, if bounded
     bias_left: float = 0.0  # expected bias of the value because of few runs: truth less value
+    extrapolated: float = 0.0  # part of the unbiased value that the runs do not show
     error: float = 0.0  # largest error of the value, on either side, because of what was not kept
     is_count: bool = False  # a count, so that half an example is next to none
     clusters: Residuals | None = None  # drawn in place of examples; None if those are independent
+
+    @property
+    def unbiased(self) -> float:
+        """The value without its expected bias, as it is reported."""
+        return self.value + self.bias_left
 
     @property
     def n_drawn(self) -> int:

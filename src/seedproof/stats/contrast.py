@@ -25,7 +25,6 @@ from seedproof.stats.covariance import Cross
 from seedproof.stats.distributions import normal_quantile
 from seedproof.stats.effect import POWER, Contrast, Effect, Scale, effect_of, judged, scale_of
 from seedproof.stats.intervals import (
-    BIAS_TAKEN,
     BONETT_FROM,
     NORMAL,
     PLAIN,
@@ -101,7 +100,7 @@ def compared(
 def _value(statistic: Statistic) -> float:
     # A rank correlation may be negative, which the interval of a mean of shares sets to 0.
     if isinstance(statistic, MeanOverExamples):
-        return statistic.value
+        return statistic.unbiased
     return estimate(statistic).value
 
 
@@ -151,7 +150,7 @@ def _error(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> float:
 
 def _log_ratio(base: MeanOverExamples, arm: MeanOverExamples) -> tuple[float, float]:
     """Log ratio with the expected bias of both removed, and the bias that remains possible."""
-    centers = [x.value + BIAS_TAKEN * x.bias_left for x in (base, arm)]
+    centers = [x.unbiased for x in (base, arm)]
     shares = [x.bias_left / center for x, center in zip((base, arm), centers, strict=True)]
     # Few runs bias both in the same direction, so that most of it cancels.
     return float(np.log(centers[1] / centers[0])), RESIDUAL_BIAS * abs(shares[1] - shares[0])

@@ -4,18 +4,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import entr
 
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.card import card
 from seedproof.metrics.entropy import (
     Entropy,
-    entropy_beyond,
-    entropy_limit,
     label_entropy,
     label_entropy_corrected,
     rarefied_entropy,
 )
+from seedproof.metrics.entropy_extrapolation import extrapolated_entropy
 from seedproof.stats.intervals import estimate
 from support import oracles
 
@@ -87,7 +85,8 @@ def test_corrected_entropy_by_hand():
     expected = 3 * whole - 2 * (2 * math.log(2) / 3)
 
     assert expected == pytest.approx(0.9853, abs=5e-5)
-    assert values_of(votes(2, 1))["label_entropy_corrected"] == pytest.approx(expected, rel=1e-13)
+    jackknifed = label_entropy_corrected(agreement_of(votes(2, 1))).values
+    assert jackknifed == pytest.approx(expected, rel=1e-13)
     of_two = values_of(np.array([[0, 0], [0, 1]]))
     assert of_two["label_entropy_corrected"] == pytest.approx(2 * of_two["label_entropy"])
 
@@ -99,7 +98,8 @@ def test_corrected_entropy_may_exceed_that_of_an_even_split():
     expected = 10 * math.log(2) - 9 * left
 
     assert expected == pytest.approx(0.749, abs=5e-4)
-    assert values_of(votes(5, 5))["label_entropy_corrected"] == pytest.approx(expected, rel=1e-12)
+    jackknifed = label_entropy_corrected(agreement_of(votes(5, 5))).values
+    assert jackknifed == pytest.approx(expected, rel=1e-12)
     assert f"{expected:.3f}" in card("label_entropy_corrected").text
 
 
@@ -197,90 +197,16 @@ def test_columns_are_the_entropies_of_each_example():
     assert label_entropy_corrected(agreement_of(votes(1, 1))).without is None
 
 
-# ---------------------------------------------------------------------- infinitely many runs
-
-
-def beyond(predictions, n_classes=10**6):
-    """The extrapolated entropy of some predictions; a million classes do not limit it."""
-    n_runs = len(predictions)
-    counts = np.bincount(agreement_of(predictions).ravel(), minlength=n_runs + 1)
-    return entropy_beyond(counts, n_classes)
-
-
-def test_entropy_beyond_is_the_sum_over_novelties():
-    """Sum over k of T_k/k, T_k counted over all choices of k other runs.
-
-    Where no class is predicted by one run alone, nothing is extrapolated.
-    """
-    predictions = np.concatenate([votes(3, 2), votes(2, 3), votes(5), votes(5)], axis=1)
-
-    expected = sum(oracles.slow_novelty(predictions, k) / k for k in range(1, 5))
-
-    assert beyond(predictions) == pytest.approx(expected, rel=1e-13)
-    assert beyond(votes(6)) == 0.0
-
-
-def test_entropy_beyond_continues_by_the_power_law_of_the_last_two():
-    """The tail sum over k ≥ R of T_(R-1)·((R-1)/k)^a / k, added up term by term."""
-    predictions = random_predictions(8, (6, 60))
-    novelty = [oracles.slow_novelty(predictions, k) for k in range(1, 6)]
-    exponent = math.log(novelty[3] / novelty[4]) / math.log(5 / 4)
-    k = np.arange(6, 200_000)
-    tail = float((novelty[4] * (5 / k) ** exponent / k).sum())
-
-    expected = sum(share / k for k, share in enumerate(novelty, start=1)) + tail
-
-    # The sum stops at 200,000 terms; its rest is below T·(R/k)^a/a.
-    rest = novelty[4] * (5 / 200_000) ** exponent / exponent
-    assert beyond(predictions) == pytest.approx(expected + rest, rel=1e-4)
-
-
-def test_entropy_beyond_is_bounded_by_the_flip_rate():
-    """If every minority is a single run, novelty does not fall, and only the flip rate bounds it.
-
-    One pair in five disagrees: 2q(1-q) = 0.2 has q = 0.1127, and its entropy is 0.352.
-    """
-    predictions = np.concatenate([votes(4, 1), votes(5)], axis=1)
-
-    assert beyond(predictions, n_classes=2) == pytest.approx(0.352, abs=5e-4)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 7])
-def test_no_distribution_exceeds_the_entropy_limit_of_its_flip_rate(n_classes):
-    """The limit is reached by one class against equal others, and by no random distribution."""
-    rng = np.random.default_rng(11)
-    shares = rng.dirichlet(np.full(n_classes, 0.5), size=3000)
-    flips, entropies = 1 - np.square(shares).sum(axis=1), entr(shares).sum(axis=1)
-    extreme = np.r_[0.8, np.full(n_classes - 1, 0.2 / (n_classes - 1))]
-
-    limits = np.array([entropy_limit(flip, n_classes) for flip in flips])
-
-    assert (entropies <= limits + 1e-12).all()
-    # A mean over examples keeps to the limit of the mean flip rate.
-    assert entropies.mean() <= entropy_limit(flips.mean(), n_classes)
-    reached = entropy_limit(1 - np.square(extreme).sum(), n_classes)
-    assert reached == pytest.approx(entr(extreme).sum(), rel=1e-12)
-    largest = entropy_limit(1 - 1 / n_classes, n_classes)
-    assert largest == pytest.approx(math.log(n_classes))
-
-
-def test_entropy_beyond_converges_to_the_truth():
-    """Zhang's sum over k of the novelty T_k, over k, is the entropy."""
-    rng = np.random.default_rng(9)
-    predictions = (rng.random((60, 400)) < 0.25).astype(int)
-
-    # The sampling error of 24,000 predictions is about 0.003; a few times that is allowed.
-    assert beyond(predictions) == pytest.approx(TRUE_ENTROPY, abs=0.01)
-
-
-def test_bias_left_of_the_corrected_entropy():
-    """It is the distance to the extrapolated entropy, which never exceeds ln K."""
+def test_mean_of_the_corrected_entropy_is_extrapolated():
+    """Its bias is the distance to the extrapolated entropy, of which one part was not seen."""
     predictions = random_predictions(10, (5, 60))
+    counts = np.bincount(agreement_of(predictions).ravel(), minlength=6)
 
     corrected = entropy_of(predictions).result()["label_entropy_corrected"]
 
-    reach = beyond(predictions, n_classes=4)
-    assert corrected.bias_left == pytest.approx(reach - corrected.value, rel=1e-12)
+    reach = extrapolated_entropy(counts, n_classes=4)
+    assert corrected.unbiased == pytest.approx(reach.entropy, rel=1e-12)
+    assert corrected.extrapolated == reach.beyond
 
 
 @pytest.mark.parametrize("n_drawn", [2, 3, 4, 5])

@@ -24,9 +24,8 @@ from seedproof.metrics.statistic import (
     ValueOnly,
 )
 from seedproof.stats.intervals import (
-    BIAS_TAKEN,
+    EXTRAPOLATION_ERROR,
     PLAIN,
-    RESIDUAL_BIAS,
     Estimate,
     Level,
     estimate,
@@ -146,7 +145,7 @@ def test_corrected_entropy_without_bias_left_equals_deleting_each_run(n_runs):
     batch = study(n_runs, n_examples=20)
     corrected = statistic_of(Entropy, "label_entropy_corrected", batch)
 
-    result = estimate(replace(corrected, bias_left=0.0, largest=None))
+    result = estimate(replace(corrected, bias_left=0.0, extrapolated=0.0, largest=None))
 
     expected = oracles.slow_two_way_interval(
         oracles.slow_label_entropy_corrected, batch.predictions
@@ -443,27 +442,29 @@ def test_shares_over_runs_stay_below_one(family, name):
 # --------------------------------------------------------------------- bias of the few runs
 
 
-def test_bias_left_moves_the_interval_up():
-    """The upper end allows for the bias of few runs, and the value stays inside."""
+def test_bias_left_moves_value_and_interval():
+    """The value is inside its interval, which is wider by the error of the extrapolation."""
     corrected = statistic_of(Entropy, "label_entropy_corrected", study(5, seed=3))
     assert corrected.bias_left > 0
 
-    plain, shifted = estimate(replace(corrected, bias_left=0.0)), estimate(corrected)
+    plain = estimate(replace(corrected, bias_left=0.0, extrapolated=0.0))
+    shifted = estimate(corrected)
 
-    assert shifted.value == plain.value
-    assert shifted.high > plain.high
-    assert shifted.low <= shifted.value
+    assert shifted.value == pytest.approx(plain.value + corrected.bias_left, rel=1e-12)
+    assert shifted.low < shifted.value < shifted.high
+    assert shifted.high / shifted.low > plain.high / plain.low
 
 
 def test_bias_left_by_hand():
-    """Without any variance: center 1 + 0.75·0.4 = 1.3, residual bias ln(1 + 0.4·0.4/1.3)."""
-    mean = MeanOverExamples(1.0, 10, np.ones(5), 0.0, 0.0, bias_left=0.4)
+    """Without any variance: center 1 + 0.4, residual bias ln(1 + 0.6·0.5/1.4)."""
+    mean = MeanOverExamples(1.0, 10, np.ones(5), 0.0, 0.0, bias_left=0.4, extrapolated=0.5)
 
     result = estimate(mean)
 
-    assert (BIAS_TAKEN, RESIDUAL_BIAS) == (0.75, 0.4)
-    assert result.high == pytest.approx(1.3 * (1 + 0.16 / 1.3))
-    assert result.low == 1.0
+    assert EXTRAPOLATION_ERROR == 0.6
+    assert result.value == pytest.approx(1.4)
+    assert result.high == pytest.approx(1.4 * (1 + 0.3 / 1.4))
+    assert result.low == pytest.approx(1.4 / (1 + 0.3 / 1.4))
 
 
 @pytest.mark.parametrize("n_runs", [2, 3, 5, 10])

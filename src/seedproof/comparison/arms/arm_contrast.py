@@ -109,8 +109,13 @@ class ArmContrast(PairSums):
     ) -> None:
         super().__init__(n_base, n_arm, is_paired=is_paired)
         self.votes: IntArray = np.zeros((len(VOTE_SHARES),) * 2, dtype=np.int64)
-        self.high_entropy = HighEntropySums(n_base, n_arm, partners)
+        self.high_entropy = HighEntropySums(n_base, n_arm, partners, is_paired=is_paired)
         self.most_changed = MostChanged()
+
+    def open(self, clusters: ClusterKeys | None) -> None:
+        """Take the clusters of the examples of a shard, whose batches follow."""
+        super().open(clusters)
+        self.high_entropy.open(clusters)
 
     def update(self, base: MeasuredBatch, arm: MeasuredBatch) -> None:
         """Add the same batch of both arms."""

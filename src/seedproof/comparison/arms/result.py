@@ -14,7 +14,7 @@ from seedproof.messages import Message
 from seedproof.predictions.checks import Check
 from seedproof.stats.effect import Effect, inverted
 from seedproof.stats.families import MetricContrast
-from seedproof.stats.intervals import Estimate
+from seedproof.stats.intervals import Estimate, Over
 from seedproof.typing import IntArray
 
 FORMAT = 1
@@ -23,18 +23,40 @@ VOTE_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.0)
 
 
 @dataclass(frozen=True)
-class HighEntropy:
-    """Effect of an arm on the examples of high baseline entropy, above 0.56.
+class CrossFitted:
+    """Share by which the label entropy falls from the baseline to an arm on selected examples.
 
-    Choosing examples and measuring them on the same runs shows a reduction where there is none:
-    regression to the mean. So there are two figures.
+    Examples are selected on one half of the runs of an arm and measured on the other, because
+    runs that select and measure show a reduction where there is none: regression to the mean.
     """
 
-    # Share by which the entropy falls, with examples chosen on one half of the baseline's runs and
-    # measured on the other; None if no example was chosen.
-    reduction: float | None
-    as_published: float | None  # chosen and measured on the same runs
+    reduction: float | None  # None if no example was selected
     n_chosen: float  # examples, averaged over the halves
+    low: float | None = None  # of the 95 % interval
+    high: float | None = None
+    over: Over | None = None
+    note: Message | None = None  # why there is no interval
+
+    def summary(self) -> dict[str, Any]:
+        """Return plain data, with the text of the note."""
+        return asdict(self) | {"note": "" if self.note is None else str(self.note)}
+
+
+@dataclass(frozen=True)
+class HighEntropy(CrossFitted):
+    """Effect of an arm on the examples of high entropy, above 0.56: of the baseline, and its own.
+
+    Arms that are unsure of different examples show a reduction on those that the baseline
+    selects, and an increase on those that the arm selects. An effect shows in both.
+    """
+
+    as_published: float | None = None  # selected and measured on the same runs
+    by_arm: CrossFitted | None = None  # selected on runs of the arm
+
+    def summary(self) -> dict[str, Any]:
+        """Return plain data, with the text of the notes."""
+        by_arm = None if self.by_arm is None else self.by_arm.summary()
+        return super().summary() | {"by_arm": by_arm}
 
 
 @dataclass(frozen=True)
@@ -118,7 +140,7 @@ class ComparedArm:
                 }
                 for method, explained in self.measurement.explanations.items()
             },
-            "high_entropy": None if self.high_entropy is None else asdict(self.high_entropy),
+            "high_entropy": None if self.high_entropy is None else self.high_entropy.summary(),
             "share_of_gold": self.share_of_gold,
             "costs": dict(self.costs),
             "votes": None if self.votes is None else self.votes.tolist(),

@@ -12,8 +12,8 @@ from seedproof.report.numbers import sign
 from seedproof.report.text import CheckLines, Prose, bare_table
 
 MAX_NAME = 16
-MAX_CELL = 20
-MAX_COLUMNS = 4
+MAX_CELL = 24
+MAX_COLUMNS = 3
 HEAD = ("", "value", "change", "interval", "verdict", "detectable")
 DETECTS = (
     "Changes are relative to the baseline, in percent, except those of accuracy and ece, which are "

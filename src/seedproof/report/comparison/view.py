@@ -6,7 +6,7 @@ from itertools import chain
 
 import pyarrow as pa
 
-from seedproof.comparison.arms.result import ComparedArm, Comparison
+from seedproof.comparison.arms.result import ComparedArm, Comparison, CrossFitted
 from seedproof.errors import ColumnError
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
@@ -24,9 +24,10 @@ from seedproof.report.comparison.groups import (
 from seedproof.report.comparison.sentences import ArmFinding
 from seedproof.report.explanations.sentences import named
 from seedproof.report.explanations.view import TOKENS
-from seedproof.report.numbers import WithUnit, quantity
+from seedproof.report.numbers import WithInterval, WithUnit, quantity
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.view import KeyFigure, agreement_dots, unknown_column
+from seedproof.stats.intervals import Estimate
 
 # The metrics shown first, in this order, if they exist.
 KEY_METRICS = (
@@ -54,6 +55,10 @@ SENTENCES = {
     "entropy above {limit} in the baseline. They are selected on one half of the baseline's runs "
     "and measured on the other half (cross-fitted). Selecting and measuring on the same runs shows "
     "a reduction even where there is none, because of regression to the mean.",
+    "high-entropy-intervals": "Their 95 % intervals are over {over}, for each figure alone.",
+    "high-entropy-both": "Arms that are unsure of different examples show a reduction on those of "
+    "the baseline and an increase on those of the arm. Only a reduction on both is an effect.",
+    "high-entropy-no-interval": "No interval for {arms}: {reason}.",
     "costs": "Costs are medians over runs, as logged.",
 }
 _say = Sentences(SENTENCES)
@@ -328,27 +333,43 @@ def _entropy_cut(arm: ComparedArm) -> float | None:
     return None if effect is None or effect.value is None else 1 - effect.value
 
 
-# Title and value of each share, by the name of its column.
-SHARES: Mapping[str, tuple[str, Callable[[ComparedArm], float | None]]] = {
-    "entropy_cut": ("ΔLE", _entropy_cut),
+def _share(value: float | None) -> str | None:
+    return None if value is None else str(WithUnit(value, "percent"))
+
+
+def _cross_fitted(effect: CrossFitted | None) -> str | None:
+    """Return a reduction with its interval, if it has one; None without a value."""
+    if effect is None or effect.reduction is None:
+        return None
+    estimate = Estimate(effect.reduction, effect.low, effect.high, effect.over)
+    return str(WithInterval(estimate, "percent"))
+
+
+# Title and text of each share, by the name of its column.
+SHARES: Mapping[str, tuple[str, Callable[[ComparedArm], str | None]]] = {
+    "entropy_cut": ("ΔLE", lambda arm: _share(_entropy_cut(arm))),
     "high_entropy_cut": (
-        "ΔLE, high-entropy examples",
-        lambda arm: getattr(arm.high_entropy, "reduction", None),
+        "ΔLE, high-entropy in the baseline",
+        lambda arm: _cross_fitted(arm.high_entropy),
+    ),
+    "high_entropy_cut_by_arm": (
+        "ΔLE, high-entropy in the arm",
+        lambda arm: _cross_fitted(getattr(arm.high_entropy, "by_arm", None)),
     ),
     "high_entropy_cut_as_published": (
         "ΔLE, high-entropy, not cross-fitted",
-        lambda arm: getattr(arm.high_entropy, "as_published", None),
+        lambda arm: _share(getattr(arm.high_entropy, "as_published", None)),
     ),
-    "share_of_gold": ("% of {}", lambda arm: arm.share_of_gold),
+    "share_of_gold": ("% of {}", lambda arm: _share(arm.share_of_gold)),
 }
 
 
 def _sheet(comparison: Comparison) -> Sheet | None:
     """Return reductions of entropy, shares of the reference's gain, and costs; None without any."""
     columns: list[tuple[str, str, dict[str, str]]] = []
-    for name, (title, value_of) in SHARES.items():
-        values = {arm.name: value_of(arm) for arm in comparison.arms}
-        cells = {arm: str(WithUnit(x, "percent")) for arm, x in values.items() if x is not None}
+    for name, (title, text_of) in SHARES.items():
+        texts = {arm.name: text_of(arm) for arm in comparison.arms}
+        cells = {arm: text for arm, text in texts.items() if text is not None}
         columns.append((name, title.format(comparison.reference), cells))
     every = all_arms(comparison)
     for name in dict.fromkeys(key for arm in every for key in arm.costs):
@@ -374,8 +395,30 @@ def _sheet_notes(comparison: Comparison) -> Iterator[Message]:
     chosen = [arm.high_entropy.n_chosen for arm in comparison.arms if arm.high_entropy is not None]
     if any(chosen):
         yield _say("regression-to-the-mean", limit=HIGH_ENTROPY, n_chosen=max(chosen))
+        yield _say("high-entropy-both")
+        yield from _interval_notes(comparison)
     if any(arm.costs for arm in comparison.arms):
         yield _say("costs")
+
+
+def _interval_notes(comparison: Comparison) -> Iterator[Message]:
+    """Say what the intervals of high-entropy examples are over, and why some are missing."""
+    effects = [
+        (arm.name, effect)
+        for arm in comparison.arms
+        if arm.high_entropy is not None
+        for effect in (arm.high_entropy, arm.high_entropy.by_arm)
+        if effect is not None and effect.reduction is not None
+    ]
+    over = dict.fromkeys(effect.over for _, effect in effects if effect.over is not None)
+    if over:
+        yield _say("high-entropy-intervals", over=" or ".join(over))
+    reasons: dict[str, dict[str, None]] = {}
+    for name, effect in effects:
+        if effect.note is not None:
+            reasons.setdefault(str(effect.note), {})[repr(name)] = None
+    for reason, names in reasons.items():
+        yield _say("high-entropy-no-interval", arms=", ".join(names), reason=reason)
 
 
 def _examples(table: pa.Table | None, show: Sequence[str]) -> tuple[MovedExample, ...]:

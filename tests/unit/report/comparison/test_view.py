@@ -33,7 +33,7 @@ def test_published_entropy_cut_is_larger_and_noted(usual):
     again = next(row for row in sheet.rows if row[0] == "again")
 
     def share(text):
-        return float(text.replace("−", "-").removesuffix(f"{NB}%"))
+        return float(text.replace("−", "-").split(f"{NB}%")[0])
 
     assert share(again[published]) > share(again[fitted])
     assert "regression-to-the-mean" in [note.code for note in sheet.notes]
@@ -61,8 +61,34 @@ def test_column_without_data_is_absent(compare, drawn_probs):
         "arm",
         "entropy_cut",
         "high_entropy_cut",
+        "high_entropy_cut_by_arm",
         "high_entropy_cut_as_published",
     )
+
+
+def test_reductions_on_high_entropy_examples_have_intervals_or_a_reason(compare, drawn_probs):
+    """Ten runs have an interval in both columns; six runs have a note instead."""
+    views = {
+        n_runs: compare(
+            {
+                "none": drawn_probs(2, n_runs, noise=0.9)[0],
+                "arm": drawn_probs(3, n_runs, noise=0.5)[0],
+            }
+        ).view()
+        for n_runs in (6, 10)
+    }
+
+    cells = {
+        n_runs: dict(zip(view.sheet.columns, view.sheet.rows[1], strict=True))
+        for n_runs, view in views.items()
+    }
+    codes = {n_runs: [note.code for note in view.sheet.notes] for n_runs, view in views.items()}
+    for name in ("high_entropy_cut", "high_entropy_cut_by_arm"):
+        assert "[" in cells[10][name]
+        assert "[" not in cells[6][name]
+    assert "high-entropy-intervals" in codes[10]
+    assert "high-entropy-no-interval" not in codes[10]
+    assert "high-entropy-no-interval" in codes[6]
 
 
 def test_dots_compare_only_arms_with_equally_many_runs(usual):
