@@ -12,6 +12,7 @@ import numpy as np
 from seedproof.messages import Message
 from seedproof.metrics.statistic import (
     BinnedGaps,
+    BlockJackknife,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -202,7 +203,9 @@ def _(base: RootOfMean, arm: RootOfMean, pair: Pair) -> Contrast | None:
 
 
 @contrast.register
-def _(base: BinnedGaps, arm: BinnedGaps, pair: Pair) -> Contrast | None:
+def _(
+    base: BinnedGaps | BlockJackknife, arm: BinnedGaps | BlockJackknife, pair: Pair
+) -> Contrast | None:
     parts = base.blocks, arm.blocks
     if parts[0].n_clusters == 1 or not np.array_equal(base.sizes, arm.sizes):
         return None
@@ -211,7 +214,8 @@ def _(base: BinnedGaps, arm: BinnedGaps, pair: Pair) -> Contrast | None:
     )
     examples += base.unseen_variance + arm.unseen_variance
     bias = float(np.hypot(base.residual_bias, arm.residual_bias))
-    center, df = float(arm.by_run.mean() - base.by_run.mean()), parts[0].n_clusters - 1
+    center = float(arm.by_run.mean() - base.by_run.mean())
+    df = min(base.example_df, arm.example_df)
     if base.without is None or arm.without is None:
         over = over_drawn(base, has_runs=False)
         return Contrast(center, 0.0, np.inf, examples, residual_bias=bias, over=over, example_df=df)
@@ -283,7 +287,7 @@ def _(statistic: MeanOverPairs, *, is_ratio: bool) -> FloatArray | None:
 
 
 @left_out_values.register
-def _(statistic: BinnedGaps, *, is_ratio: bool) -> FloatArray | None:
+def _(statistic: BinnedGaps | BlockJackknife, *, is_ratio: bool) -> FloatArray | None:
     del is_ratio
     return statistic.without
 

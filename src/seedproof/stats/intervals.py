@@ -12,6 +12,7 @@ import numpy as np
 
 from seedproof.metrics.statistic import (
     BinnedGaps,
+    BlockJackknife,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -100,7 +101,9 @@ class Estimate:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}] over {self.over}"
 
 
-def over_drawn(statistic: MeanOverExamples | BinnedGaps, *, has_runs: bool = True) -> Over:
+def over_drawn(
+    statistic: MeanOverExamples | BinnedGaps | BlockJackknife, *, has_runs: bool = True
+) -> Over:
     """Return what the interval of a mean over examples is over."""
     if not statistic.is_clustered:
         return "runs × examples" if has_runs else "examples"
@@ -268,7 +271,7 @@ def _(statistic: RootOfMean, level: Level = PLAIN) -> Estimate:
 
 
 @estimate.register
-def _(statistic: BinnedGaps, level: Level = PLAIN) -> Estimate:
+def _(statistic: BinnedGaps | BlockJackknife, level: Level = PLAIN) -> Estimate:
     value, blocks, without = statistic.value, statistic.blocks, statistic.without
     over = over_drawn(statistic, has_runs=without is not None)
     if blocks.n_clusters == 1:  # it shows nothing about others
@@ -280,7 +283,7 @@ def _(statistic: BinnedGaps, level: Level = PLAIN) -> Estimate:
         runs = level.student(len(without)) ** 2 * jackknife_variance(without)
         interaction = blocks.jackknife_covariance(blocks)
     drawn = blocks.example_covariance(blocks) + statistic.unseen_variance
-    square = student_quantile(max(blocks.n_clusters - 1, 1), 1 - level.example_tail) ** 2
+    square = student_quantile(statistic.example_df, 1 - level.example_tail) ** 2
     both = two_way_variance(runs, square * drawn, square * interaction, level.run_share)
     half_width = float(np.sqrt(both + statistic.residual_bias**2))
     return Estimate(value, max(value - half_width, 0.0), min(value + half_width, 1.0), over)
@@ -293,8 +296,8 @@ def _(statistic: MeanOverRuns, level: Level = PLAIN) -> Estimate:
     if len(values) == 2:
         return Estimate(value)
     half_width = level.student(len(values)) * float(values.std(ddof=1)) / len(values) ** 0.5
-    low, high = max(value - half_width, 0.0), min(value + half_width, statistic.largest)
-    return Estimate(value, low, high, "runs")
+    low = max(value - half_width, statistic.least)
+    return Estimate(value, low, min(value + half_width, statistic.largest), "runs")
 
 
 @estimate.register
