@@ -137,19 +137,20 @@ class Classwise(Accumulator):
         by_run, sizes = self._by_run(scores), self._gold.sum(axis=0)
         if self.n_blocks == 1:
             return ValueOnly(float(by_run.mean()))
-        without, unseen, variances = [], 0.0, np.zeros(self.n_classes)
+        without, total, variances = [], 0.0, np.zeros(self.n_classes)
         for run_idx in range(self.n_runs):
             counts = self._counts(run_idx)
             rest = [x.sum(axis=1, keepdims=True) - x[:, sizes > 0] for x in counts]
             without.append(mean_over_classes(*scores(*rest)))
             seen, cautious = _variances(*scores(*(x.sum(axis=1) for x in counts)))
-            unseen += float((cautious - seen).sum()) / self.n_runs
+            total += float(seen.sum()) / self.n_runs
             variances += cautious / self.n_runs
         return BlockJackknife(
             by_run,
             np.stack(without),
             sizes[sizes > 0],
-            unseen_variance=max(unseen, 0.0),
+            seen=total,
+            unseen=max(float(variances.sum()) - total, 0.0),
             unit_df=self._df(variances),
         )
 

@@ -331,7 +331,8 @@ class BlockJackknife:
     by_run: FloatArray  # the function of each run: (runs)
     without_block: FloatArray  # without one block, axes (runs, blocks)
     sizes: IntArray  # examples of each block, none empty: (blocks)
-    unseen_variance: float = 0.0  # further variance, of errors that these examples do not show
+    seen: float = 0.0  # variance from drawing examples for one run, if they are independent
+    unseen: float = 0.0  # further variance, of errors that these examples do not show
     unit_df: float = np.inf  # degrees of freedom if few examples have most of the variance
     is_clustered: bool = False
 
@@ -357,6 +358,13 @@ class BlockJackknife:
         parts = n_examples * (n_blocks - 1) / n_blocks * pseudo
         without = _without(parts) if n_runs > 1 else parts
         return Residuals(n_examples, parts.mean(axis=0), without)
+
+    @cached_property
+    def unseen_variance(self) -> float:
+        """Variance of errors that the blocks do not show, larger if clusters err together."""
+        if not self.is_clustered or self.seen <= 0.0:
+            return self.unseen
+        return self.unseen * max(self.blocks.example_covariance(self.blocks) / self.seen, 1.0)
 
     @property
     def example_df(self) -> float:

@@ -42,6 +42,9 @@ from seedproof.stats.intervals import (
 from seedproof.stats.roots import bracketed_root
 from seedproof.typing import FloatArray
 
+# The least share of the errors not seen that two arms are taken not to have in common.
+LEAST_UNSHARED = 0.25
+
 TOO_FEW_FOR_SPREAD = Message(
     "too-few-runs-for-spread",
     "a spread needs at least {n_needed} runs",
@@ -209,10 +212,13 @@ def _(
     parts = base.blocks, arm.blocks
     if parts[0].n_clusters == 1 or not np.array_equal(base.sizes, arm.sizes):
         return None
-    examples = sum(x.example_covariance(x) for x in parts) - 2 * parts[0].example_covariance(
-        parts[1]
-    )
-    examples += base.unseen_variance + arm.unseen_variance
+    apart = sum(x.example_covariance(x) for x in parts)
+    examples = apart - 2 * parts[0].example_covariance(parts[1])
+    unseen = base.unseen_variance + arm.unseen_variance
+    if isinstance(base, BlockJackknife) and apart > 0.0:
+        # Arms that are wrong on the same examples are likely to share errors that are not seen.
+        unseen *= min(max(examples / apart, LEAST_UNSHARED), 1.0)
+    examples += unseen
     bias = float(np.hypot(base.residual_bias, arm.residual_bias))
     center = float(arm.by_run.mean() - base.by_run.mean())
     df = min(base.example_df, arm.example_df)
