@@ -116,16 +116,14 @@ def test_results_that_are_no_finite_number_are_refused(value):
 def test_failing_function_is_reported_with_run_and_error():
     def fail(_labels, predictions):
         if predictions.sum() < 3:
-            raise ZeroDivisionError("no positives")
+            raise ZeroDivisionError
         return 1.0
 
     with pytest.raises(OptionError) as caught:
         sp.measure(PREDICTIONS, labels=LABELS, runs=list("xyz"), extra={"own": fail})
 
-    fields = caught.value.fields
-    assert (fields["run"], fields["type_name"], fields["error"]) == (
+    assert (caught.value.fields["run"], caught.value.fields["type_name"]) == (
         "y",
         "ZeroDivisionError",
-        "no positives",
     )
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
