@@ -32,6 +32,26 @@ def test_intervals_cover_the_truth(n_runs, n_examples, n_classes):
         assert lowest - TOLERANCE <= covered[name] <= min(highest + TOLERANCE, 1.0), (name, covered)
 
 
+@pytest.mark.parametrize("n_runs", [5, 10])
+@pytest.mark.parametrize("share", [0.5, 0.1])
+def test_intervals_of_figures_by_class_cover_the_truth(n_runs, share):
+    """Classes are drawn alike, and a part of the second one is left out to make it rare.
+
+    Both have the recall that is the accuracy of all, because the effect of a run is symmetric.
+    """
+    simulation, rng = Simulation(n_runs, 1500), np.random.default_rng(2)
+    truth, hits = simulation.truth(rng)["accuracy"], 0
+    for _ in range(N_STUDIES):
+        batch = simulation.draw(rng)
+        kept = (batch.labels == 0) | (rng.random(1500) < share / (1 - share))
+        report = sp.measure(batch.predictions[:, kept], labels=batch.labels[kept])
+        figure = report["balanced_accuracy"]
+        hits += figure.low <= truth <= figure.high
+
+    # Wider than necessary with a rare class.
+    assert 0.92 - TOLERANCE <= hits / N_STUDIES <= (1.0 if share < 0.5 else 0.99) + TOLERANCE
+
+
 CLUSTERED = Simulation(10, 1000, run_sd=0.1, cluster_size=20, shared=0.9)
 
 

@@ -19,6 +19,7 @@ from seedproof.metrics.flips import Flips, flip_rate
 from seedproof.metrics.scores import Scores, brier, nll
 from seedproof.metrics.statistic import (
     BinnedGaps,
+    BlockJackknife,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -85,7 +86,7 @@ def numbers_of(statistic):
         return {"value": statistic.value}
     if isinstance(statistic, RootOfMean):
         return numbers_of(statistic.mean) | {"divisor": statistic.divisor}
-    if isinstance(statistic, BinnedGaps):
+    if isinstance(statistic, BinnedGaps | BlockJackknife):
         return {
             "values": np.sort(statistic.by_run),
             "drawn": statistic.blocks.example_covariance(statistic.blocks),

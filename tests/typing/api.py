@@ -38,6 +38,7 @@ report: sp.Report = sp.measure(p, metrics=["flip_rate", "accuracy"])
 class_flips: sp.Estimate = report.by_class[0].metrics["flip_rate"]
 slice_names: list[str] = [group.name for group in report.slices["language"]]
 arrays: sp.Report = sp.measure(probs, labels=[0, 1, 0, 1, 1], runs=["a", "b", "c"])
+own: sp.Report = sp.measure(p, extra={"share": lambda y, answers: float((y == answers).mean())})
 texts: sp.Report = sp.measure(answers, labels=["a", "b"])
 mapping: sp.Report = sp.measure({"monday": ["a", "b"], "tuesday": ["a", "a"]})
 from_file: sp.Report = sp.measure("predictions.csv", columns=sp.Columns(run="seed"), memory="1GB")

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Unpack
@@ -12,6 +12,7 @@ from seedproof.engines import Engine
 from seedproof.errors import OptionError
 from seedproof.measurement.dynamics import measure_dynamics
 from seedproof.measurement.engines import measuring_engine
+from seedproof.measurement.extra import MetricFunction, checked_functions, with_extra
 from seedproof.measurement.measure import measure_on, measure_shards, with_explanations
 from seedproof.measurement.selection import (
     asks_for_dynamics,
@@ -35,6 +36,7 @@ def measure(
     target: Loadable,
     *,
     metrics: Sequence[str] | None = None,
+    extra: Mapping[str, MetricFunction] | None = None,
     engine: str | Engine = "serial",
     workers: int | None = None,
     address: str | None = None,
@@ -49,6 +51,11 @@ def measure(
             JSONL, npz), a folder of files, a store.
         metrics: Names of the metrics to measure; others that share their counts come along, as do
             flips and entropies. If omitted, everything that the predictions allow.
+        extra: Metrics of your own, by name: functions of labels and predictions, in this order as
+            in scikit-learn, that return a number. Each is called once per run with the labeled
+            examples, and gets its mean with an interval over runs, and its spread over runs as
+            `NAME_sd`. Classes are text, or integers if the names of all classes are integers; if
+            no example has a label, labels are None. Holds all predicted classes in memory.
         engine: Where the work is done: `serial`, `processes`, or `ray`. Figures are the same.
         workers: Number of shards at a time, with processes or ray.
         address: An existing Ray cluster, such as "auto".
@@ -71,7 +78,7 @@ def measure(
         (0.25, 0.875)
     """
     parse_memory(options.get("memory", "2GB"))
-    requested = known_metrics(metrics)
+    requested, functions = known_metrics(metrics), checked_functions(extra)
     predictions = load(target, options, least_runs=2)
     source, notes = predictions.source, predictions.notes
     check_allowed(requested, source)
@@ -101,7 +108,7 @@ def measure(
             progress=progress,
             notes=notes,
         )
-        result = result.with_checks(predictions.read_checks)
+        result = with_extra(result, source, functions).with_checks(predictions.read_checks)
         if asks_for_explanations(requested):
             result = with_explanations(
                 result, source, engine=pool, skip_damaged=skip_damaged, progress=progress
@@ -122,6 +129,7 @@ def measure_arms(
     store: str | os.PathLike[str] | Location | Store,
     *,
     metrics: Sequence[str] | None = None,
+    extra: Mapping[str, MetricFunction] | None = None,
     engine: str | Engine = "serial",
     workers: int | None = None,
     address: str | None = None,
@@ -132,6 +140,7 @@ def measure_arms(
     Args:
         store: Folder or URL of a study's store.
         metrics: Names of the metrics to measure; everything if omitted.
+        extra: Metrics of your own by name, as for `sp.measure`.
         engine: Where the work is done: `serial`, `processes`, or `ray`.
         workers: Number of shards at a time, with processes or ray.
         address: An existing Ray cluster, such as "auto".
@@ -167,7 +176,13 @@ def measure_arms(
     for arm in enough:
         of_arm: LoadOptions = {**options, "arm": arm}
         reports[arm] = measure(
-            opened, metrics=metrics, engine=engine, workers=workers, address=address, **of_arm
+            opened,
+            metrics=metrics,
+            extra=extra,
+            engine=engine,
+            workers=workers,
+            address=address,
+            **of_arm,
         )
     return SideBySide(
         reports,

@@ -15,7 +15,13 @@ from seedproof.messages import Message
 from seedproof.metrics import Batch
 from seedproof.metrics.calibration import blocks_of
 from seedproof.metrics.clusters import KEY_BITS, ClusterSums, Places, clustered
-from seedproof.metrics.statistic import BinnedGaps, ExampleValues, Residuals, Statistic
+from seedproof.metrics.statistic import (
+    BinnedGaps,
+    BlockJackknife,
+    ExampleValues,
+    Residuals,
+    Statistic,
+)
 from seedproof.records.arrow import to_numpy
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import Shard
@@ -145,7 +151,7 @@ class ClusterAccumulator:
 
     def result(self, name: str, statistic: Statistic) -> Statistic:
         """Return a metric with the variances from drawing clusters in place of examples."""
-        if isinstance(statistic, BinnedGaps):
+        if isinstance(statistic, BinnedGaps | BlockJackknife):
             return replace(statistic, is_clustered=True)
         residuals = self.residuals(name)
         return statistic if residuals is None else clustered(statistic, residuals)

@@ -8,6 +8,7 @@ from seedproof.metrics.accumulator import Accumulator
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.calibration import Calibration
+from seedproof.metrics.classwise import Classwise
 from seedproof.metrics.confidence import Confidence, Truncation
 from seedproof.metrics.divergence import Divergence
 from seedproof.metrics.entropy import Entropy
@@ -31,6 +32,7 @@ FAMILIES: tuple[type[Accumulator], ...] = (
     Flips,
     Entropy,
     Accuracy,
+    Classwise,
     Confidence,
     Divergence,
     Calibration,

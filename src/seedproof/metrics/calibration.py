@@ -22,6 +22,8 @@ N_BLOCKS = 64
 # Two successes and two failures are added to the share right of a bin for its variance, so that a
 # bin without errors is not certain: Agresti and Coull (1998), The American Statistician 52:119.
 ADDED = 2
+# With up to so many classes, each has reliability diagrams of its own.
+MOST_SHOWN_CLASSES = 6
 
 
 def blocks_of(keys: IntArray) -> IntArray:
@@ -65,10 +67,13 @@ class Calibration(Accumulator):
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
         super().__init__(n_runs, n_classes)
-        # With two classes each predicted class has a reliability diagram of its own.
-        shape = (n_runs, 2 if n_classes == 2 else 1, N_BINS)
+        # By predicted class if there are few.
+        shape = (n_runs, n_classes if n_classes <= MOST_SHOWN_CLASSES else 1, N_BINS)
         self._counts = np.zeros(shape, dtype=np.int64)
         self._right = np.zeros(shape, dtype=np.int64)
+        # By gold class: wrong predictions, and sums of the probabilities of the class.
+        self._missed = np.zeros(shape, dtype=np.int64)
+        self._expected = np.zeros(shape)
         self._gaps = np.zeros((*shape, N_BLOCKS))  # correct less confidence
         self._sizes = np.zeros(N_BLOCKS, dtype=np.int64)
 
@@ -81,9 +86,10 @@ class Calibration(Accumulator):
         n_runs, n_groups, _ = shape = self._counts.shape
         place = confidence_bins(labeled.confidence)
         place += np.arange(n_runs)[:, None] * (n_groups * N_BINS)
-        if n_groups > 1:
-            place += N_BINS * labeled.predictions
         correct = labeled.correct
+        if n_groups > 1:
+            self._add_by_label(labeled, labeled.labels, place)
+            place += N_BINS * labeled.predictions
         # One count of both: wrong predictions at even places, correct ones at odd places.
         both = (2 * place + correct).ravel()
         wrong_or_right = np.bincount(both, minlength=2 * self._counts.size)
@@ -102,6 +108,35 @@ class Calibration(Accumulator):
             sums = np.bincount(place.ravel(), weights=gaps, minlength=self._gaps.size)
             self._gaps += sums.reshape(self._gaps.shape)
         return {}
+
+    def _add_by_label(self, labeled: Batch, labels: IntArray, place: IntArray) -> None:
+        """Add examples by gold class, given the bins of runs in a table of classes."""
+        shape = self._missed.shape
+        missed = (place + N_BINS * labels)[~labeled.correct]
+        self._missed += np.bincount(missed, minlength=self._missed.size).reshape(shape)
+        # With two classes the probability of the other one is known.
+        if labeled.probs is not None and self.n_classes > 2:
+            for index in range(self.n_classes):
+                probs = labeled.probs[:, :, index].ravel()
+                sums = np.bincount(place.ravel(), weights=probs, minlength=self._expected.size)
+                self._expected[:, index] += sums.reshape(shape)[:, 0]
+
+    def _by_class(self) -> Detail:
+        """Return the reliability of each class: (runs, classes, bins)."""
+        if self._counts.shape[1] == 1:
+            return {}
+        detail: dict[str, IntArray | FloatArray] = {}
+        confidence, expected = self._confidence(), self._expected
+        if self.n_classes > 2:
+            detail["reliability_by_answer_count"] = self._counts
+            detail["reliability_by_answer_right"] = self._right
+            detail["reliability_by_answer_confidence"] = confidence
+        else:
+            expected = confidence + (self._counts - confidence)[:, ::-1]
+        if expected.any():  # otherwise the probabilities of some classes are unknown
+            detail["reliability_by_label_count"] = self._right + self._missed
+            detail["reliability_by_label_expected"] = expected
+        return detail
 
     def _confidence(self) -> FloatArray:
         """Sums of confidences: (runs, predicted class, bins)."""
@@ -144,12 +179,24 @@ class Calibration(Accumulator):
         }
 
     def detail(self) -> Detail:
-        """Return the errors of each run, and its reliability: (runs, predicted class, bins)."""
+        """Return the errors of each run, and its reliability: (runs, predicted class, bins).
+
+        Among examples of one gold class a calibrated model is right more or less often than its
+        confidence says, depending on how frequent the class is. So there are also the sums of the
+        probabilities of the class, the expected number of its examples if labels were drawn from
+        the model's own probabilities; as many of them would be right as the confidences in the
+        class sum up to.
+        """
         ece, mce = self._by_run()
+        of_all = (self._counts, self._right, self._confidence())
+        if self.n_classes > 2:
+            of_all = tuple(x.sum(axis=1, keepdims=True) for x in of_all)
+        counts, right, confidence = of_all
         return {
             "ece_by_run": ece,
             "mce_by_run": mce,
-            "reliability_count": self._counts,
-            "reliability_right": self._right,
-            "reliability_confidence": self._confidence(),
+            "reliability_count": counts,
+            "reliability_right": right,
+            "reliability_confidence": confidence,
+            **self._by_class(),
         }

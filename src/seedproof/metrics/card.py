@@ -52,3 +52,14 @@ def card(name: str) -> Card:
         summary=" ".join(summary.split()),
         text=text,
     )
+
+
+def card_or_own(name: str) -> Card:
+    """Return the card of a metric; a plain one for a metric of the user's own."""
+    if (files("seedproof.metrics") / "cards" / f"{name}.md").is_file():
+        return card(name)
+    summary = "A metric of your own, averaged over runs."
+    if name.endswith("_sd"):
+        summary = "Standard deviation over runs of a metric of your own."
+    text = f"# {name}\n\n*Unit: score. Better: neither. Needs: predictions.*\n\n{summary}\n"
+    return Card(name, title=name, unit="score", better="neither", summary=summary, text=text)

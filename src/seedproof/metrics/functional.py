@@ -21,6 +21,7 @@ from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.flips import Flips
 from seedproof.metrics.statistic import (
     BinnedGaps,
+    BlockJackknife,
     MeanOverExamples,
     MeanOverPairs,
     MeanOverRuns,
@@ -322,7 +323,7 @@ def _value(
 
 def _as_float(statistic: Statistic) -> float:
     match statistic:
-        case MeanOverExamples() | BinnedGaps() | ValueOnly():
+        case MeanOverExamples() | BinnedGaps() | BlockJackknife() | ValueOnly():
             return float(statistic.value)
         case MeanOverRuns():
             return float(statistic.values.mean())

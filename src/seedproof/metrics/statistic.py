@@ -7,7 +7,7 @@ one of the frozen statistics below. `stats.intervals` makes an interval from eac
 from dataclasses import dataclass
 from functools import cached_property
 from math import erf
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -272,6 +272,11 @@ class BinnedGaps:
         without = _without(parts) if len(parts) > 1 else parts
         return Residuals(int(self.sizes.sum()), parts.mean(axis=0), without)
 
+    @property
+    def example_df(self) -> float:
+        """Degrees of freedom of the variance from drawing examples."""
+        return max(self.blocks.n_clusters - 1, 1)
+
     @cached_property
     def unseen_variance(self) -> float:
         """Variance of the sum that the blocks do not show."""
@@ -322,11 +327,64 @@ def _without(values: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
+class BlockJackknife:
+    """A smooth function of totals over examples, averaged over runs.
+
+    Its variance from drawing examples is that of its values with one block left out. Blocks are
+    sets of examples, or of clusters, that are independent of each other.
+    """
+
+    by_run: FloatArray  # the function of each run: (runs)
+    without_block: FloatArray  # without one block, axes (runs, blocks)
+    sizes: IntArray  # examples of each block, none empty: (blocks)
+    seen: float = 0.0  # variance from drawing examples for one run, if they are independent
+    unseen: float = 0.0  # further variance, of errors that these examples do not show
+    unit_df: float = np.inf  # degrees of freedom if few examples have most of the variance
+    is_clustered: bool = False
+
+    residual_bias: ClassVar[float] = 0.0
+
+    @cached_property
+    def value(self) -> float:
+        """The mean over runs."""
+        return float(self.by_run.mean())
+
+    @cached_property
+    def without(self) -> FloatArray | None:
+        """The mean without run r: (runs); None with two runs."""
+        return _without(self.by_run) if len(self.by_run) > 2 else None
+
+    @cached_property
+    def blocks(self) -> Residuals:
+        """Contributions of the blocks to the mean over runs."""
+        n_runs, n_blocks = self.without_block.shape
+        pseudo = self.without_block.mean(axis=1, keepdims=True) - self.without_block
+        # In the units of `Residuals`: totals over examples.
+        n_examples = int(self.sizes.sum())
+        parts = n_examples * (n_blocks - 1) / n_blocks * pseudo
+        without = _without(parts) if n_runs > 1 else parts
+        return Residuals(n_examples, parts.mean(axis=0), without)
+
+    @cached_property
+    def unseen_variance(self) -> float:
+        """Variance of errors that the blocks do not show, larger if clusters err together."""
+        if not self.is_clustered or self.seen <= 0.0:
+            return self.unseen
+        return self.unseen * max(self.blocks.example_covariance(self.blocks) / self.seen, 1.0)
+
+    @property
+    def example_df(self) -> float:
+        """Degrees of freedom of the variance from drawing examples."""
+        return max(min(self.blocks.n_clusters - 1, self.unit_df), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
 class MeanOverRuns:
-    """The mean of one value per run, none above `largest`."""
+    """The mean of one value per run, none below `least` or above `largest`."""
 
     values: FloatArray
     largest: float = np.inf
+    least: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,6 +423,7 @@ Statistic: TypeAlias = (
     MeanOverExamples
     | RootOfMean
     | BinnedGaps
+    | BlockJackknife
     | MeanOverRuns
     | SpreadOverRuns
     | ExcessSpread

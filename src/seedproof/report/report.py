@@ -15,7 +15,7 @@ from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.group_metrics import GroupMetrics
 from seedproof.measurement.result import Measurement
-from seedproof.metrics.card import card
+from seedproof.metrics.card import card_or_own
 from seedproof.predictions.checks import Check
 from seedproof.records.location import Location
 from seedproof.report.figures import Figure, build_figures
@@ -172,7 +172,7 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
 
     def _records(self) -> list[dict[str, Any]]:
         return [
-            {"metric": name, **estimate_cells(estimate), "unit": card(name).unit}
+            {"metric": name, **estimate_cells(estimate), "unit": card_or_own(name).unit}
             for name, estimate in self.measurement.metrics.items()
         ]
 
@@ -224,5 +224,6 @@ def _written(groups: Sequence[GroupMetrics]) -> tuple[GroupMetrics, ...]:
 
 def _with_units(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
     return {
-        name: WrittenEstimate.of(estimate, card(name).unit) for name, estimate in metrics.items()
+        name: WrittenEstimate.of(estimate, card_or_own(name).unit)
+        for name, estimate in metrics.items()
     }

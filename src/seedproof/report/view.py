@@ -9,7 +9,8 @@ from seedproof.errors import ColumnError
 from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
-from seedproof.metrics.card import Unit, card
+from seedproof.metrics import METRIC_NAMES
+from seedproof.metrics.card import Unit, card, card_or_own
 from seedproof.predictions.checks import Check
 from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.report import checks, sentences
@@ -32,6 +33,9 @@ KEY_METRICS = (
     "ece",
     "label_entropy_corrected",
 )
+# Shown first as well if classes are imbalanced: otherwise they are close to the accuracy.
+CLASSWISE = ("balanced_accuracy", "macro_f1")
+IMBALANCE = 3
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,24 @@ def _key_metrics(measurement: Measurement) -> Sequence[str]:
     notes = [note for note in measurement.notes if note.code == SOME_METRICS]
     requested = [name for note in notes for name in cast("Sequence[str]", note.fields["metrics"])]
     # Metrics of explanations have a table of their own.
-    return [name for name in requested if name in measurement.metrics] or KEY_METRICS
+    chosen = [name for name in requested if name in measurement.metrics] or [
+        *KEY_METRICS,
+        *(CLASSWISE if _is_imbalanced(measurement) else ()),
+    ]
+    return [*chosen, *_own_metrics(measurement)]
+
+
+def _is_imbalanced(measurement: Measurement) -> bool:
+    """Return whether a frequent class has several times the gold labels of a rare one."""
+    counts = measurement.detail.get("gold_count")
+    if counts is None or not counts.any():
+        return False
+    return bool(counts.max() >= IMBALANCE * counts[counts > 0].min())
+
+
+def _own_metrics(measurement: Measurement) -> Sequence[str]:
+    """Return metrics of the user's own, and their spreads."""
+    return [name for name in measurement.metrics if name not in METRIC_NAMES]
 
 
 def _dynamics(dynamics: DynamicsMeasurement | None) -> DynamicsView | None:
@@ -325,7 +346,7 @@ def _votes(predictions: Sequence[int], classes: Sequence[str]) -> tuple[tuple[st
 
 
 def _row(name: str, value: Estimate, *, is_key: bool = True) -> Row:
-    about = card(name)
+    about = card_or_own(name)
     return Row(
         name=name,
         title=about.title,

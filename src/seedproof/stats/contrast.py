@@ -12,6 +12,7 @@ import numpy as np
 from seedproof.messages import Message
 from seedproof.metrics.statistic import (
     BinnedGaps,
+    BlockJackknife,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -40,6 +41,9 @@ from seedproof.stats.intervals import (
 )
 from seedproof.stats.roots import bracketed_root
 from seedproof.typing import FloatArray
+
+# The least share of the errors not seen that two arms are taken not to have in common.
+LEAST_UNSHARED = 0.25
 
 TOO_FEW_FOR_SPREAD = Message(
     "too-few-runs-for-spread",
@@ -211,16 +215,22 @@ def _(base: RootOfMean, arm: RootOfMean, pair: Pair) -> Contrast | None:
 
 
 @contrast.register
-def _(base: BinnedGaps, arm: BinnedGaps, pair: Pair) -> Contrast | None:
+def _(
+    base: BinnedGaps | BlockJackknife, arm: BinnedGaps | BlockJackknife, pair: Pair
+) -> Contrast | None:
     parts = base.blocks, arm.blocks
     if parts[0].n_clusters == 1 or not np.array_equal(base.sizes, arm.sizes):
         return None
-    examples = sum(x.example_covariance(x) for x in parts) - 2 * parts[0].example_covariance(
-        parts[1]
-    )
-    examples += base.unseen_variance + arm.unseen_variance
+    apart = sum(x.example_covariance(x) for x in parts)
+    examples = apart - 2 * parts[0].example_covariance(parts[1])
+    unseen = base.unseen_variance + arm.unseen_variance
+    if isinstance(base, BlockJackknife) and apart > 0.0:
+        # Arms that are wrong on the same examples are likely to share errors that are not seen.
+        unseen *= min(max(examples / apart, LEAST_UNSHARED), 1.0)
+    examples += unseen
     bias = float(np.hypot(base.residual_bias, arm.residual_bias))
-    center, df = float(arm.by_run.mean() - base.by_run.mean()), parts[0].n_clusters - 1
+    center = float(arm.by_run.mean() - base.by_run.mean())
+    df = min(base.example_df, arm.example_df)
     if base.without is None or arm.without is None:
         over = over_drawn(base, has_runs=False)
         return Contrast(center, 0.0, np.inf, examples, residual_bias=bias, over=over, example_df=df)
@@ -292,7 +302,7 @@ def _(statistic: MeanOverPairs, *, is_ratio: bool) -> FloatArray | None:
 
 
 @left_out_values.register
-def _(statistic: BinnedGaps, *, is_ratio: bool) -> FloatArray | None:
+def _(statistic: BinnedGaps | BlockJackknife, *, is_ratio: bool) -> FloatArray | None:
     del is_ratio
     return statistic.without
 

@@ -16,11 +16,14 @@ POWER = 0.8
 # An undecided interval whose upper end is more than this multiple of its value is not printed.
 WIDEST = 100.0
 # Means that measure how good the runs are; everything else measures how steady they are.
-QUALITY = frozenset({"accuracy", "nll", "brier", "ece", "mce"})
+QUALITY = frozenset({"accuracy", "balanced_accuracy", "macro_f1", "nll", "brier", "ece", "mce"})
 # Ratios of agreements near 1 mean little; like means they are compared by their difference.
 AGREEMENTS = frozenset({"explanation_overlap", "explanation_tau", "explanation_rbo"})
 # Among them the shares, whose differences are between −1 and 1.
-SHARES = frozenset({"accuracy", "ece", "mce", "explanation_overlap", "explanation_rbo"})
+SHARES = frozenset(
+    {"accuracy", "balanced_accuracy", "macro_f1", "ece", "mce"}
+    | {"explanation_overlap", "explanation_rbo"}
+)
 # Usual margins: a tenth of the baseline for ratios, half a percentage point for differences.
 RATIO_MARGIN, DIFFERENCE_MARGIN = 0.1, 0.005
 

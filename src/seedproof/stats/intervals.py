@@ -12,6 +12,7 @@ import numpy as np
 
 from seedproof.metrics.statistic import (
     BinnedGaps,
+    BlockJackknife,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -40,6 +41,9 @@ RESIDUAL_BIAS = 2.0
 
 # Calibrated in simulations: the skewness of pseudo-values widens the upper end by this much.
 SKEWNESS = 0.738
+
+# Limit of the longer side of an interval on the logit scale, in half widths of the plain one.
+LONGER_SIDE = 1.25
 
 # Relative width, times the root of the examples, that rounding gives to equal values.
 NO_WIDTH = 1e-7
@@ -102,7 +106,9 @@ class Estimate:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}] over {self.over}"
 
 
-def over_drawn(statistic: MeanOverExamples | BinnedGaps, *, has_runs: bool = True) -> Over:
+def over_drawn(
+    statistic: MeanOverExamples | BinnedGaps | BlockJackknife, *, has_runs: bool = True
+) -> Over:
     """Return what the interval of a mean over examples is over."""
     if not statistic.is_clustered:
         return "runs × examples" if has_runs else "examples"
@@ -271,21 +277,48 @@ def _(statistic: RootOfMean, level: Level = PLAIN) -> Estimate:
 
 @estimate.register
 def _(statistic: BinnedGaps, level: Level = PLAIN) -> Estimate:
-    value, blocks, without = statistic.value, statistic.blocks, statistic.without
-    over = over_drawn(statistic, has_runs=without is not None)
-    if blocks.n_clusters == 1:  # it shows nothing about others
-        if without is None:
-            return Estimate(value)
-        over = "runs"
+    value, over = statistic.value, _over_blocks(statistic)
+    if over is None:
+        return Estimate(value)
+    half_width = _block_half_width(statistic, level)
+    return Estimate(value, max(value - half_width, 0.0), min(value + half_width, 1.0), over)
+
+
+@estimate.register
+def _(statistic: BlockJackknife, level: Level = PLAIN) -> Estimate:
+    value, over = statistic.value, _over_blocks(statistic)
+    if over is None:
+        return Estimate(value)
+    half_width = _block_half_width(statistic, level)
+    # Symmetric on the logit scale, which near 0 and 1 would end far from the value.
+    low, high = value - LONGER_SIDE * half_width, value + LONGER_SIDE * half_width
+    center, slope = logit(value), value * (1 - value)
+    if slope > 0.0:
+        low = max(low, float(expit(center - half_width / slope)))
+        high = min(high, float(expit(center + half_width / slope)))
+    # Rounding may move an interval without width off its value.
+    return Estimate(value, min(max(low, 0.0), value), max(min(high, 1.0), value), over)
+
+
+def _over_blocks(statistic: BinnedGaps | BlockJackknife) -> Over | None:
+    """Return what the interval is over; None if a single block shows nothing about others."""
+    has_runs = statistic.without is not None
+    if statistic.blocks.n_clusters == 1:
+        return "runs" if has_runs else None
+    return over_drawn(statistic, has_runs=has_runs)
+
+
+def _block_half_width(statistic: BinnedGaps | BlockJackknife, level: Level) -> float:
+    """Half width from runs and blocks, and from the bias that remains."""
+    blocks, without = statistic.blocks, statistic.without
     runs = interaction = 0.0
     if without is not None:
         runs = level.student(len(without)) ** 2 * jackknife_variance(without)
         interaction = blocks.jackknife_covariance(blocks)
     drawn = blocks.example_covariance(blocks) + statistic.unseen_variance
-    square = student_quantile(max(blocks.n_clusters - 1, 1), 1 - level.example_tail) ** 2
+    square = student_quantile(statistic.example_df, 1 - level.example_tail) ** 2
     both = two_way_variance(runs, square * drawn, square * interaction, level.run_share)
-    half_width = float(np.sqrt(both + statistic.residual_bias**2))
-    return Estimate(value, max(value - half_width, 0.0), min(value + half_width, 1.0), over)
+    return float(np.sqrt(both + statistic.residual_bias**2))
 
 
 @estimate.register
@@ -295,8 +328,8 @@ def _(statistic: MeanOverRuns, level: Level = PLAIN) -> Estimate:
     if len(values) == 2:
         return Estimate(value)
     half_width = level.student(len(values)) * float(values.std(ddof=1)) / len(values) ** 0.5
-    low, high = max(value - half_width, 0.0), min(value + half_width, statistic.largest)
-    return Estimate(value, low, high, "runs")
+    low = max(value - half_width, statistic.least)
+    return Estimate(value, low, min(value + half_width, statistic.largest), "runs")
 
 
 @estimate.register

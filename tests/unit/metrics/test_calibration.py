@@ -15,6 +15,7 @@ from seedproof.metrics.calibration import (
     calibration_errors,
     confidence_bins,
 )
+from seedproof.records.probabilities import TopProbs
 from seedproof.stats.intervals import estimate
 
 # Two runs, three examples, all of class 0: sure and right, sure and wrong, hesitant and right.
@@ -244,3 +245,54 @@ def test_missing_labels_or_probabilities_are_refused(batch):
     """Calibration compares probabilities with labels."""
     with pytest.raises(ValueError):
         Calibration(2, 3).update(batch)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_reliability_by_label_follows_its_definition(n_classes):
+    """Examples of each gold class by confidence, and the sums of the probabilities of the class."""
+    probs, labels = random_study(7, (3, 90), n_classes)
+
+    detail = calibration_of(probs, labels).detail()
+
+    counts, expected = np.zeros((2, 3, n_classes, N_BINS))
+    for run, of_run in enumerate(probs):
+        for row, label in zip(of_run, labels, strict=True):
+            place = min(int(row.max() * N_BINS), N_BINS - 1)
+            counts[run, label, place] += 1
+            expected[run, :, place] += row
+    np.testing.assert_array_equal(detail["reliability_by_label_count"], counts)
+    np.testing.assert_allclose(detail["reliability_by_label_expected"], expected, atol=1e-12)
+
+
+def test_reliability_by_answer_adds_up_to_that_of_all():
+    """Three to six classes have both."""
+    probs, labels = random_study(8, (3, 90), 5)
+
+    detail = calibration_of(probs, labels).detail()
+
+    for name in ("count", "right", "confidence"):
+        by_answer = detail[f"reliability_by_answer_{name}"]
+        assert by_answer.shape == (3, 5, N_BINS)
+        whole = detail[f"reliability_{name}"][:, 0]
+        np.testing.assert_allclose(by_answer.sum(axis=1), whole, atol=1e-12)
+
+
+def test_many_classes_have_no_reliability_of_their_own():
+    """It would make summaries and pages large."""
+    probs, labels = random_study(9, (3, 90), 7)
+
+    assert not [name for name in calibration_of(probs, labels).detail() if "_by_answer" in name]
+    assert not [name for name in calibration_of(probs, labels).detail() if "_by_label" in name]
+
+
+def test_top_classes_have_no_reliability_by_label():
+    """The probability of a class that is not among them is unknown."""
+    probs, labels = random_study(10, (3, 90), 4)
+    classes = np.argsort(-probs, axis=2)[:, :, :2].astype(np.int32)
+    top = TopProbs(classes, np.take_along_axis(probs, classes, axis=2))
+    family = Calibration(3, 4)
+
+    family.update(Batch.from_top(top, 4, labels))
+
+    assert "reliability_by_answer_count" in family.detail()
+    assert "reliability_by_label_count" not in family.detail()

@@ -6,7 +6,7 @@ import pytest
 from seedproof.errors import UnknownNameError
 from seedproof.metrics import FAMILIES, METRIC_NAMES
 from seedproof.metrics import card as card_module
-from seedproof.metrics.card import Better, Unit, card
+from seedproof.metrics.card import Better, Unit, card, card_or_own
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.testing.errors import WithFields
@@ -62,9 +62,10 @@ def test_flip_rate_card():
     assert " ".join(summary.split()) == shown.summary
 
 
-def test_higher_is_better_only_for_the_accuracy():
+def test_higher_is_better_only_for_accuracies():
     """Tables are colored by direction."""
-    assert [name for name in METRIC_NAMES if card(name).better == "higher"] == ["accuracy"]
+    higher = [name for name in METRIC_NAMES if card(name).better == "higher"]
+    assert higher == ["accuracy", "balanced_accuracy", "macro_f1"]
 
 
 @pytest.mark.parametrize("name", ["fliprate", "", "../card", "flip_rate.md"])
@@ -85,3 +86,16 @@ def test_malformed_card_is_refused(tmp_path, monkeypatch):
 
     with pytest.raises(ValueError):
         card.__wrapped__("broken")
+
+
+def test_metric_of_the_users_own_has_a_plain_card():
+    """Known metrics keep theirs."""
+    own = card_or_own("kappa_sd")
+
+    assert (own.name, own.title, own.unit, own.better) == (
+        "kappa_sd",
+        "kappa_sd",
+        "score",
+        "neither",
+    )
+    assert card_or_own("flip_rate") is card("flip_rate")

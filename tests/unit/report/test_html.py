@@ -55,7 +55,7 @@ def test_page_has_one_runtime_and_one_spec_per_chart(report):
 
     names = [figure["name"] for figure in _data(page)["figures"]]
     assert page.count("window.vegaEmbed=") == 1
-    assert len(set(names)) == len(names) == 8
+    assert len(set(names)) == len(names) == 10
 
 
 def test_short_form_is_small_and_has_the_headline(report):

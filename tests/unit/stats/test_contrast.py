@@ -9,6 +9,7 @@ from scipy.stats import ttest_ind, ttest_rel
 
 from seedproof.metrics.statistic import (
     BinnedGaps,
+    BlockJackknife,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -17,7 +18,14 @@ from seedproof.metrics.statistic import (
     SpreadOverRuns,
     ValueOnly,
 )
-from seedproof.stats.contrast import Pair, compared, contrast, from_estimates, spread_ratio
+from seedproof.stats.contrast import (
+    LEAST_UNSHARED,
+    Pair,
+    compared,
+    contrast,
+    from_estimates,
+    spread_ratio,
+)
 from seedproof.stats.intervals import PLAIN, Estimate
 
 
@@ -326,3 +334,23 @@ def test_calibration_errors_of_the_same_examples_are_paired():
     assert same.example_variance == pytest.approx(0.0, abs=1e-15)
     assert same.residual_bias == pytest.approx(np.sqrt(2) * gaps.residual_bias)
     assert other is None
+
+
+def test_classwise_figures_of_the_same_examples_are_paired():
+    """An arm differs from itself by nothing that is seen; other examples are not compared."""
+    rng = np.random.default_rng(0)
+    by_run, sizes = rng.uniform(0.7, 0.8, 6), np.full(8, 50)
+    left = by_run[:, None] + rng.normal(0, 0.01, (6, 8))
+    base = BlockJackknife(by_run, left, sizes, unseen=1e-4, unit_df=5.0)
+    arm = replace(base, by_run=by_run + 0.1, without_block=left + 0.1)
+
+    better = contrast(base, arm, Pair("macro_f1", is_paired=True))
+    other = contrast(base, replace(arm, sizes=sizes + 1), Pair("macro_f1", is_paired=True))
+
+    assert better.center == pytest.approx(0.1)
+    assert better.run_variance == pytest.approx(0.0, abs=1e-15)
+    assert better.example_variance == pytest.approx(2e-4 * LEAST_UNSHARED)
+    assert better.example_df == 5
+    assert other is None
+    assert compare("macro_f1", base, arm).verdict == "better"
+    assert compare("macro_f1", arm, base).verdict == "worse"

@@ -8,6 +8,7 @@ from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import MissingExampleError, OptionError
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
+from seedproof.metrics import METRIC_NAMES
 from seedproof.predictions.checks import of_arms
 from seedproof.stats.contrast import NO_COUNTERPART, from_estimates
 from seedproof.stats.effect import Effect, scale_of, with_enough_runs
@@ -88,8 +89,23 @@ def compare_summaries(
         ),
         confidence=levels[True].confidence,
         primary=primary,
-        notes=(NOTE,),
+        notes=(NOTE, *_own_metrics(reports)),
         checks=of_arms({name: report.checks for name, report in reports.items()}),
+    )
+
+
+def _own_metrics(reports: Mapping[str, Measurement]) -> tuple[Message, ...]:
+    """Return a note on metrics of the user's own, whose better direction is unknown."""
+    names = {name: None for report in reports.values() for name in report.metrics}
+    own = tuple(name for name in names if name not in METRIC_NAMES)
+    if not own:
+        return ()
+    return (
+        Message(
+            "own-metrics-not-compared",
+            "Metrics of your own are not compared: {names}.",
+            names=own,
+        ),
     )
 
 
@@ -126,7 +142,7 @@ def _figures(base: Measurement, arm: Measurement) -> dict[str, _Figures]:
             metric not in WITHOUT_RATIO and not (is_uneven and metric in GROWS_WITH_RUNS),
         )
         for metric, estimate in base.metrics.items()
-        if metric in arm.metrics
+        if metric in arm.metrics and metric in METRIC_NAMES
     }
 
 

@@ -12,6 +12,8 @@ from seedproof.stats.intervals import Level
 
 # The metric that is judged alone if none is named.
 USUAL_PRIMARY = "flip_rate"
+# Metrics that follow the rate of an arm, which is estimated if rates are matched.
+FOLLOW_RATE = ("accuracy", "balanced_accuracy", "macro_f1")
 
 
 @dataclass(frozen=True)
@@ -113,15 +115,16 @@ def _effects(
     *,
     is_matched: bool,
 ) -> dict[str, Effect]:
-    """Return the effects, without an interval of accuracy if rates are matched.
+    """Return the effects, without intervals of accuracy and its like if rates are matched.
 
     Accuracy follows the rate of the arm, whose variation the interval does not include: it would be
     called different in 7 to 8 % of studies instead of 5 %.
     """
     effects = {name: effect(x) for name, x in contrasts.items()}
-    if is_matched and "accuracy" in effects:
-        full = effects["accuracy"]
-        effects["accuracy"] = Effect(
-            "accuracy", full.scale, full.value, note=RATE_ESTIMATED, exploratory=full.exploratory
-        )
+    for metric in FOLLOW_RATE if is_matched else ():
+        if metric in effects:
+            full = effects[metric]
+            effects[metric] = Effect(
+                metric, full.scale, full.value, note=RATE_ESTIMATED, exploratory=full.exploratory
+            )
     return effects

@@ -30,7 +30,9 @@ FIGURES = frozenset(
     {"ambiguity", "discrepancy", "high_entropy_share", "mce", "probability_sd_error"}
 )
 # Metrics whose intervals are symmetric on another scale than the logarithm.
-SCALES = {"accuracy": LOGIT} | dict.fromkeys(("ece", "accuracy_sd_excess"), LINEAR)
+SCALES = dict.fromkeys(("accuracy", "balanced_accuracy", "macro_f1"), LOGIT) | dict.fromkeys(
+    ("ece", "accuracy_sd_excess"), LINEAR
+)
 
 Outcome: TypeAlias = Literal["pass", "fail", "investigate"]
 Reason: TypeAlias = Literal[

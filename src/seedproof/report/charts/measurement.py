@@ -293,6 +293,40 @@ def _reliability(figure: Figure) -> Spec:
     )
 
 
+def _reliability_by_label(figure: Figure) -> Spec:
+    facts = figure.facts
+    lowest = min([*(min(row["low"], row["expected"]) for row in figure.rows), 1.0])
+    scale, axis = {"domain": [lowest, 1], "nice": True}, {"format": ".1f", "tickCount": 6}
+    x = field("x:Q", title=facts["x"], scale={"domain": [facts["start"], 1]}, axis=axis)
+    y = field("right:Q", title=facts["y"], scale=scale, axis=axis)
+    dashed = mark("line", color=var("ink"), strokeDash=[4, 4], strokeWidth=1.4)
+    return layers(
+        shown(
+            mark("area", color=var("accent-soft")),
+            x=x,
+            y=field("low:Q", scale=scale, title=facts["y"]),
+            y2=field("high"),
+        ),
+        shown(dashed, x=x, y=field("expected:Q", scale=scale)),
+        shown(mark("line", color=var("accent"), strokeWidth=2.4), x=x, y=y),
+        shown(
+            mark("point", color=var("accent"), filled=True, size=55, opacity=1),
+            x=x,
+            y=y,
+            tooltip=[
+                field("x:Q", format=".2f", title="confidence"),
+                field("right:Q", format=".2f", title="share right"),
+                field("expected:Q", format=".2f", title="expected"),
+                field("low:Q", format=".2f", title="lowest run"),
+                field("high:Q", format=".2f", title="highest run"),
+                field("count:Q", format=",", title="examples per run"),
+            ],
+        ),
+        rows=figure.rows,
+        height=260,
+    )
+
+
 def _ece_by_run(figure: Figure) -> Spec:
     facts = figure.facts
     top = max(row["ece"] for row in figure.rows) * 1.1 or 1.0
@@ -323,6 +357,7 @@ DRAWN_BY: Mapping[str, Callable[[Figure], Spec]] = {
     "sd_by_confidence": _by_confidence,
     "top_words": _by_confidence,
     "reliability": _reliability,
+    "reliability_by_label": _reliability_by_label,
     "ece_by_run": _ece_by_run,
     "cartography": _cartography,
 }

@@ -17,6 +17,7 @@ from seedproof.report.figures.confidence import (
     sd_by_confidence,
 )
 from seedproof.report.figures.explanations import top_words
+from seedproof.report.figures.reliability_by_label import reliability_by_label
 from seedproof.report.numbers import WithUnit
 from seedproof.report.sentences import SPREAD_CODES, spread_cause
 
@@ -49,7 +50,11 @@ def build_figures(measurement: Measurement) -> tuple[Figure, ...]:
     if "probability_sd" in measurement.metrics:
         figures += [confidence_map(measurement), sd_by_confidence(measurement)]
     if "ece" in measurement.metrics:
-        figures += [*reliability(measurement), ece_by_run(measurement)]
+        figures += [
+            *reliability(measurement),
+            *reliability_by_label(measurement),
+            ece_by_run(measurement),
+        ]
     figures += top_words(measurement)
     if measurement.dynamics is not None:
         figures += cartography(measurement.dynamics)

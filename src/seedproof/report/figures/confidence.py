@@ -165,23 +165,30 @@ def sd_by_confidence(measurement: Measurement) -> Figure:
 
 
 def reliability(measurement: Measurement) -> list[Figure]:
-    """Return the share of right answers by confidence, per predicted class if there are two.
+    """Return the share of right answers by confidence, also per predicted class if there are few.
 
     A class has a chart if a bin holds enough examples of two runs.
     """
-    counts = measurement.detail["reliability_count"]
-    is_enough = (counts >= MIN_BIN).sum(axis=0) >= 2
-    return [
-        _reliability(measurement, int(group), np.flatnonzero(is_enough[group]))
-        for group in np.flatnonzero(is_enough.any(axis=1))
-    ]
+    figures = []
+    for start in ("reliability", "reliability_by_answer"):
+        counts = measurement.detail.get(f"{start}_count")
+        if counts is not None:
+            is_enough = (counts >= MIN_BIN).sum(axis=0) >= 2
+            figures += [
+                _reliability(measurement, start, int(group), np.flatnonzero(is_enough[group]))
+                for group in np.flatnonzero(is_enough.any(axis=1))
+            ]
+    return figures
 
 
-def _reliability(measurement: Measurement, group: int, bins: IntArray) -> Figure:
+def _reliability(measurement: Measurement, start: str, group: int, bins: IntArray) -> Figure:
     count, right, confidence = (
-        measurement.detail[f"reliability_{name}"][:, group]
-        for name in ("count", "right", "confidence")
+        measurement.detail[f"{start}_{name}"][:, group] for name in ("count", "right", "confidence")
     )
+    is_by_answer = measurement.detail[f"{start}_count"].shape[1] > 1
+    # Lines of single runs in many charts would make a large page.
+    is_one_of_many = is_by_answer and measurement.n_classes > 2
+    has_lines = measurement.n_runs <= MAX_NAMED_RUNS and not is_one_of_many
     names = drawn_runs(measurement)
     rows: list[dict[str, Any]] = []
     for i in bins:
@@ -199,14 +206,14 @@ def _reliability(measurement: Measurement, group: int, bins: IntArray) -> Figure
                 "count": int(count[:, i].mean()),
             }
         )
-        if measurement.n_runs <= MAX_NAMED_RUNS:
+        if has_lines:
             rows += [
                 {"kind": "one", "run": names[run], "x": x, "right": round(float(share), 4)}
                 for run, share in zip(enough, shares, strict=True)
             ]
     summary = [row for row in rows if row["kind"] == "all"]
     name, title, alone = "reliability", "Share right by confidence", "Share right by confidence"
-    if measurement.detail["reliability_count"].shape[1] > 1:
+    if is_by_answer:
         answer = f"the answer is “{drawn(measurement.classes[group])}”"
         name, title, alone = f"{name}_{group}", f"When {answer}", f"{title}, where {answer}"
     return Figure(
@@ -223,7 +230,7 @@ def _reliability(measurement: Measurement, group: int, bins: IntArray) -> Figure
         },
         legend=[
             ("line", "accent", "all runs together"),
-            ("thin", "accent-2", "one run"),
+            *([("thin", "accent-2", "one run")] if has_lines else []),
             ("band", "accent-soft", "lowest to highest run"),
             ("dash", "ink-3", "perfectly calibrated"),
         ],

@@ -1,0 +1,181 @@
+"""Means over classes, in which a rare class counts as much as a frequent one."""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+from seedproof.metrics.accumulator import Accumulator, Detail, Need
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.calibration import ADDED, N_BLOCKS, blocks_of
+from seedproof.metrics.statistic import (
+    BlockJackknife,
+    ExampleValues,
+    SpreadOverRuns,
+    Statistic,
+    ValueOnly,
+)
+from seedproof.typing import FloatArray, IntArray
+
+# Most entries of a table of counts. With more runs and classes there are fewer blocks, and a single
+# one, which gives no interval, if that is not enough.
+MOST_ENTRIES = 2**22
+FEWEST_BLOCKS = 16
+
+# Right answers, gold labels and answers of each class, whose axis is the first, to the score of
+# each class and the number of examples that it is a share of.
+ClassScores: TypeAlias = Callable[[IntArray, IntArray, IntArray], tuple[IntArray, FloatArray]]
+
+
+def recalls(right: IntArray, gold: IntArray, answers: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return right answers and number of gold labels of each class."""
+    del answers
+    return right, gold.astype(np.float64)
+
+
+def f1_scores(right: IntArray, gold: IntArray, answers: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return right answers of each class, and the mean of its gold labels and its answers.
+
+    Their ratio is F1, the harmonic mean of precision and recall.
+    """
+    return right, (gold + answers) / 2
+
+
+SCORES: Mapping[str, ClassScores] = {"balanced_accuracy": recalls, "macro_f1": f1_scores}
+
+
+def mean_over_classes(right: IntArray, sizes: FloatArray) -> FloatArray:
+    """Return the mean over classes, the first axis, of the share of right answers.
+
+    Classes without examples do not count, as in scikit-learn; 0 if there is none.
+    """
+    n_classes = np.count_nonzero(sizes, axis=0)
+    shares = np.divide(right, sizes, out=np.zeros(sizes.shape), where=sizes > 0)
+    return np.asarray(shares.sum(axis=0) / np.maximum(n_classes, 1))
+
+
+def n_blocks_for(n_runs: int, n_classes: int) -> int:
+    """Return the number of blocks whose counts fit into memory; 1 if there is no interval."""
+    n_blocks = N_BLOCKS
+    while n_blocks > FEWEST_BLOCKS and n_runs * n_classes * n_blocks > MOST_ENTRIES:
+        n_blocks //= 2
+    return n_blocks if n_runs * n_classes * n_blocks <= 4 * MOST_ENTRIES else 1
+
+
+class Classwise(Accumulator):
+    """Balanced accuracy and macro F1 of each run, and their spread."""
+
+    figures: ClassVar[tuple[str, ...]] = (
+        "balanced_accuracy",
+        "balanced_accuracy_sd",
+        "macro_f1",
+        "macro_f1_sd",
+    )
+    needs: ClassVar[frozenset[Need]] = frozenset({"labels"})
+    memory: ClassVar[str] = "runs × classes × blocks"
+
+    def __init__(self, n_runs: int, n_classes: int) -> None:
+        super().__init__(n_runs, n_classes)
+        self.n_blocks = n_blocks_for(n_runs, n_classes)
+        shape = (n_classes, self.n_blocks)
+        self._gold = np.zeros(shape, dtype=np.int64)
+        # Of the examples on which all runs agree, then of each run on the others.
+        self._agreed_answers = np.zeros(shape, dtype=np.int64)
+        self._agreed_right = np.zeros(shape, dtype=np.int64)
+        self._answers = np.zeros((n_runs, *shape), dtype=np.int32)
+        self._right = np.zeros((n_runs, *shape), dtype=np.int32)
+
+    def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add the labeled examples of a batch; single examples have no classwise figure."""
+        del values
+        labeled = batch.labeled
+        if labeled.labels is None:
+            return {}
+        blocks = labeled.blocks
+        if blocks is None:
+            blocks = blocks_of(np.arange(labeled.n_examples))
+        blocks = blocks // (N_BLOCKS // self.n_blocks)
+        _count(self._gold, labeled.labels * np.int64(self.n_blocks) + blocks)
+        agreed = np.ones(labeled.n_examples, dtype=np.bool_)
+        agreed[labeled.contested] = False
+        first = labeled.predictions[0, agreed]
+        places = first * np.int64(self.n_blocks) + blocks[agreed]
+        _count(self._agreed_answers, places)
+        _count(self._agreed_right, places[first == labeled.labels[agreed]])
+        contested = labeled.contested
+        answers = labeled.predictions[:, contested].astype(np.int64)
+        is_right = labeled.correct[:, contested]
+        answers += np.arange(self.n_runs)[:, None] * self.n_classes
+        places = answers * self.n_blocks + blocks[contested]
+        _count(self._answers, places.ravel())
+        _count(self._right, places[is_right])
+        return {}
+
+    def result(self) -> Mapping[str, Statistic]:
+        """Return means and spreads over runs, over all labeled examples so far."""
+        results: dict[str, Statistic] = {}
+        for name, scores in SCORES.items():
+            results[name] = self._mean(scores)
+            results[f"{name}_sd"] = SpreadOverRuns(self._by_run(scores), largest=1.0)
+        return results
+
+    def detail(self) -> Detail:
+        """Return the figures of each run, and the number of gold labels per class."""
+        by_run = {f"{name}_by_run": self._by_run(scores) for name, scores in SCORES.items()}
+        return {**by_run, "gold_count": self._gold.sum(axis=1)}
+
+    def _counts(self, run_idx: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Right answers, gold labels and answers of a run: (classes, blocks)."""
+        right = self._agreed_right + self._right[run_idx]
+        return right, self._gold, self._agreed_answers + self._answers[run_idx]
+
+    def _by_run(self, scores: ClassScores) -> FloatArray:
+        totals = ([x.sum(axis=1) for x in self._counts(run)] for run in range(self.n_runs))
+        return np.array([mean_over_classes(*scores(*counts)) for counts in totals])
+
+    def _mean(self, scores: ClassScores) -> Statistic:
+        by_run, sizes = self._by_run(scores), self._gold.sum(axis=0)
+        if self.n_blocks == 1:
+            return ValueOnly(float(by_run.mean()))
+        without, total, variances = [], 0.0, np.zeros(self.n_classes)
+        for run_idx in range(self.n_runs):
+            counts = self._counts(run_idx)
+            rest = [x.sum(axis=1, keepdims=True) - x[:, sizes > 0] for x in counts]
+            without.append(mean_over_classes(*scores(*rest)))
+            seen, cautious = _variances(*scores(*(x.sum(axis=1) for x in counts)))
+            total += float(seen.sum()) / self.n_runs
+            variances += cautious / self.n_runs
+        return BlockJackknife(
+            by_run,
+            np.stack(without),
+            sizes[sizes > 0],
+            seen=total,
+            unseen=max(float(variances.sum()) - total, 0.0),
+            unit_df=self._df(variances),
+        )
+
+    def _df(self, variances: FloatArray) -> float:
+        """Degrees of freedom of a sum of variances, one per class: Satterthwaite (1946)."""
+        n_units = np.count_nonzero(self._gold, axis=1)
+        squares = float((np.square(variances) / np.maximum(n_units - 1, 1)).sum())
+        return float(variances.sum()) ** 2 / squares if squares > 0.0 else np.inf
+
+
+def _variances(right: IntArray, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Variance of the mean from each class: as seen, and with errors that may be unseen.
+
+    A class without errors is not certain, as in `metrics.calibration`.
+    """
+    at_least = np.where(sizes > 0, sizes, 1.0)
+    share, moved = right / at_least, (right + ADDED) / (sizes + 2 * ADDED)
+    weight = (sizes > 0) / at_least / max(int(np.count_nonzero(sizes)), 1) ** 2
+    seen = share * (1 - share) * weight
+    return seen, np.maximum(moved * (1 - moved) * weight, seen)
+
+
+def _count(counts: IntArray, places: IntArray) -> None:
+    """Add 1 at each place of a flat table."""
+    if len(places) < counts.size:
+        np.add.at(counts.reshape(-1), places, 1)
+    else:
+        counts += np.bincount(places, minlength=counts.size).reshape(counts.shape)
