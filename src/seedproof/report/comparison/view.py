@@ -24,7 +24,7 @@ from seedproof.report.comparison.groups import (
 from seedproof.report.comparison.sentences import ArmFinding
 from seedproof.report.explanations.sentences import named
 from seedproof.report.explanations.view import TOKENS
-from seedproof.report.numbers import WithInterval, WithUnit, quantity
+from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, quantity
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.view import KeyFigure, agreement_dots, unknown_column
 from seedproof.stats.intervals import Estimate
@@ -55,7 +55,8 @@ SENTENCES = {
     "entropy above {limit} in the baseline. They are selected on one half of the baseline's runs "
     "and measured on the other half (cross-fitted). Selecting and measuring on the same runs shows "
     "a reduction even where there is none, because of regression to the mean.",
-    "high-entropy-intervals": "Their 95 % intervals are over {over}, for each figure alone.",
+    "high-entropy-intervals": f"Their 95{NO_BREAK}% intervals are over {{over}}, for each figure "
+    "alone.",
     "high-entropy-both": "Arms that are unsure of different examples show a reduction on those of "
     "the baseline and an increase on those of the arm. Only a reduction on both is an effect.",
     "high-entropy-no-interval": "No interval for {arms}: {reason}.",
