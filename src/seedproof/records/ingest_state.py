@@ -4,11 +4,12 @@ import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from seedproof.errors import StoreError
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
+from seedproof.records.locks import lock as lock  # noqa: PLC0414 - for other packages
 
 MARK = "ingest.json"
 # Working folder inside the store, deleted at the end.
@@ -92,18 +93,3 @@ def _content(place: Location) -> dict[str, Any]:
         raise StoreError(
             "{path} is damaged. Delete the store, and ingest again.", path=place
         ) from error
-
-
-def lock(file: BinaryIO) -> bool:
-    """Lock a file until it is closed; False if another process holds it."""
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # not on Windows
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a filesystem without locks
-        return True
-    return True
