@@ -47,7 +47,7 @@ class IngestPlan:
         """Mark the store as unfinished, before anything else is in it."""
         content = self.as_dict() | {"command": self.command}
         text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-        (Location.of(self.store) / MARK).create(text.encode())
+        (Location.of(self.store) / MARK).commit(text.encode())
 
     def check(self) -> None:
         """Raise an error if the marker was left by another ingest."""

@@ -51,8 +51,12 @@ class RunManifest:
     scalars: Mapping[str, float] = field(default_factory=dict)  # single numbers that the run logged
 
     def commit(self, folder: Location) -> None:
-        """Write `run.json`, which makes the run visible to readers."""
-        (folder / "run.json").create(sealed(asdict(self)))
+        """Write `run.json`, which makes the run visible to readers, after its files."""
+        (folder / "run.json").commit(
+            sealed(asdict(self)),
+            files=[folder / part.path for part in self.parts],
+            root=folder.parent.parent,
+        )
 
     @classmethod
     def load(cls, folder: Location) -> "RunManifest":
@@ -84,7 +88,7 @@ class FailureManifest:
     def write(self, folder: Location) -> None:
         """Write `failure.json`, in place of an earlier one."""
         folder.make_folder()
-        (folder / "failure.json").replace(sealed(asdict(self)))
+        (folder / "failure.json").commit(sealed(asdict(self)), replaces=True)
 
     @classmethod
     def load(cls, folder: Location) -> "FailureManifest":
@@ -107,11 +111,11 @@ class StudyManifest:
 
     def write(self, store: Location) -> None:
         """Write `study.json`, which must not exist yet."""
-        (store / "study.json").create(sealed(self._content()))
+        (store / "study.json").commit(sealed(self._content()))
 
     def replace(self, store: Location) -> None:
         """Replace `study.json`, when a study grows."""
-        (store / "study.json").replace(sealed(self._content()))
+        (store / "study.json").commit(sealed(self._content()), replaces=True)
 
     def _content(self) -> dict[str, Any]:
         content = asdict(self)

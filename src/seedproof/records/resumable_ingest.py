@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from seedproof.errors import NotFoundError, OptionError, SeedproofError, StoreError
 from seedproof.records.columns import Columns
+from seedproof.records.durability import sync
 from seedproof.records.ingest import Ingest, may_pass
 from seedproof.records.ingest_state import MARK, WORKING, IngestPlan
 from seedproof.records.location import Location
@@ -50,7 +51,8 @@ def ingest_tables(
         # Otherwise it was stopped during the final clean-up.
         if not (place / "study.json").is_file():
             options = TableOptions(plan.columns, memory)
-            Ingest(options, scratch=working, progress=progress).run(plan.tables, place)
+            ingest = Ingest(options, scratch=working, progress=progress, is_durable=True)
+            ingest.run(plan.tables, place)
     return Store(place)
 
 
@@ -60,7 +62,9 @@ def _claimed(plan: IngestPlan) -> Iterator[Path]:
     mark, working = plan.store / MARK, plan.store / WORKING
     if not mark.is_file():
         _check_empty(plan.store)
-    lock = claim(Location.of(plan.store))
+    place = Location.of(plan.store)
+    place.make_folder(durable=True)
+    lock = claim(place)
     if lock is None:
         raise StoreError(
             "Another process is ingesting into {store}. Wait until it ends.",
@@ -82,6 +86,7 @@ def _claimed(plan: IngestPlan) -> Iterator[Path]:
             raise
         shutil.rmtree(working)
         mark.unlink(missing_ok=True)
+        sync(plan.store)
     finally:
         lock.release(delete=True)
         with suppress(OSError):  # there is something in it, if nothing went wrong

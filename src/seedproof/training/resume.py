@@ -183,7 +183,7 @@ def enter(
         if joined == before and declared is None and runs.all():
             return joined
     else:
-        store.make_folder()
+        store.make_folder(durable=True)
     with plan_locked(store):
         return _entered(store, requested, runs, declared)
 
