@@ -154,7 +154,8 @@ def record(root: Path) -> Iterator[list[Moment]]:
 
     def noted_commit(place, *given, **named):
         result = commit(place, *given, **named)
-        committed.add(place.path)
+        if place.is_durable:
+            committed.add(place.path)
         return result
 
     from seedproof.records.location import Location
