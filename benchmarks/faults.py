@@ -231,18 +231,24 @@ def main() -> None:
     options = parser.parse_args()
     table = json.loads(options.table.read_text()) if options.table.exists() else {}
     end = time.monotonic() + 60 * options.minutes
-    for name in options.only:
-        fault, n_trials = FAULTS[name]
-        row = table.setdefault(name, {"trials": 0, "failures": []})
-        while row["trials"] < n_trials and time.monotonic() < end:
-            with TemporaryDirectory(prefix="seedproof-faults-") as folder:
-                try:
-                    fault(Path(folder), row["trials"])
-                except (FaultError, subprocess.TimeoutExpired) as error:
-                    row["failures"].append({"trial": row["trials"], "problem": str(error)})
-            row["trials"] += 1
-            options.table.write_text(json.dumps(table, indent=1) + "\n")
-        print(f"{name}: {row['trials']} of {n_trials} trials, {len(row['failures'])} failures")
+    rows = {name: table.setdefault(name, {"trials": 0, "failures": []}) for name in options.only}
+    # In turns, so that a short time is divided between all kinds.
+    while time.monotonic() < end:
+        left = [name for name, row in rows.items() if row["trials"] < FAULTS[name][1]]
+        if not left:
+            break
+        name = min(left, key=lambda name: rows[name]["trials"] / FAULTS[name][1])
+        row = rows[name]
+        with TemporaryDirectory(prefix="seedproof-faults-") as folder:
+            try:
+                FAULTS[name][0](Path(folder), row["trials"])
+            except (FaultError, subprocess.TimeoutExpired) as error:
+                row["failures"].append({"trial": row["trials"], "problem": str(error)})
+        row["trials"] += 1
+        options.table.write_text(json.dumps(table, indent=1) + "\n")
+    for name, row in rows.items():
+        n_failures = len(row["failures"])
+        print(f"{name}: {row['trials']} of {FAULTS[name][1]} trials, {n_failures} failures")
     if any(row["failures"] for row in table.values()):
         raise SystemExit(1)
 

@@ -65,7 +65,7 @@ def table(tmp_path_factory):
 
 
 def check_commits(root, moment):
-    """What was committed is there and complete; what the program has deleted since may be absent."""
+    """Check that commits are there and complete, except files that the program has deleted."""
     deleted = {
         path for path in moment.committed if path_in(root, path) not in moment.disks["killed"]
     }

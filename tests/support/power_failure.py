@@ -33,7 +33,7 @@ Tree = dict[str, "bytes | None"]  # content by path; None for a folder
 
 @dataclass
 class Disk:
-    """What is known to be on the disk, and what the program sees."""
+    """Files and names that were forced to the disk, and those that the program sees."""
 
     root: Path
     forced_content: dict[Key, bytes] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Disk:
             self.forced_content[key] = path.read_bytes()
 
     def after(self, kind: str) -> Tree:
-        """Return what is on the disk after a power failure."""
+        """Return the content of the disk after a power failure."""
         tree: Tree = {}
         self._add(self._key(self.root), "", kind, tree)
         return tree

@@ -70,11 +70,7 @@ def _unlock_and_close(file: BinaryIO, owner: int) -> None:
 
 
 def acquire(path: Path, *, seconds: float = LOOKING_SECONDS) -> Lock | None:
-    """Lock a file, which is created if needed; None if another process holds it for `seconds`.
-
-    Raises:
-        LockError: The filesystem has no locks, or the file cannot be opened for writing.
-    """
+    """Lock a file, which is created if needed; None if another process holds it for `seconds`."""
     end = time.monotonic() + seconds
     while True:
         file = _opened(path)
@@ -116,11 +112,7 @@ def _is_at(file: BinaryIO, path: Path) -> bool:
 
 
 def lock(file: BinaryIO) -> bool:
-    """Lock a file that is open for writing, until it is closed; False if it is held elsewhere.
-
-    Raises:
-        LockError: The filesystem has no locks.
-    """
+    """Lock a file that is open for writing, until it is closed; False if it is held elsewhere."""
     try:
         _lock(file.fileno())
     except OSError as error:

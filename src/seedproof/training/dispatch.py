@@ -29,7 +29,7 @@ class Dispatcher:
     record: Callable[[RunSpec, Failure, int], None]  # stores a failure and its number of attempts
 
     def train(self, pending: Sequence[RunSpec]) -> None:
-        """Train all runs that nobody else trains; wait for the others, or until they are free."""
+        """Train all runs that are free; wait for the others until they are finished or free."""
         pause = FIRST_PAUSE_SECONDS
         while pending:
             elsewhere = self._train_free(pending)
