@@ -205,11 +205,11 @@ class _Child:
         """Return whether the process has ended; then kill what it has left behind."""
         if self._process.returncode is None and hasattr(os, "waitid"):
             options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            with suppress(ChildProcessError):  # the program of the user ignores its children
+            with suppress(ChildProcessError):  # the program of the user has waited for it
                 if os.waitid(os.P_PID, self._process.pid, options) is None:
                     return False
-            # Until it is waited for, its number is not used again.
-            self._kill_group()
+                # Until it is waited for, its number is not used again.
+                self._kill_group()
         return self._process.poll() is not None
 
     def outcome(self) -> Outcome[Any]:
