@@ -20,7 +20,8 @@ SeedproofError                      SP000
 ├── StoreError                      SP200  a store on disk cannot be used
 │   ├── DamagedStoreError           SP201  the data differ from what was committed
 │   ├── SchemaVersionError          SP202  written by a newer seedproof
-│   └── RunExistsError              SP203  the run is already committed
+│   ├── RunExistsError              SP203  the run is already committed
+│   └── LockError                   SP204  a store cannot be locked
 ├── UnknownNameError (LookupError)  SP301  no metric, check, chart or engine of that name
 ├── MissingExtraError (ImportError) SP401  an optional dependency is not installed
 ├── RunError (RuntimeError)         SP500  a run cannot start or continue
@@ -198,6 +199,12 @@ class RunExistsError(StoreError, FileExistsError):
     """The run is already committed; records are never overwritten."""
 
     code = "SP203"
+
+
+class LockError(StoreError):
+    """A store cannot be locked: its filesystem has no locks, or another process does not end."""
+
+    code = "SP204"
 
 
 class UnknownNameError(SeedproofError, LookupError):

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import seedproof as sp
 from seedproof.testing.engines import becomes_true, processes_with
@@ -16,12 +17,14 @@ from seedproof.testing.engines import becomes_true, processes_with
 PROGRAM = Path(__file__).with_name("small_torch_study.py")
 N_RUNS, N_KILLS = 12, 2
 SLEEPERS = """
-import pathlib, subprocess, sys, time
+import ctypes, pathlib, subprocess, sys, time
 from seedproof.engines import ProcessEngine
 
 def sleep(item):
     subprocess.Popen(["sleep", "600"])
     pathlib.Path(sys.argv[1], str(item)).touch()
+    if sys.argv[2:] == ["native"]:
+        ctypes.PyDLL(None).sleep(600)  # holds the interpreter, as native code may
     time.sleep(600)
 
 list(ProcessEngine(workers=2).map(sleep, range(4)))
@@ -65,6 +68,46 @@ def test_no_process_outlives_a_killed_coordinator(tmp_path, mark):
 
     assert becomes_true(lambda: not processes_with(mark), within=3)
     assert {path.name for path in marks.iterdir()} == {"0", "1"}
+
+
+def parent_and_command(pid: int) -> tuple[int, bytes]:
+    """Return the parent and the command line of a process."""
+    status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return int(status[1]), Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def guardians(coordinator: int, mark: str) -> set[int]:
+    """Return the guardians: copies of the workers, which they have started."""
+    processes = {pid: parent_and_command(pid) for pid in processes_with(mark)}
+    return {
+        pid
+        for pid, (parent, command) in processes.items()
+        if parent in processes
+        and processes[parent][0] == coordinator
+        and command == processes[parent][1]
+    }
+
+
+@pytest.mark.parametrize("kind", ["python", "native"])
+def test_no_process_outlives_its_guardian_and_coordinator(tmp_path, mark, kind):
+    """Workers that hold the interpreter and their children end, too."""
+    script, marks = tmp_path / "sleepers.py", tmp_path / "marks"
+    script.write_text(SLEEPERS, encoding="utf-8")
+    marks.mkdir()
+    process = start(script, marks, kind)
+    try:
+        assert becomes_true(lambda: len(list(marks.iterdir())) == 2, within=60)
+        watching = guardians(process.pid, mark)
+        assert len(watching) == 2
+        for pid in watching:
+            os.kill(pid, signal.SIGKILL)
+        # The runs go on without them.
+        assert becomes_true(lambda: not watching & processes_with(mark), within=3)
+        assert len(processes_with(mark)) == 5
+    finally:
+        kill(process)
+
+    assert becomes_true(lambda: not processes_with(mark), within=3)
 
 
 def test_study_whose_coordinator_is_killed_gives_the_same_summary(tmp_path, mark):

@@ -1,7 +1,8 @@
 """Program of a worker process: runs a task on its items, watched by a guardian process.
 
-The coordinator holds the other end of standard input. When the coordinator ends or crashes, the
-guardian kills the task with everything that it started.
+The coordinator holds the other end of a pipe, the lifeline. When the coordinator ends or crashes,
+the system kills the task with everything that it started, where it can do so by itself (Linux), and
+otherwise a thread does; the guardian does it in any case, and again when the task ends.
 """
 
 import faulthandler
@@ -25,11 +26,17 @@ GUARDIAN_SECONDS = 0.5
 def main() -> None:
     """Read a task and items from standard input, write the outcome of each to standard output."""
     faulthandler.enable()
-    lifeline, answers = os.dup(0), os.dup(1)
-    requests = os.fdopen(lifeline, "rb", buffering=0, closefd=False)
+    channel_in, answers = os.dup(0), os.dup(1)
+    lifeline = int(sys.argv[1]) if len(sys.argv) > 1 else None
+    if lifeline is not None:
+        _end_with(lifeline)
+    requests = os.fdopen(channel_in, "rb", buffering=0, closefd=False)
     request = pickle.loads(read_message(requests))  # noqa: S301 - from our own coordinator
     item: bytes | None = read_message(requests)
-    _guard(lifeline, answers, is_fresh=request["is_fresh"])
+    if lifeline is not None:
+        _guard(lifeline, answers)
+    elif request["is_fresh"]:  # other processes read their items there, and notice its end
+        threading.Thread(target=_leave_with, args=(channel_in,), daemon=True).start()
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     # Prints go to standard error; standard output is for the outcome.
@@ -89,12 +96,37 @@ def _pickled(outcome: Outcome[Any]) -> bytes:
         return pickle.dumps(Outcome(0, failure=failure))
 
 
-def _guard(lifeline: int, answers: int, *, is_fresh: bool) -> None:
-    """Make this process end with its coordinator."""
-    if not hasattr(os, "fork"):
-        if is_fresh:  # other processes read their items there, and notice its end
-            threading.Thread(target=_leave_with, args=(lifeline,), daemon=True).start()
+def _end_with(lifeline: int) -> None:
+    """Make this process and its children end with the coordinator, even without a guardian."""
+    import fcntl
+
+    os.set_inheritable(lifeline, False)  # noqa: FBT003 - it takes no keyword
+    if not hasattr(fcntl, "F_SETSIG"):
+        threading.Thread(target=_kill_after, args=(lifeline,), daemon=True).start()
         return
+    # The end of the pipe sends SIGKILL to the whole group. Unlike a parent-death signal it does not
+    # depend on the thread that started this process, and it reaches children, too.
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    if _hangs_up(lifeline, within=0):  # it ended before
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def _hangs_up(lifeline: int, within: float) -> bool:
+    """Return whether the coordinator has ended, after some seconds at most."""
+    line = select.poll()
+    line.register(lifeline, 0)
+    return bool(line.poll(1000 * within))
+
+
+def _kill_after(lifeline: int) -> None:
+    os.read(lifeline, 1)  # nothing is ever sent
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def _guard(lifeline: int, answers: int) -> None:
+    """Start the guardian, which ends with this process or the coordinator, and ends the rest."""
     worker = os.getpid()
     if os.fork() != 0:
         return
@@ -105,10 +137,7 @@ def _guard(lifeline: int, answers: int, *, is_fresh: bool) -> None:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for channel in (0, 1, 2, answers):
             os.dup2(nowhere, channel)
-        # Only the end of the line is for the guardian, its content is for the worker.
-        line = select.poll()
-        line.register(lifeline, 0)
-        while os.getppid() == worker and not line.poll(1000 * GUARDIAN_SECONDS):
+        while os.getppid() == worker and not _hangs_up(lifeline, within=GUARDIAN_SECONDS):
             pass
         # The worker leads a session: this kills it, its children and the guardian.
         os.killpg(os.getpgrp(), signal.SIGKILL)

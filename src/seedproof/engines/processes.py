@@ -35,6 +35,8 @@ ENDING_SECONDS = 0.01
 # A finished task may still hang in a thread.
 GRACE_SECONDS = 10.0
 TAIL_BYTES = 2000
+# Windows has neither forks nor process groups.
+HAS_LIFELINES = hasattr(os, "fork")
 SOURCE = str(Path(__file__).parents[2])
 BOOT = (
     f"import sys; sys.path.insert(0, {SOURCE!r}); from seedproof.engines.child import main; main()"
@@ -130,14 +132,24 @@ class _Child:
         self._engine = engine
         self._stderr: IO[bytes] = TemporaryFile()  # noqa: SIM115 - closed by `release`
         threads = dict.fromkeys(THREAD_VARIABLES, str(engine.threads))
+        # The process ends when the other end of this pipe is closed, which the system does if this
+        # process crashes.
+        self._lifeline: int | None = None
+        inherited: tuple[int, ...] = ()
+        if HAS_LIFELINES:
+            lifeline, self._lifeline = os.pipe()
+            inherited = (lifeline,)
         self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-c", BOOT],
+            [sys.executable, "-c", BOOT, *map(str, inherited)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             env=os.environ | threads | dict(engine.environment),
             start_new_session=True,
+            pass_fds=inherited,
         )
+        for number in inherited:
+            os.close(number)
         self._stdin = cast("BinaryIO", self._process.stdin)
         self._stdout = cast("BinaryIO", self._process.stdout)
         shared = {name: value for name, value in vars(request).items() if name != "item"}
@@ -179,7 +191,7 @@ class _Child:
         if not self._engine.fresh and self._is_answered():
             return True
         now = time.monotonic()
-        if self._process.poll() is not None:
+        if self._has_ended():
             return True
         if self._answered is not None:
             if now - self._answered > GRACE_SECONDS:
@@ -188,6 +200,17 @@ class _Child:
             self._timed_out = True
             self.kill()
         return self._process.returncode is not None
+
+    def _has_ended(self) -> bool:
+        """Return whether the process has ended; then kill what it has left behind."""
+        if self._process.returncode is None and hasattr(os, "waitid"):
+            options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            with suppress(ChildProcessError):  # the program of the user has waited for it
+                if os.waitid(os.P_PID, self._process.pid, options) is None:
+                    return False
+                # Until it is waited for, its number is not used again.
+                self._kill_group()
+        return self._process.poll() is not None
 
     def outcome(self) -> Outcome[Any]:
         """Return the outcome, after the end of the attempt."""
@@ -209,7 +232,7 @@ class _Child:
     @property
     def is_reusable(self) -> bool:
         """True if the process can take another item."""
-        return not self._engine.fresh and self._is_answered() and self._process.poll() is None
+        return not self._engine.fresh and self._is_answered() and not self._has_ended()
 
     def _loaded_answer(self) -> Outcome[Any]:
         try:
@@ -226,17 +249,22 @@ class _Child:
     def kill(self) -> None:
         """Kill the process and everything that it started."""
         if self._process.returncode is None:
-            if hasattr(os, "killpg"):
-                with suppress(ProcessLookupError):
-                    os.killpg(self._process.pid, signal.SIGKILL)
-            else:
-                self._process.kill()
+            self._kill_group()
             self._process.wait()
+
+    def _kill_group(self) -> None:
+        if hasattr(os, "killpg"):
+            with suppress(ProcessLookupError, PermissionError):  # all of them have ended
+                os.killpg(self._process.pid, signal.SIGKILL)
+        else:
+            self._process.kill()
 
     def release(self) -> None:
         """Kill the process, and close its pipes."""
         self.kill()
-        # The guardian then kills what a finished task has left behind.
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
         for channel in (self._stdin, self._stdout, self._stderr):
             with suppress(BrokenPipeError):
                 channel.close()

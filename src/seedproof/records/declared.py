@@ -52,12 +52,12 @@ def declare_runs(store: Location, n_runs: int, *, is_begun: bool = True) -> None
     """Record the number of runs per arm; refuse another number once a run is finished."""
     place, content = store / FILE, sealed({"n_runs": n_runs})
     if not is_begun:
-        place.replace(content)
+        place.commit(content, replaces=True)
         return
     recorded = declared_runs(store)
     if recorded is None:
         try:
-            place.create(content)
+            place.commit(content)
         except RunExistsError:  # another process was faster
             recorded = declared_runs(store)
     if recorded not in {None, n_runs}:

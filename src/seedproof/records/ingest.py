@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +66,19 @@ class Ingest:
     """Writes tables into a store.
 
     `scratch` is an existing folder for what does not fit into memory. Steps that an earlier,
-    interrupted process finished in it are not repeated.
+    interrupted process finished in it are not repeated. If `is_durable`, that holds after a power
+    failure, too.
     """
 
     def __init__(
-        self, options: TableOptions, *, scratch: Path, progress: Phases | None = None
+        self,
+        options: TableOptions,
+        *,
+        scratch: Path,
+        progress: Phases | None = None,
+        is_durable: bool = False,
     ) -> None:
+        self._is_durable = is_durable
         self._options = options
         self._scratch = scratch
         self._progress = progress
@@ -102,6 +109,7 @@ class Ingest:
 
     def run(self, tables: Sequence[Path | ArrowStream], store: Location) -> tuple[Message, ...]:
         """Write all runs of the tables into a store."""
+        store = replace(store, is_durable=self._is_durable)
         with _translated_errors(tables), self._db:
             read = self._once("read.json", lambda: self._read(tables))
             notes = notes_on_roles(
@@ -130,9 +138,12 @@ class Ingest:
 
     def _once(self, name: str, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - plain data
         """Return the result of some work as plain data; a file keeps it for a resumed ingest."""
-        place = Location.of(self._scratch / name)
+        scratch = replace(Location.of(self._scratch), is_durable=self._is_durable)
+        place = scratch / name
         if not place.is_file():
-            place.create(json.dumps(work(), ensure_ascii=False).encode())
+            content = json.dumps(work(), ensure_ascii=False).encode()
+            # It refers to the rows on disk.
+            place.commit(content, files=(scratch / "rows").files_inside(), root=scratch.parent)
         return json.loads(place.read_bytes())
 
     def _read(self, tables: Sequence[Path | ArrowStream]) -> dict[str, Any]:

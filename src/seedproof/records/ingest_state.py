@@ -4,11 +4,12 @@ import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from seedproof.errors import StoreError
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
+from seedproof.records.locks import lock as lock  # noqa: PLC0414 - for other packages
 
 MARK = "ingest.json"
 # Working folder inside the store, deleted at the end.
@@ -46,7 +47,7 @@ class IngestPlan:
         """Mark the store as unfinished, before anything else is in it."""
         content = self.as_dict() | {"command": self.command}
         text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-        (Location.of(self.store) / MARK).create(text.encode())
+        (Location.of(self.store) / MARK).commit(text.encode())
 
     def check(self) -> None:
         """Raise an error if the marker was left by another ingest."""
@@ -92,18 +93,3 @@ def _content(place: Location) -> dict[str, Any]:
         raise StoreError(
             "{path} is damaged. Delete the store, and ingest again.", path=place
         ) from error
-
-
-def lock(file: BinaryIO) -> bool:
-    """Lock a file until it is closed; False if another process holds it."""
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # not on Windows
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a filesystem without locks
-        return True
-    return True

@@ -1,9 +1,9 @@
 """A folder or file on any filesystem of pyarrow: a local path or a URL."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,6 +12,7 @@ import pyarrow.fs
 
 from seedproof.errors import NotFoundError, OptionError, RunExistsError, first_line
 from seedproof.messages import problem_of
+from seedproof.records import durability
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Location:
 
     files: pyarrow.fs.FileSystem
     path: str
+    # False for temporary stores, which need not survive a power failure.
+    is_durable: bool = field(default=True, compare=False)
 
     @classmethod
     def of(cls, target: "str | os.PathLike[str] | Location") -> "Location":
@@ -46,7 +49,7 @@ class Location:
         return cls(files, path.rstrip("/"))
 
     def __truediv__(self, name: str) -> "Location":
-        return Location(self.files, f"{self.path}/{name}")
+        return replace(self, path=f"{self.path}/{name}")
 
     def __str__(self) -> str:
         return self.path
@@ -59,7 +62,7 @@ class Location:
     @property
     def parent(self) -> "Location":
         """The folder that this is in."""
-        return Location(self.files, self.path.rpartition("/")[0])
+        return replace(self, path=self.path.rpartition("/")[0])
 
     @property
     def is_local(self) -> bool:
@@ -94,10 +97,13 @@ class Location:
         infos = self.files.get_file_info(selector)
         return [self / name for name in sorted(i.base_name for i in infos if i.type == kind)]
 
-    def make_folder(self) -> None:
-        """Create this folder and those above it."""
+    def make_folder(self, *, durable: bool = False) -> None:
+        """Create this folder and those above it; if `durable`, also after a power failure."""
         try:
-            self.files.create_dir(self.path, recursive=True)
+            if durable and self.is_local:
+                durability.make_folder(Path(self.path))
+            else:
+                self.files.create_dir(self.path, recursive=True)
         except OSError as error:
             raise OptionError(
                 "{folder!r} cannot be created: {reason}. Pass another folder.",
@@ -117,39 +123,73 @@ class Location:
         with self.files.open_output_stream(self.path) as file:
             yield file
 
-    def create(self, content: bytes) -> None:
-        """Write a whole file atomically.
+    def commit(
+        self,
+        content: bytes,
+        *,
+        files: Iterable["Location"] = (),
+        root: "Location | None" = None,
+        replaces: bool = False,
+    ) -> None:
+        """Write a whole file: afterwards it survives a power failure, before it does not exist.
 
-        Locally an existing file is never replaced. Object stores have no exclusive creation: there
-        the last writer wins.
+        Callers hold a lock, as only then an existing file is certain to be kept. Object stores have
+        no locks: there the last writer wins.
+
+        Args:
+            content: Content of the file.
+            files: Files that it refers to, which reach the disk before it.
+            root: Folder above all of them that is known to be on the disk. If omitted, that of the
+                file.
+            replaces: Whether an existing file is replaced.
+
+        Raises:
+            RunExistsError: The file exists.
         """
         if not self.is_local:
             self._overwrite(content)
             return
-        draft = self._draft(content)
+        folder = Path(self.path).parent
+        self._check_absent(replaces=replaces)
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.is_durable:
+            top = folder if root is None else Path(root.path)
+            durability.sync_before(folder, [Path(file.path) for file in files], top)
+        draft = self._draft()
         try:
-            os.link(draft, self.path)
-        except FileExistsError as error:
+            draft.write_bytes(content)
+            if self.is_durable:
+                durability.sync(draft)
+            self._check_absent(replaces=replaces)
+            draft.replace(self.path)
+        finally:
+            draft.unlink(missing_ok=True)
+        if self.is_durable:
+            durability.sync(folder)
+
+    def _check_absent(self, *, replaces: bool) -> None:
+        if not replaces and self.is_file():
             raise RunExistsError(
                 "{path} already exists. Records are never overwritten: delete the run's folder "
                 "first, or write to another store.",
                 path=self.path,
-            ) from error
-        finally:
-            draft.unlink()
+            )
 
     def replace(self, content: bytes) -> None:
-        """Write a whole file atomically, in place of an existing one."""
+        """Write a whole file atomically, in place of an existing one.
+
+        It may be empty after a power failure: use `commit` for records.
+        """
         if self.is_local:
-            self._draft(content).replace(self.path)
+            draft = self._draft()
+            draft.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_bytes(content)
+            draft.replace(self.path)
         else:
             self._overwrite(content)
 
-    def _draft(self, content: bytes) -> Path:
-        draft = Path(f"{self.path}.{uuid4().hex}")
-        draft.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(content)
-        return draft
+    def _draft(self) -> Path:
+        return Path(f"{self.path}.{uuid4().hex}")
 
     def _overwrite(self, content: bytes) -> None:
         with self.open_write() as file:

@@ -3,12 +3,15 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 from seedproof.errors import DamagedStoreError, NotFoundError, first_line
 from seedproof.records.ingest_state import refuse_unfinished
 from seedproof.records.location import Location
 from seedproof.records.schema import check_version, digest, version_text
+
+BLOCK_BYTES = 2**22
 
 _M = TypeVar("_M", "FailureManifest", "StudyManifest")
 
@@ -36,6 +39,17 @@ class RecordedFile:
             and 0 < self.footer_size < self.size
         )
 
+    def is_intact(self, folder: Location) -> bool:
+        """Return whether the file in a run's folder has the bytes that were committed."""
+        content = blake2b(digest_size=16)
+        place = folder / self.path
+        if not place.is_file():
+            return False
+        with place.files.open_input_stream(place.path) as file:
+            while block := file.read(BLOCK_BYTES):
+                content.update(block)
+        return content.hexdigest() == self.digest
+
 
 @dataclass(frozen=True)
 class RunManifest:
@@ -51,8 +65,12 @@ class RunManifest:
     scalars: Mapping[str, float] = field(default_factory=dict)  # single numbers that the run logged
 
     def commit(self, folder: Location) -> None:
-        """Write `run.json`, which makes the run visible to readers."""
-        (folder / "run.json").create(sealed(asdict(self)))
+        """Write `run.json`, which makes the run visible to readers, after its files."""
+        (folder / "run.json").commit(
+            sealed(asdict(self)),
+            files=[folder / part.path for part in self.parts],
+            root=folder.parent.parent,
+        )
 
     @classmethod
     def load(cls, folder: Location) -> "RunManifest":
@@ -84,7 +102,7 @@ class FailureManifest:
     def write(self, folder: Location) -> None:
         """Write `failure.json`, in place of an earlier one."""
         folder.make_folder()
-        (folder / "failure.json").replace(sealed(asdict(self)))
+        (folder / "failure.json").commit(sealed(asdict(self)), replaces=True)
 
     @classmethod
     def load(cls, folder: Location) -> "FailureManifest":
@@ -105,13 +123,13 @@ class StudyManifest:
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", tuple(self.runs))  # JSON has lists
 
-    def write(self, store: Location) -> None:
-        """Write `study.json`, which must not exist yet."""
-        (store / "study.json").create(sealed(self._content()))
+    def write(self, store: Location, *, files: Sequence[Location] = ()) -> None:
+        """Write `study.json`, which must not exist yet, after files that it depends on."""
+        (store / "study.json").commit(sealed(self._content()), files=files)
 
     def replace(self, store: Location) -> None:
         """Replace `study.json`, when a study grows."""
-        (store / "study.json").replace(sealed(self._content()))
+        (store / "study.json").commit(sealed(self._content()), replaces=True)
 
     def _content(self) -> dict[str, Any]:
         content = asdict(self)

@@ -3,16 +3,18 @@
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
 
 from seedproof.errors import NotFoundError, OptionError, SeedproofError, StoreError
 from seedproof.records.columns import Columns
+from seedproof.records.durability import sync
 from seedproof.records.ingest import Ingest, may_pass
-from seedproof.records.ingest_state import MARK, WORKING, IngestPlan, lock
+from seedproof.records.ingest_state import MARK, WORKING, IngestPlan
 from seedproof.records.location import Location
+from seedproof.records.locks import LOCK_FILE, claim
 from seedproof.records.reader import Store
 from seedproof.records.sort import Phases
 from seedproof.records.tables import TableOptions
@@ -49,7 +51,8 @@ def ingest_tables(
         # Otherwise it was stopped during the final clean-up.
         if not (place / "study.json").is_file():
             options = TableOptions(plan.columns, memory)
-            Ingest(options, scratch=working, progress=progress).run(plan.tables, place)
+            ingest = Ingest(options, scratch=working, progress=progress, is_durable=True)
+            ingest.run(plan.tables, place)
     return Store(place)
 
 
@@ -59,13 +62,18 @@ def _claimed(plan: IngestPlan) -> Iterator[Path]:
     mark, working = plan.store / MARK, plan.store / WORKING
     if not mark.is_file():
         _check_empty(plan.store)
-        plan.write()
-    with mark.open("rb") as file:
-        if not lock(file):
-            raise StoreError(
-                "Another process is ingesting into {store}. Wait until it ends.",
-                store=plan.store,
-            )
+    place = Location.of(plan.store)
+    place.make_folder(durable=True)
+    lock = claim(place)
+    if lock is None:
+        raise StoreError(
+            "Another process is ingesting into {store}. Wait until it ends.",
+            store=plan.store,
+        )
+    try:
+        if not mark.is_file():
+            _check_empty(plan.store)  # another process may have finished it meanwhile
+            plan.write()
         plan.check()
         # Spilled rows belong to a process that has ended.
         shutil.rmtree(working / "spill", ignore_errors=True)
@@ -74,16 +82,31 @@ def _claimed(plan: IngestPlan) -> Iterator[Path]:
             yield working
         except SeedproofError as error:
             if not may_pass(error):
-                shutil.rmtree(plan.store)
+                _clear(plan.store)
             raise
         shutil.rmtree(working)
-    mark.unlink(missing_ok=True)
+        mark.unlink(missing_ok=True)
+        sync(plan.store)
+    finally:
+        lock.release(delete=True)
+        with suppress(OSError):  # there is something in it, if nothing went wrong
+            plan.store.rmdir()
+
+
+def _clear(store: Path) -> None:
+    """Delete everything but the lock."""
+    for path in store.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name not in {LOCK_FILE, MARK}:
+            path.unlink()
+    (store / MARK).unlink()  # last, so that an interrupted deletion is still an unfinished ingest
 
 
 def _check_empty(store: Path) -> None:
-    # A partially written marker is from an interrupted ingest.
+    # A lock or a partially written marker is from an interrupted ingest.
     inside = store.glob("*") if store.is_dir() else [store] if store.exists() else []
-    if any(not path.name.startswith(f"{MARK}.") for path in inside):
+    if any(path.name != LOCK_FILE and not path.name.startswith(f"{MARK}.") for path in inside):
         raise StoreError(
             "{store} already exists, and it is not from an interrupted ingest. "
             "Records are never overwritten: choose another {option}.",

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from seedproof.errors import (
     ClassesError,
     ColumnError,
+    DamagedStoreError,
     DtypeError,
     EmptyInputError,
     LabelConflictError,
@@ -149,16 +150,18 @@ class SortedRows:
             half=self._half,
         )
         store.make_folder()
+        # All runs are forced to the disk together, before the commit of the store.
+        quick = replace(store, is_durable=False)
         first: list[tuple[int, int, str, str]] = []
         done = 0
         for name in self._runs:
             # Facts about examples are kept once, with the first run.
             carried = () if first else extras
-            groups = self._written(store, name)
+            groups = self._written(quick, name)
             if groups is None:
                 facts = {"notes": list(notes)} if notes else {}
                 run = RunManifest(run_id=_run_id(name), name=name, facts=facts)
-                groups = self._write_run(store, run, layout, extras=carried, done=done)
+                groups = self._write_run(quick, run, layout, extras=carried, done=done)
             first = first or groups
             if groups != first and not self._may_differ:
                 self._explain_difference()
@@ -166,7 +169,8 @@ class SortedRows:
             self._report("sorting", done)
             self._report("writing", done)
         if not (store / "study.json").is_file():
-            StudyManifest("ingested", layout.rows_per_group, runs=list(self._runs)).write(store)
+            study = StudyManifest("ingested", layout.rows_per_group, runs=list(self._runs))
+            study.write(store, files=[file for name in self._runs for file in _files(store, name)])
 
     def _index(self, name: str) -> int:
         return self._gathered.names["r"].index(name)
@@ -176,11 +180,18 @@ class SortedRows:
             self._progress(phase, done, self._n_rows)
 
     def _written(self, store: Location, name: str) -> list[tuple[int, int, str, str]] | None:
-        """Return the row groups of a run that an earlier process has committed."""
+        """Return the row groups of a run that an earlier process has committed.
+
+        A power failure may have left it incomplete, so it is read as a whole.
+        """
         folder = store / "runs" / _run_id(name)
         if (folder / "run.json").is_file():
-            reader = RunReader(store, RunManifest.load(folder), SPLIT)
-            return [group.examples for group in reader.groups]
+            try:
+                run = RunManifest.load(folder)
+            except DamagedStoreError:
+                run = None
+            if run is not None and all(part.is_intact(folder) for part in run.parts):
+                return [group.examples for group in RunReader(store, run, SPLIT).groups]
         if folder.is_folder():
             folder.files.delete_dir(folder.path)
         return None
@@ -403,6 +414,13 @@ def find_classes(
             prediction=min(texts["y"]),
         )
     return classes, known
+
+
+def _files(store: Location, name: str) -> list[Location]:
+    """Return the files of a run."""
+    folder = store / "runs" / _run_id(name)
+    parts = [folder / part.path for part in RunManifest.load(folder).parts]
+    return [*parts, folder / "run.json"]
 
 
 def _run_id(name: str) -> str:

@@ -5,17 +5,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seedproof.errors import CodeChangedError, RunExistsError, SeedproofError, StudyChangedError
+from seedproof.errors import CodeChangedError, SeedproofError, StudyChangedError
 from seedproof.predictions.arms import checks_of_store
 from seedproof.predictions.checks import Check
 from seedproof.records.declared import declare_runs
 from seedproof.records.location import Location
+from seedproof.records.locks import is_locked, plan_locked
 from seedproof.records.manifest import FailureManifest, RunManifest, StudyManifest
 from seedproof.records.reader import Store
 from seedproof.training.code import EDITED, file_digest
 from seedproof.training.spec import RunSpec, StudySpec
 from seedproof.training.target import Target
-from seedproof.training.worker import is_locked
 
 WAITING, RUNNING, FINISHED = "waiting", "running", "finished"
 FAILED = ("failed", "killed", "timeout")
@@ -176,7 +176,31 @@ def enter(
     The first plan declares its number of runs, unless another number is given.
     """
     runs = CommittedRuns(store) if runs is None else runs
-    joined = _joined(store, requested, runs)
+    if Store.is_at(store):
+        # Nothing is locked or written if the plan has these runs, so that a store may be read-only.
+        before = planned(StudyManifest.load(store), store)
+        joined = _joined(before, store, requested, runs)
+        if joined == before and declared is None and runs.all():
+            return joined
+    else:
+        store.make_folder(durable=True)
+    with plan_locked(store):
+        return _entered(store, requested, runs, declared)
+
+
+def _entered(
+    store: Location, requested: StudySpec, runs: CommittedRuns, declared: int | None
+) -> StudySpec:
+    """Write the plan with the requested runs, and the number of runs that is declared."""
+    if Store.is_at(store):
+        manifest = StudyManifest.load(store)
+        before = planned(manifest, store)
+        joined = _joined(before, store, requested, runs)
+        if joined != before:
+            StudyManifest(joined.name, manifest.rows_per_group, joined.as_json()).replace(store)
+    else:
+        joined = requested
+        StudyManifest(requested.name, plan=requested.as_json()).write(store)
     # Until a run is finished, nothing was looked at.
     is_begun = bool(runs.all())
     if not is_begun or declared is not None:
@@ -185,28 +209,18 @@ def enter(
     return joined
 
 
-def _joined(store: Location, requested: StudySpec, runs: CommittedRuns) -> StudySpec:
-    if not Store.is_at(store):
-        try:
-            store.make_folder()
-            StudyManifest(requested.name, plan=requested.as_json()).write(store)
-        except RunExistsError:
-            pass  # another coordinator was faster
-        else:
-            return requested
-    manifest = StudyManifest.load(store)
-    before = planned(manifest, store)
+def _joined(
+    before: StudySpec, store: Location, requested: StudySpec, runs: CommittedRuns
+) -> StudySpec:
+    """Return the plan of a store together with the requested runs."""
     try:
-        joined = before.joined(requested)
+        return before.joined(requested)
     except StudyChangedError:
-        # A typo in the first command must not block the store: without finished runs, nothing can
-        # be mixed up.
-        if runs.all():
+        # A typo in the first command must not block the store: without runs that are finished or
+        # being trained, nothing can be mixed up.
+        if runs.all() or any(is_locked(store / "runs" / run.run_id) for run in before.runs()):
             raise
-        joined = requested
-    if joined != before:
-        StudyManifest(joined.name, manifest.rows_per_group, joined.as_json()).replace(store)
-    return joined
+        return requested
 
 
 def check_code(runs: Iterable[RunManifest], target: Target) -> None:

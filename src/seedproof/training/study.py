@@ -1,22 +1,24 @@
 """`sp.Study`: the same training under many seeds, resumable."""
 
 import os
-import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from seedproof.engines import Engine, Failure, Outcome, SerialEngine
+from seedproof.engines import Engine, Failure, SerialEngine
 from seedproof.engines.named import build_engine
 from seedproof.engines.serial import as_failure
 from seedproof.errors import OptionError, RunExistsError
 from seedproof.predictions.checks import Check
 from seedproof.records.declared import NOTHING, declared_runs, planned_runs
 from seedproof.records.location import Location
+from seedproof.records.locks import Lock, claim
 from seedproof.records.manifest import FailureManifest
+from seedproof.records.reader import Store
 from seedproof.seeds import SeedPlan
 from seedproof.stats.looks import LOOKS, planned_looks
+from seedproof.training.dispatch import Dispatcher
 from seedproof.training.progress import Board, watch
 from seedproof.training.resume import (
     FINISHED,
@@ -32,7 +34,7 @@ from seedproof.training.resume import (
 from seedproof.training.run import Run
 from seedproof.training.spec import RunSpec, StudySpec, as_plan
 from seedproof.training.target import Target, Train, as_target
-from seedproof.training.worker import Trained, TrainRun, is_locked
+from seedproof.training.worker import TrainRun
 from seedproof.typing import check_count
 
 if TYPE_CHECKING:
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from seedproof.report.report import Report
     from seedproof.report.side_by_side import SideBySide
 
-# Pause before looking again at runs that another coordinator is training.
-PATIENCE_SECONDS = 1.0
 TAIL_BYTES = 2000
 
 
@@ -117,6 +117,7 @@ class Study:
         self._store = Location.of(store)
         self._address = str(store) if isinstance(store, Location) else os.fspath(store)
         self._handed_out: set[str] = set()
+        self._claims: dict[str, Lock] = {}  # of the runs between `ask` and `tell`
         self._committed = CommittedRuns(self._store)
 
     @property
@@ -140,7 +141,8 @@ class Study:
         """Train every run that is not finished; a second call does nothing.
 
         Runs that failed before are retried. A run that raises, crashes or takes too long is
-        recorded, and the others continue.
+        recorded, and the others continue. Runs that another process is training are awaited; those
+        that `ask` returned are left to your loop.
 
         Args:
             engine: `serial`, `processes`, `ray`, `slurm`, or an engine of your own.
@@ -178,12 +180,20 @@ class Study:
         states = [
             done.get(run.run_id, RunState(run, index, WAITING)) for index, run in enumerate(runs)
         ]
-        pending = [state.spec for state in states if state.status != FINISHED]
+        pending = [
+            state.spec
+            for state in states
+            if state.status != FINISHED and state.spec.run_id not in self._claims
+        ]
         with watch(joined.name, states, shown=progress, follow=follow) as listener:
             self._train(pending, engine, listener)
+        status = status_of(self._store, self._spec, committed)
+        if Store.is_at(self._store):
+            # Without locks, another coordinator may have replaced the plan at the same moment.
+            enter(self._store, self._spec, committed)
         if not allow_changed_code:
             check_one_code(committed.all())
-        return status_of(self._store, self._spec, committed)
+        return status
 
     def run_until(
         self,
@@ -283,27 +293,7 @@ class Study:
             dict(self._target.code()),
             is_alone=not isinstance(engine, SerialEngine),
         )
-        while pending:
-            elsewhere: list[RunSpec] = []
-            batch = pending
-
-            def on_start(index: int, batch: Sequence[RunSpec] = batch) -> None:
-                listener.started(batch[index])
-
-            with closing(_closable(engine.map(task, batch, on_start=on_start))) as outcomes:
-                for outcome in outcomes:
-                    spec = batch[outcome.index]
-                    if outcome.failure is not None:
-                        self._record(spec, outcome.failure, outcome.attempts)
-                        listener.failed(spec, outcome.failure)
-                    elif outcome.result is not None and outcome.result.status == "elsewhere":
-                        elsewhere.append(spec)
-                        listener.elsewhere(spec)
-                    elif outcome.result is not None:
-                        listener.finished(spec, outcome.result)
-            pending = elsewhere
-            if pending:
-                time.sleep(PATIENCE_SECONDS)
+        Dispatcher(task, engine, listener, self._record).train(pending)
 
     def _record(self, spec: RunSpec, failure: Failure, attempts: int = 1) -> None:
         FailureManifest(
@@ -334,35 +324,60 @@ class Study:
     def ask(self) -> Run | None:
         """Return a run that is not finished, for a loop of your own; None if there is none left.
 
-        This object returns each run once. Train it inside `with run.active():`, which seeds
+        This object returns each run once. The run is locked until `tell`, so that no other program
+        trains it; object stores have no locks. Train it inside `with run.active():`, which seeds
         everything, then call `tell`.
 
         Returns:
-            The next run.
+            The next run that no other process is training.
         """
         enter(self._store, self._spec, declared=self._declared)
         check_code(CommittedRuns(self._store).all(), self._target)
         for spec in self._spec.runs():
-            folder = self._folder(spec)
-            if spec.run_id in self._handed_out or (folder / "run.json").is_file():
-                continue
-            if not is_locked(folder):
+            if spec.run_id not in self._handed_out and self._claimed(spec):
                 self._handed_out.add(spec.run_id)
-                return Run(spec, folder)
+                return Run(spec, self._folder(spec))
         return None
+
+    def _claimed(self, spec: RunSpec) -> bool:
+        """Lock a run; False if it is finished, or if another process is training it."""
+        folder = self._folder(spec)
+        if (folder / "run.json").is_file():
+            return False
+        if not folder.is_local:
+            return True
+        lock = claim(folder)
+        if lock is None:
+            return False
+        if (folder / "run.json").is_file():  # finished a moment ago
+            lock.release()
+            return False
+        self._claims[spec.run_id] = lock
+        return True
 
     def tell(self, run: Run, error: BaseException | None = None) -> None:
         """Commit the records of a run that `ask` returned, or record its failure.
+
+        Other programs may train the run from then on, if it has failed.
 
         Args:
             run: The run.
             error: The exception, if it failed.
         """
-        if error is not None:
-            self._record(run.spec, as_failure(error))
-            return
-        with suppress(RunExistsError):  # another process has finished it meanwhile
-            run.commit({"target": self._target.name, "code": dict(self._target.code())})
+        try:
+            if error is not None:
+                self._record(run.spec, as_failure(error))
+                return
+            with suppress(RunExistsError):  # another process has finished it meanwhile
+                run.commit({"target": self._target.name, "code": dict(self._target.code())})
+        finally:
+            lock = self._claims.pop(run.spec.run_id, None)
+            if lock is not None:
+                lock.release()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without locks, which belong to this process."""
+        return vars(self) | {"_claims": {}}
 
     def measure(self, *, arm: str | None = None, split: str | None = None) -> "Report":
         """Measure how much the seed decides, over the finished runs of an arm.
@@ -416,8 +431,3 @@ class Study:
         from seedproof.api.measure import measure_arms
 
         return measure_arms(self._store, split=split)
-
-
-def _closable(outcomes: Iterable[Outcome[Trained]]) -> Generator[Outcome[Trained], None, None]:
-    """Yield outcomes; closing this stops the work, whatever an engine returns."""
-    yield from outcomes

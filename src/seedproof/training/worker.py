@@ -14,12 +14,13 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 from seedproof.engines import n_cores
 from seedproof.errors import CodeChangedError, RunError, RunExistsError
 from seedproof.messages import Message, problem_of
 from seedproof.records.location import Location
+from seedproof.records.locks import locked
 from seedproof.records.manifest import RunManifest
 from seedproof.records.schema import digest
 from seedproof.training.code import file_digest, loaded_files
@@ -29,7 +30,6 @@ from seedproof.training.target import Target, loaded_afresh
 from seedproof.training.torch_import_hook import loaded_torch, seconds_of_loading
 
 VERSIONS = ("seedproof", "numpy", "torch", "scikit-learn", "transformers", "lightning")
-LOCK_FILE = "claim"
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,9 @@ class TrainRun:
         with locked(folder) as has_lock:
             if not has_lock:
                 return Trained("elsewhere", {}, 0.0)
-            if (folder / "run.json").is_file():
-                return _as_trained(RunManifest.load(folder))
+            finished = finished_in(folder)
+            if finished is not None:
+                return finished
             run = Run(spec, folder, code=digest(repr(sorted(self.code.items())).encode()))
             with output_to(folder / "log.txt", is_wanted=self.is_alone):
                 began = datetime.now(UTC)
@@ -104,54 +105,15 @@ class TrainRun:
         }
 
 
+def finished_in(folder: Location) -> Trained | None:
+    """Return the result of a finished run; None if it is not finished."""
+    if not (folder / "run.json").is_file():
+        return None
+    return _as_trained(RunManifest.load(folder))
+
+
 def _as_trained(manifest: RunManifest) -> Trained:
     return Trained("finished", manifest.scalars, float(manifest.facts.get("seconds", 0.0)))
-
-
-@contextmanager
-def locked(folder: Location) -> Iterator[bool]:
-    """Hold an exclusive lock on a run; yield whether it was acquired.
-
-    The lock ends with its process. Object stores have no locks: two coordinators may train the same
-    run there, and one of the two equal results is kept.
-    """
-    if not folder.is_local:
-        yield True
-        return
-    path = Path(folder.path) / LOCK_FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch()
-    with path.open("rb") as file:
-        try:
-            yield _lock(file)
-        finally:
-            # Closing is not enough: processes that were forked inside hold the file as well.
-            _lock(file, "LOCK_UN")
-
-
-def is_locked(folder: Location) -> bool:
-    """Return whether some process is training this run."""
-    if not folder.is_local or not (folder / LOCK_FILE).is_file():
-        return False
-    # Opened for reading only: a reader of the study may lack the permission to write.
-    with Path(folder.path, LOCK_FILE).open("rb") as file:
-        # Shared, so that two readers do not mistake each other for a training.
-        return not _lock(file, "LOCK_SH")
-
-
-def _lock(file: BinaryIO, kind: str = "LOCK_EX") -> bool:
-    """Lock or unlock a file; return False if another process holds it."""
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # not on Windows
-        return True
-    try:
-        fcntl.flock(file, getattr(fcntl, kind) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a filesystem without locks
-        return True
-    return True
 
 
 @contextmanager

@@ -142,6 +142,26 @@ def test_result_that_cannot_be_unpickled_is_a_failure():
     assert outcomes[1].value() == 1
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are not listed here")
+def test_children_of_a_task_end_without_its_guardian():
+    """The coordinator kills what a finished task has left behind."""
+
+    def leave_child(seconds):
+        me = os.getpid()
+        children = Path(f"/proc/self/task/{me}/children").read_text(encoding="utf-8")
+        for guardian in map(int, children.split()):
+            os.kill(guardian, signal.SIGKILL)
+        sleeper = subprocess.Popen(["sleep", seconds])  # noqa: S607 - a child to stop
+        return sleeper.pid, len(children.split())
+
+    outcomes = ProcessEngine(workers=1).map(leave_child, ["600", "600"])
+    pid, n_guardians = next(outcomes).value()
+
+    assert n_guardians == 1
+    assert becomes_true(lambda: not is_alive(pid))
+    outcomes.close()
+
+
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system does not show them")
 def test_file_descriptors_are_closed():
     """A study of a thousand runs needs no more than one of two."""

@@ -97,7 +97,7 @@ def test_folder_below_a_file_is_refused(tmp_path):
 
 def test_creating_makes_folders_and_leaves_nothing_else(tmp_path):
     """The temporary file is deleted, and the file is complete."""
-    (Location.of(tmp_path) / "new" / "run.json").create(b"{}")
+    (Location.of(tmp_path) / "new" / "run.json").commit(b"{}")
 
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["run.json"]
     assert (tmp_path / "new" / "run.json").read_bytes() == b"{}"
@@ -106,10 +106,10 @@ def test_creating_makes_folders_and_leaves_nothing_else(tmp_path):
 def test_creating_twice_is_refused_locally(tmp_path):
     """The first file stays, and no temporary file is left."""
     place = Location.of(tmp_path) / "run.json"
-    place.create(b"first")
+    place.commit(b"first")
 
     with pytest.raises(RunExistsError, check=WithFields(path=place.path)):
-        place.create(b"second")
+        place.commit(b"second")
 
     assert place.read_bytes() == b"first"
     assert [path.name for path in Path(tmp_path).iterdir()] == ["run.json"]
@@ -121,7 +121,7 @@ def test_last_writer_wins_in_object_stores(remote):
     place = remote / "run.json"
     assert not place.is_local
 
-    place.create(b"first")
-    place.create(b"second")
+    place.commit(b"first")
+    place.commit(b"second")
 
     assert place.read_bytes() == b"second"

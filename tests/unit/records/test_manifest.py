@@ -22,6 +22,25 @@ RUN = RunManifest(
 )
 
 
+@pytest.fixture(autouse=True)
+def part(tmp_path):
+    """Write the file of the run, and return its path."""
+    path = tmp_path / RUN.parts[0].path
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"x" * RUN.parts[0].size)
+    return path
+
+
+def test_run_without_its_files_is_not_committed(tmp_path, part):
+    """They are forced to the disk first."""
+    part.unlink()
+
+    with pytest.raises(FileNotFoundError):
+        RUN.commit(Location.of(tmp_path))
+
+    assert not (tmp_path / "run.json").exists()
+
+
 def test_a_run_is_loaded_as_it_was_committed(tmp_path):
     """Names, parts, seeds, facts and scalars survive."""
     RUN.commit(Location.of(tmp_path))

@@ -1,6 +1,5 @@
 """Resumable ingest: interrupted, resumed, never mixed."""
 
-import fcntl
 import json
 import os
 import shlex
@@ -11,6 +10,7 @@ from seedproof.errors import MissingExampleError, NotFoundError, OptionError, St
 from seedproof.records.columns import Columns
 from seedproof.records.ingest import Ingest
 from seedproof.records.location import Location
+from seedproof.records.locks import claim
 from seedproof.records.reader import Store
 from seedproof.records.resumable_ingest import ingest_tables
 from seedproof.testing.errors import WithFields
@@ -127,11 +127,11 @@ def test_the_command_names_the_columns(table, tmp_path):
 
 def test_two_processes_cannot_ingest_into_one_store(table, unfinished):
     """The second one gets an error."""
-    with (unfinished / "ingest.json").open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-
-        with pytest.raises(StoreError, check=WithFields(store=unfinished)) as refused:
-            ingest_tables([table], unfinished)
+    with (
+        claim(Location.of(unfinished)),
+        pytest.raises(StoreError, check=WithFields(store=unfinished)) as refused,
+    ):
+        ingest_tables([table], unfinished)
 
     assert "command" not in refused.value.fields
 

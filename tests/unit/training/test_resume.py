@@ -1,22 +1,24 @@
 """The store alone decides what is finished, what is left, and which code trained it."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
 from seedproof.errors import CodeChangedError, NotFoundError, StudyChangedError
 from seedproof.records.location import Location
+from seedproof.records.locks import locked, plan_locked
 from seedproof.records.manifest import FailureManifest, StudyManifest
 from seedproof.records.reader import Store
 from seedproof.records.schema import digest
 from seedproof.seeds import SeedPlan
 from seedproof.testing.errors import WithFields
+from seedproof.training import resume
 from seedproof.training.code import EDITED
 from seedproof.training.resume import check_code, check_one_code, enter, planned, status_of
 from seedproof.training.run import Run
 from seedproof.training.spec import StudySpec
 from seedproof.training.target import FunctionTarget, NamedTarget, ScriptTarget
-from seedproof.training.worker import locked
 
 STUDY = StudySpec("small", "train.py", SeedPlan.all(3), ("none", "aswa"))
 
@@ -191,6 +193,45 @@ def test_store_without_finished_runs_takes_another_study(store):
 
     assert enter(store, other) == other
     assert planned(StudyManifest.load(store), store) == other
+
+
+def test_study_that_is_being_trained_is_not_replaced(store):
+    """Its coordinator would lose its plan."""
+    other = replace(STUDY, arguments=("--lr", "0.1"))
+
+    with locked(folder_of(store, 0)), pytest.raises(StudyChangedError):
+        enter(store, other)
+
+    assert planned(StudyManifest.load(store), store) == STUDY
+
+
+def test_plan_that_changed_before_the_lock_is_kept(store, monkeypatch):
+    """Another coordinator has added an arm between the look and the lock."""
+    finish(store, 0)
+
+    @contextmanager
+    def lock_late(place):
+        with monkeypatch.context() as patch:
+            patch.setattr(resume, "plan_locked", plan_locked)
+            enter(store, replace(STUDY, arms=("ema",)))
+        with plan_locked(place):
+            yield
+
+    monkeypatch.setattr(resume, "plan_locked", lock_late)
+    joined = enter(store, replace(STUDY, seeds=SeedPlan.all(4)))
+
+    assert joined == replace(STUDY, seeds=SeedPlan.all(4), arms=("none", "aswa", "ema"))
+    assert planned(StudyManifest.load(store), store) == joined
+
+
+def test_entering_a_complete_plan_locks_nothing(store, tmp_path):
+    """A store may be read-only."""
+    finish(store, 0)
+    enter(store, STUDY)
+    (tmp_path / "store" / "claim").unlink()
+
+    assert enter(store, replace(STUDY, seeds=SeedPlan.all(1))) == STUDY
+    assert not (tmp_path / "store" / "claim").exists()
 
 
 def test_store_that_no_study_wrote_is_refused(tmp_path):

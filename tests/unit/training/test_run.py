@@ -403,16 +403,16 @@ def test_score_that_is_not_a_number_is_refused_with_its_position(make_run):
 def test_run_json_is_written_last(make_run, monkeypatch):
     """When it is created, every file that it lists is complete."""
     seen = []
-    create = Location.create
+    commit = Location.commit
 
-    def watched(place, content):
+    def watched(place, content, **settings):
         folder = Path(place.path).parent
         sizes = {part["path"]: part["size"] for part in json.loads(content)["parts"]}
         seen.append(all((folder / path).stat().st_size == size for path, size in sizes.items()))
         assert len(sizes) == 3
-        create(place, content)
+        commit(place, content, **settings)
 
-    monkeypatch.setattr(Location, "create", watched)
+    monkeypatch.setattr(Location, "commit", watched)
     run = make_run()
     for split in ("test", "dev"):
         run.log_predictions(split, probs=PROBS)

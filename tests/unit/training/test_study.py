@@ -1,13 +1,17 @@
 """Studies: engines, loops with `ask` and `tell`, and runs that fail."""
 
+import cloudpickle
 import numpy as np
 import pytest
 
 import seedproof as sp
 from seedproof.errors import CodeChangedError, OptionError, StudyChangedError, TooFewRunsError
 from seedproof.records.location import Location
+from seedproof.records.locks import is_locked
 from seedproof.records.reader import Store
 from seedproof.testing.errors import WithFields
+from seedproof.training import study as study_module
+from seedproof.training.run import Run
 
 N_EXAMPLES = 30
 
@@ -83,13 +87,66 @@ def test_failed_run_is_recorded_and_retried(study):
 def test_commit_of_a_finished_run_changes_nothing(study):
     """The first commit is kept."""
     run = study.ask()
-    study.run("serial", only=0, progress=False)
+    rival = Run(run.spec, run.folder)
+    train(rival)
+    rival.commit({})
     before = Store(Location.of(study.store)).runs
 
     train(run)
     study.tell(run)
 
     assert Store(Location.of(study.store)).runs == before
+
+
+def test_run_is_handed_to_one_program_at_a_time(study):
+    """Until `tell`; another program gets the next one, and then those that failed."""
+    other = study_in(study.store)
+    runs = [study.ask(), other.ask()]
+
+    assert [(run.arm, run.name) for run in runs] == [("none", "0"), ("aswa", "0")]
+    assert [state.status for state in study.status().runs[:3]] == ["running", "running", "waiting"]
+    study.tell(runs[0], error=ValueError("no such luck"))
+
+    assert study_in(study.store).ask().spec == runs[0].spec
+
+
+def test_run_that_was_finished_meanwhile_is_not_handed_out(study, monkeypatch):
+    """It ended between the look at its commit and the lock."""
+    claim = study_module.claim
+    rival = study_in(study.store)
+
+    def claim_late(folder):
+        monkeypatch.setattr(study_module, "claim", claim)
+        run = rival.ask()
+        train(run)
+        rival.tell(run)
+        return claim(folder)
+
+    monkeypatch.setattr(study_module, "claim", claim_late)
+
+    assert (study.ask().arm, study.ask().arm) == ("aswa", "none")
+
+
+def test_runs_of_a_loop_are_left_to_it(study):
+    """`run` neither trains them nor waits for them."""
+    run = study.ask()
+
+    status = study.run("serial", progress=False)
+
+    assert [state.status for state in status.runs] == ["running", *["finished"] * 5]
+    train(run)
+    study.tell(run)
+    assert study.status().is_done
+
+
+def test_study_can_be_pickled_between_ask_and_tell(study):
+    """A training function may refer to its study; the lock stays here."""
+    run = study.ask()
+
+    copy = cloudpickle.loads(cloudpickle.dumps(study))
+
+    assert copy.store == study.store
+    assert is_locked(run.folder)
 
 
 def test_ask_with_different_code_is_refused(study):

@@ -15,6 +15,7 @@ import pytest
 from seedproof.engines import ProcessEngine, n_cores
 from seedproof.errors import CodeChangedError, RunError
 from seedproof.records.location import Location
+from seedproof.records.locks import is_locked, locked
 from seedproof.records.manifest import RunManifest
 from seedproof.records.schema import digest
 from seedproof.seeds import SeedPlan
@@ -22,7 +23,7 @@ from seedproof.testing.errors import WithFields
 from seedproof.training.run import Run
 from seedproof.training.spec import StudySpec
 from seedproof.training.target import FunctionTarget, ScriptTarget
-from seedproof.training.worker import Trained, TrainRun, is_locked, locked, output_to
+from seedproof.training.worker import Trained, TrainRun, output_to
 
 SPECS = StudySpec("small", "train.py", SeedPlan.all(3), arguments=("-v",)).runs()
 
@@ -70,7 +71,7 @@ def task_of(store, train, **settings):
 HOLD = """
 import sys
 from seedproof.records.location import Location
-from seedproof.training.worker import locked
+from seedproof.records.locks import locked
 
 with locked(Location.of(sys.argv[1])) as has_lock:
     print(has_lock, flush=True)

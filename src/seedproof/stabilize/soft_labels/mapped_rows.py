@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seedproof.errors import DamagedStoreError, NotFoundError, RunError, UnreadableError
-from seedproof.records.ingest_state import lock
+from seedproof.records.locks import lock
 
 # A page of its own, so that the header and the rows are flushed separately.
 HEADER_BYTES = 4096
@@ -101,7 +101,7 @@ class MappedRows:
         self._header[3] = CHANGED
 
     def _acquire(self, *, replace_all: bool) -> None:
-        file = self.path.open("rb")
+        file = self.path.open("r+b")
         reason = None
         if not lock(file):
             reason = "in-use"

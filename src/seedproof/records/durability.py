@@ -1,0 +1,64 @@
+"""Force files and folders to the disk, so that a commit survives a power failure.
+
+A commit is durable if its steps reach the disk in this order, as databases do it: the files that it
+refers to, the folders that name them, the new file itself, and after the renaming its folder.
+"""
+
+import errno
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+# The filesystem cannot do it; then it has no weaker guarantee than without the call.
+UNSUPPORTED = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+# Some systems do not open folders.
+UNSUPPORTED_FOR_FOLDERS = UNSUPPORTED | {errno.EACCES, errno.EPERM, errno.EBADF, errno.EISDIR}
+
+
+def sync(path: Path) -> None:
+    """Force the content of a file, or the names in a folder, to the disk."""
+    is_folder = path.is_dir()
+    if is_folder and os.name == "nt":  # its filesystems write names in order
+        return
+    try:
+        number = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+        try:
+            _flush(number)
+        finally:
+            os.close(number)
+    except OSError as error:
+        if error.errno not in (UNSUPPORTED_FOR_FOLDERS if is_folder else UNSUPPORTED):
+            raise
+
+
+def _flush(number: int) -> None:
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows
+        os.fsync(number)
+        return
+    if hasattr(fcntl, "F_FULLFSYNC"):  # on macOS, `fsync` leaves the data in the cache of the disk
+        with suppress(OSError):
+            fcntl.fcntl(number, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(number)
+
+
+def sync_before(folder: Path, files: Iterable[Path], root: Path) -> None:
+    """Force to the disk what a new file in `folder` refers to: files, and names below `root`."""
+    folders = {root, folder, *folder.parents}
+    for file in files:
+        sync(file)
+        folders.update(file.parents)
+    below = [place for place in folders if place.is_relative_to(root)]
+    for place in sorted(below, key=lambda place: len(place.parts), reverse=True):
+        sync(place)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and those above it, and force the names of the new ones to the disk."""
+    new = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in new:
+        sync(place.parent)
