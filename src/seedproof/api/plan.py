@@ -90,7 +90,7 @@ def plan(
     Examples:
         >>> import seedproof as sp
         >>> sp.plan(sd=0.012, detect=0.005).answers[0].n_seeds
-        93
+        92
     """
     if pilot is None:
         check_options(["nothing"], options)

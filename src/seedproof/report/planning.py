@@ -102,9 +102,9 @@ class Plan(Result):
     >>> import seedproof as sp
     >>> plan = sp.plan(sd=0.012, detect=0.01)
     >>> plan
-    <Plan: 25 seeds per arm are needed>
+    <Plan: 24 seeds per arm are needed>
     >>> plan.answers[0].n_seeds
-    25
+    24
     """
 
     answers: tuple[Answer, ...]

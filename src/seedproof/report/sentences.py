@@ -48,9 +48,9 @@ SENTENCES = {
     "accuracies-against-chance": "If the {n_labeled:,} examples flipped independently, accuracies "
     f"would differ by ±{NO_BREAK}{{chance}}. They differ by ±{NO_BREAK}{{spread}}.",
     "accuracies-moved-by-drift": "Most of that comes from shifting class shares: {drift}.",
-    "spread-of-one-run": "Run {runs[0]!r} causes most of it: without it, accuracies would differ "
+    "spread-of-one-run": "Run {runs[0]!r} causes most of it: accuracies of the others differ "
     f"by ±{NO_BREAK}{{rest}}.",
-    "spread-of-few-runs": "Runs {runs} cause most of it: without them, accuracies would differ by "
+    "spread-of-few-runs": "Runs {runs} cause most of it: accuracies of the others differ by "
     f"±{NO_BREAK}{{rest}}.",
     "best-and-worst-run": "Reporting the best of {n_runs} runs would claim {best}; an unlucky "
     "single run would show {worst}.",
