@@ -44,10 +44,15 @@ def copied(runs: np.ndarray, *, clusters: np.ndarray | None = COPIES) -> sp.Pred
     )
 
 
+# The extrapolation adds a quarter of a pair of answers to those seen, which copies multiply.
+ROUNDING = {"label_entropy_corrected": 0.02}
+
+
 def assert_equal_ends(first, second, name):
     pairs = [(getattr(first, end), getattr(second, end)) for end in ("value", "low", "high")]
     for end, wanted in pairs:
-        expected = wanted if wanted is None else pytest.approx(wanted, rel=1e-9)
+        rounding = ROUNDING.get(name, 1e-9)
+        expected = wanted if wanted is None else pytest.approx(wanted, rel=rounding)
         assert end == expected, name
 
 

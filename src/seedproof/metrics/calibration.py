@@ -8,6 +8,7 @@ import numpy as np
 from seedproof.metrics.accumulator import Accumulator, Detail, Need
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import (
+    ADDED,
     BinnedGaps,
     ExampleValues,
     SpreadOverRuns,
@@ -19,9 +20,6 @@ from seedproof.typing import FloatArray, IntArray
 N_BINS = 15
 # Sets of examples, or of clusters, from whose totals the variance over examples comes.
 N_BLOCKS = 64
-# Two successes and two failures are added to the share right of a bin for its variance, so that a
-# bin without errors is not certain: Agresti and Coull (1998), The American Statistician 52:119.
-ADDED = 2
 # With up to so many classes, each has reliability diagrams of its own.
 MOST_SHOWN_CLASSES = 6
 

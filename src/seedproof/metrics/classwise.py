@@ -7,9 +7,10 @@ import numpy as np
 
 from seedproof.metrics.accumulator import Accumulator, Detail, Need
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.calibration import ADDED, N_BLOCKS, blocks_of
+from seedproof.metrics.calibration import N_BLOCKS, blocks_of
 from seedproof.metrics.statistic import (
     BlockJackknife,
+    ClassShares,
     ExampleValues,
     SpreadOverRuns,
     Statistic,
@@ -137,40 +138,17 @@ class Classwise(Accumulator):
         by_run, sizes = self._by_run(scores), self._gold.sum(axis=0)
         if self.n_blocks == 1:
             return ValueOnly(float(by_run.mean()))
-        without, total, variances = [], 0.0, np.zeros(self.n_classes)
+        without, of_classes = [], []
         for run_idx in range(self.n_runs):
             counts = self._counts(run_idx)
             rest = [x.sum(axis=1, keepdims=True) - x[:, sizes > 0] for x in counts]
             without.append(mean_over_classes(*scores(*rest)))
-            seen, cautious = _variances(*scores(*(x.sum(axis=1) for x in counts)))
-            total += float(seen.sum()) / self.n_runs
-            variances += cautious / self.n_runs
-        return BlockJackknife(
-            by_run,
-            np.stack(without),
-            sizes[sizes > 0],
-            seen=total,
-            unseen=max(float(variances.sum()) - total, 0.0),
-            unit_df=self._df(variances),
+            of_classes.append(scores(*(x.sum(axis=1) for x in counts)))
+        right, n_examples = (
+            np.array(part, dtype=np.float64) for part in zip(*of_classes, strict=True)
         )
-
-    def _df(self, variances: FloatArray) -> float:
-        """Degrees of freedom of a sum of variances, one per class: Satterthwaite (1946)."""
-        n_units = np.count_nonzero(self._gold, axis=1)
-        squares = float((np.square(variances) / np.maximum(n_units - 1, 1)).sum())
-        return float(variances.sum()) ** 2 / squares if squares > 0.0 else np.inf
-
-
-def _variances(right: IntArray, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Variance of the mean from each class: as seen, and with errors that may be unseen.
-
-    A class without errors is not certain, as in `metrics.calibration`.
-    """
-    at_least = np.where(sizes > 0, sizes, 1.0)
-    share, moved = right / at_least, (right + ADDED) / (sizes + 2 * ADDED)
-    weight = (sizes > 0) / at_least / max(int(np.count_nonzero(sizes)), 1) ** 2
-    seen = share * (1 - share) * weight
-    return seen, np.maximum(moved * (1 - moved) * weight, seen)
+        shares = ClassShares(right, n_examples, np.count_nonzero(self._gold, axis=1))
+        return BlockJackknife(by_run, np.stack(without), sizes[sizes > 0], shares)
 
 
 def _count(counts: IntArray, places: IntArray) -> None:

@@ -15,6 +15,9 @@ from seedproof.typing import BoolArray, FloatArray, IntArray
 
 # With fewer runs there are figures and no verdicts.
 VERDICT_FROM = 5
+# Added to the right, and to the wrong, answers of a bin or class for its variance, so that one
+# without errors is not certain: Agresti and Coull (1998), The American Statistician 52:119.
+ADDED = 2
 # Chosen in simulations: half width for the bias that remains, as a share of a bin's standard error.
 BIN_BIAS = 0.5
 
@@ -327,6 +330,29 @@ def _without(values: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
+class ClassShares:
+    """Shares of right answers by class, whose mean over classes is a figure of each run."""
+
+    right: FloatArray  # axes (runs, classes)
+    n_examples: FloatArray  # that the right ones are a share of, the same axes
+    n_blocks: IntArray  # with an example of the class: (classes)
+
+    def variances(self, design_effect: float = 1.0) -> tuple[FloatArray, FloatArray]:
+        """Return the variance of the mean from each class: as seen, and with unseen errors.
+
+        A class without errors is not certain. With a design effect, as many examples count as one.
+        """
+        right, sizes = self.right / design_effect, self.n_examples / design_effect
+        at_least = np.where(sizes > 0, sizes, 1.0)
+        share, moved = right / at_least, (right + ADDED) / (sizes + 2 * ADDED)
+        n_classes = np.maximum(np.count_nonzero(sizes, axis=1), 1)[:, None]
+        weight = (sizes > 0) / at_least / n_classes**2
+        seen = share * (1 - share) * weight
+        cautious = np.maximum(moved * (1 - moved) * weight, seen)
+        return seen.mean(axis=0), cautious.mean(axis=0)
+
+
+@dataclass(frozen=True, eq=False)
 class BlockJackknife:
     """A smooth function of totals over examples, averaged over runs.
 
@@ -337,9 +363,7 @@ class BlockJackknife:
     by_run: FloatArray  # the function of each run: (runs)
     without_block: FloatArray  # without one block, axes (runs, blocks)
     sizes: IntArray  # examples of each block, none empty: (blocks)
-    seen: float = 0.0  # variance from drawing examples for one run, if they are independent
-    unseen: float = 0.0  # further variance, of errors that these examples do not show
-    unit_df: float = np.inf  # degrees of freedom if few examples have most of the variance
+    shares: ClassShares  # that it is the mean of
     is_clustered: bool = False
 
     residual_bias: ClassVar[float] = 0.0
@@ -367,15 +391,27 @@ class BlockJackknife:
 
     @cached_property
     def unseen_variance(self) -> float:
-        """Variance of errors that the blocks do not show, larger if clusters err together."""
-        if not self.is_clustered or self.seen <= 0.0:
-            return self.unseen
-        return self.unseen * max(self.blocks.example_covariance(self.blocks) / self.seen, 1.0)
+        """Variance of errors that the blocks do not show."""
+        seen, cautious = self._by_class
+        return max(float(cautious.sum() - seen.sum()), 0.0)
 
     @property
     def example_df(self) -> float:
-        """Degrees of freedom of the variance from drawing examples."""
-        return max(min(self.blocks.n_clusters - 1, self.unit_df), 1.0)
+        """Degrees of freedom of the variance from drawing examples; few if few classes have it."""
+        _, cautious = self._by_class
+        squares = float((np.square(cautious) / np.maximum(self.shares.n_blocks - 1, 1)).sum())
+        # Satterthwaite (1946).
+        of_classes = float(cautious.sum()) ** 2 / squares if squares > 0.0 else np.inf
+        return max(min(self.blocks.n_clusters - 1, of_classes), 1.0)
+
+    @cached_property
+    def _by_class(self) -> tuple[FloatArray, FloatArray]:
+        """Variances of the classes; clusters that err together count as fewer examples."""
+        alone = self.shares.variances()
+        drawn, seen = self.blocks.example_covariance(self.blocks), float(alone[0].sum())
+        if not self.is_clustered or min(drawn, seen) <= 0.0:
+            return alone
+        return self.shares.variances(drawn / seen)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from scipy.stats import ttest_ind, ttest_rel
 from seedproof.metrics.statistic import (
     BinnedGaps,
     BlockJackknife,
+    ClassShares,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -341,7 +342,10 @@ def test_classwise_figures_of_the_same_examples_are_paired():
     rng = np.random.default_rng(0)
     by_run, sizes = rng.uniform(0.7, 0.8, 6), np.full(8, 50)
     left = by_run[:, None] + rng.normal(0, 0.01, (6, 8))
-    base = BlockJackknife(by_run, left, sizes, unseen=1e-4, unit_df=5.0)
+    shares = ClassShares(
+        np.tile([90.0, 8.0], (6, 1)), np.tile([390.0, 10.0], (6, 1)), np.array([8, 4])
+    )
+    base = BlockJackknife(by_run, left, sizes, shares)
     arm = replace(base, by_run=by_run + 0.1, without_block=left + 0.1)
 
     better = contrast(base, arm, Pair("macro_f1", is_paired=True))
@@ -349,8 +353,8 @@ def test_classwise_figures_of_the_same_examples_are_paired():
 
     assert better.center == pytest.approx(0.1)
     assert better.run_variance == pytest.approx(0.0, abs=1e-15)
-    assert better.example_variance == pytest.approx(2e-4 * LEAST_UNSHARED)
-    assert better.example_df == 5
+    assert better.example_variance == pytest.approx(2 * base.unseen_variance * LEAST_UNSHARED)
+    assert 3 < better.example_df < 4  # most of it is from the rare class, in four blocks
     assert other is None
     assert compare("macro_f1", base, arm).verdict == "better"
     assert compare("macro_f1", arm, base).verdict == "worse"
