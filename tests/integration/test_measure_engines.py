@@ -165,8 +165,11 @@ class _Slow:
 
     def __init__(self, source, log):
         self._source, self.log = source, log
-        for name in ("runs", "classes", "kind", "n_examples", "n_labeled", "n_shards"):
-            setattr(self, name, getattr(source, name))
+
+    def __getattr__(self, name):
+        if name.startswith("_"):  # also while it is unpickled
+            raise AttributeError(name)
+        return getattr(self._source, name)
 
     def shard(self, index):
         import time
