@@ -50,6 +50,8 @@ def main() -> None:
     parser.add_argument(
         "--only", default="", help="print false alarms of kinds of runs that have this text"
     )
+    parser.add_argument("--runs", type=int, nargs="+", default=[5, 10, 50])
+    parser.add_argument("--classes", type=int, nargs="+", default=[2, 10], choices=LOGIT_SD)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     n_studies = options.studies
@@ -57,8 +59,8 @@ def main() -> None:
     print_header(
         "Identical arms that are called different", ["runs", "classes", "runs are", "treated"]
     )
-    for n_runs in (5, 10, 50):
-        for n_classes in (2, 10):
+    for n_runs in options.runs:
+        for n_classes in options.classes:
             normal = Simulation(n_runs, 500, n_classes, logit_sd=LOGIT_SD[n_classes])
             for kind, change in KINDS.items():
                 if options.only not in kind:
@@ -77,8 +79,8 @@ def main() -> None:
     if options.only:
         return
     print_header("Intervals that cover the truth", ["runs", "classes", "the arm has"])
-    for n_runs in (5, 10, 50):
-        for n_classes in (2, 10):
+    for n_runs in options.runs:
+        for n_classes in options.classes:
             base = Simulation(n_runs, 500, n_classes, logit_sd=LOGIT_SD[n_classes])
             for kind, arm, figures in (
                 ("runs that differ less", replace(base, run_sd=0.2), FIGURES),
