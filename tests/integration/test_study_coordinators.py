@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_plans_that_grow_at_the_same_time_lose_nothing(tmp_path, is_new):
         if not is_new:
             enter(store, FIRST)
 
-        codes = at_once(*(lambda request=request: enter(store, request) for request in requests))  # noqa: B023
+        codes = at_once(*(partial(enter, store, request) for request in requests))
 
         assert codes == [0, 0, 0]
         plan = planned(StudyManifest.load(store), store)

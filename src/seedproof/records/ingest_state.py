@@ -9,7 +9,6 @@ from typing import Any
 from seedproof.errors import StoreError
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
-from seedproof.records.locks import lock as lock  # noqa: PLC0414 - for other packages
 
 MARK = "ingest.json"
 # Working folder inside the store, deleted at the end.

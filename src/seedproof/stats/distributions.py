@@ -90,3 +90,13 @@ def _fraction(a: float, b: float, x: float) -> float:
         if abs(c * d - 1) < 1e-16:
             break
     return value
+
+
+def upward_skewness(values: FloatArray) -> float:
+    """Return the bias-corrected skewness of at least three values, or 0 if it is negative."""
+    n, deviations = len(values), values - values.mean()
+    spread = float(np.sqrt(np.square(deviations).mean()))
+    if spread == 0.0:
+        return 0.0
+    skewness = float(np.power(deviations, 3).mean()) / spread**3
+    return max(skewness * float(np.sqrt(n * (n - 1))) / (n - 2), 0.0)

@@ -22,7 +22,13 @@ from seedproof.metrics.statistic import (
     Statistic,
     ValueOnly,
 )
-from seedproof.stats.distributions import expit, logit, normal_quantile, student_quantile
+from seedproof.stats.distributions import (
+    expit,
+    logit,
+    normal_quantile,
+    student_quantile,
+    upward_skewness,
+)
 from seedproof.typing import FloatArray
 
 CONFIDENCE = 0.95
@@ -234,14 +240,11 @@ def _widenings(left_out: FloatArray, level: Level) -> tuple[float, float]:
     The jackknife of pairs loses a degree of freedom, and pseudo-values that are skewed upward make
     the upper end too low.
     """
-    n_runs, deviations = len(left_out), left_out.mean() - left_out
-    spread = float(np.sqrt(np.square(deviations).mean()))
-    if not level.is_of_pairs or spread == 0.0:
+    if not level.is_of_pairs:
         return 1.0, 1.0
+    n_runs = len(left_out)
     pairs = float(np.sqrt((n_runs - 1) / (n_runs - 2)))
-    skewness = float(np.power(deviations, 3).mean()) / spread**3
-    corrected = skewness * float(np.sqrt(n_runs * (n_runs - 1))) / (n_runs - 2)
-    return pairs, pairs * (1 + SKEWNESS * max(corrected, 0.0) / float(np.sqrt(n_runs)))
+    return pairs, pairs * (1 + SKEWNESS * upward_skewness(-left_out) / float(np.sqrt(n_runs)))
 
 
 def jackknife_variance(left_out: FloatArray) -> float:

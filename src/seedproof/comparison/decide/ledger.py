@@ -20,7 +20,7 @@ from seedproof.comparison.decide.level import next_level
 from seedproof.errors import OptionError, StoreError
 from seedproof.messages import problem_of
 from seedproof.predictions.predictions import Predictions
-from seedproof.records.ingest_state import lock
+from seedproof.records.locks import lock
 
 FORMAT = 1
 FILE_NAME = "decisions.jsonl"
