@@ -1,6 +1,6 @@
 """Faults, many times each, with a table of trials that a second call continues.
 
-    python benchmarks/faults.py [--table faults.json] [--minutes 60] [--only NAME ...]
+    PYTHONPATH=tests python benchmarks/faults.py [--table faults.json] [--minutes 60] [--only NAME]
 
 Each row of the table is a kind of fault with its number of trials and of failures. After each trial
 nothing may be lost, done twice or left running:
@@ -26,6 +26,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import uuid4
@@ -38,6 +39,7 @@ from seedproof.seeds import SeedPlan
 from seedproof.testing.engines import becomes_true, processes_with
 from seedproof.training.resume import enter, planned
 from seedproof.training.spec import StudySpec
+from support.processes import at_once
 
 MARK = "SEEDPROOF_FAULTS"
 START = "from seedproof.cli.main import main; main()"
@@ -104,28 +106,6 @@ class Commands:
             os.kill(pid, signal.SIGKILL)
 
 
-def at_once(actions: list[Callable[[], object]]) -> None:
-    """Call functions in processes of their own, all released at the same moment."""
-    gate, opener = os.pipe()
-    children = []
-    for action in actions:
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                os.close(opener)
-                os.read(gate, 1)
-                action()
-                code = 0
-            finally:
-                os._exit(code)
-        children.append(child)
-    os.close(gate)
-    os.close(opener)
-    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-    require(not any(codes), f"exit codes {codes}")
-
-
 def change_plans(folder: Path, trial: int) -> None:
     """Add arms and seeds from three coordinators; every second store exists before."""
     first = StudySpec("small", "train.py", SeedPlan.all(2))
@@ -137,7 +117,8 @@ def change_plans(folder: Path, trial: int) -> None:
     store = Location.of(folder / "store")
     if trial % 2:
         enter(store, first)
-    at_once([lambda request=request: enter(store, request) for request in requests])
+    codes = at_once(*(partial(enter, store, request) for request in requests))
+    require(not any(codes), f"exit codes {codes}")
     plan = planned(StudyManifest.load(store), store)
     require(set(plan.arms) == {"none", "ema", "swa", "ensemble"}, f"arms {plan.arms}")
     require(len(plan.seeds.assignments()) == 7, "seeds are lost")

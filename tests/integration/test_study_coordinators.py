@@ -1,6 +1,5 @@
 """Coordinators that change one plan at the same time: nothing is lost, nothing is trained twice."""
 
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +15,7 @@ from seedproof.seeds import SeedPlan
 from seedproof.testing.engines import becomes_true, processes_with
 from seedproof.training.resume import enter, planned, status_of
 from seedproof.training.spec import StudySpec
+from support.processes import at_once
 
 N_TRIALS = 25
 FIRST = StudySpec("small", "train.py", SeedPlan.all(2))
@@ -35,27 +35,6 @@ def train(run):
     probs = run.rng("init").dirichlet([1.0, 1.0, 1.0], 20)
     run.log_predictions("test", probs=probs, labels=np.arange(20) % 3)
 """
-
-
-def at_once(*actions):
-    """Call functions in processes of their own, all released by one pipe; return exit codes."""
-    gate, opener = os.pipe()
-    children = []
-    for action in actions:
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                os.close(opener)
-                os.read(gate, 1)
-                action()
-                code = 0
-            finally:
-                os._exit(code)
-        children.append(child)
-    os.close(gate)
-    os.close(opener)
-    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 
 
 @pytest.mark.parametrize("is_new", [True, False], ids=["new store", "existing store"])
