@@ -267,29 +267,35 @@ def _reliability(figure: Figure) -> Spec:
     one_run = mark("line", color=var("accent-2"), strokeWidth=0.8, opacity=0.7)
     dashed = mark("line", color=var("ink-3"), strokeDash=[4, 4], strokeWidth=1.2)
     return layers(
-        shown(
-            mark("area", color=var("accent-soft")),
-            x=x,
-            y=field("low:Q", scale=scale, title=facts["y"]),
-            y2=field("high"),
-        ),
+        _lowest_to_highest(x, field("low:Q", scale=scale, title=facts["y"])),
         shown(one_run, single, x=x, y=y, detail=field("run:N")),
         shown(dashed, [{"x": start, "right": start}, {"x": 1, "right": 1}], x=x, y=y),
         shown(mark("line", color=var("accent"), strokeWidth=2.4), x=x, y=y),
-        shown(
-            mark("point", color=var("accent"), filled=True, size=55, opacity=1),
-            x=x,
-            y=y,
-            tooltip=[
-                field("x:Q", format=".2f", title="confidence"),
-                field("right:Q", format=".2f", title="share right"),
-                field("low:Q", format=".2f", title="lowest run"),
-                field("high:Q", format=".2f", title="highest run"),
-                field("count:Q", format=",", title="examples per run"),
-            ],
-        ),
+        _share_right(x, y),
         rows=together,
         height=260,
+    )
+
+
+def _lowest_to_highest(x: Spec, low: Spec) -> Spec:
+    """Return the area between the lowest and the highest run."""
+    return shown(mark("area", color=var("accent-soft")), x=x, y=low, y2=field("high"))
+
+
+def _share_right(x: Spec, y: Spec, *further: Spec) -> Spec:
+    """Return a point per bin; its tooltip has the share right, then the further fields."""
+    return shown(
+        mark("point", color=var("accent"), filled=True, size=55, opacity=1),
+        x=x,
+        y=y,
+        tooltip=[
+            field("x:Q", format=".2f", title="confidence"),
+            field("right:Q", format=".2f", title="share right"),
+            *further,
+            field("low:Q", format=".2f", title="lowest run"),
+            field("high:Q", format=".2f", title="highest run"),
+            field("count:Q", format=",", title="examples per run"),
+        ],
     )
 
 
@@ -301,27 +307,10 @@ def _reliability_by_label(figure: Figure) -> Spec:
     y = field("right:Q", title=facts["y"], scale=scale, axis=axis)
     dashed = mark("line", color=var("ink"), strokeDash=[4, 4], strokeWidth=1.4)
     return layers(
-        shown(
-            mark("area", color=var("accent-soft")),
-            x=x,
-            y=field("low:Q", scale=scale, title=facts["y"]),
-            y2=field("high"),
-        ),
+        _lowest_to_highest(x, field("low:Q", scale=scale, title=facts["y"])),
         shown(dashed, x=x, y=field("expected:Q", scale=scale)),
         shown(mark("line", color=var("accent"), strokeWidth=2.4), x=x, y=y),
-        shown(
-            mark("point", color=var("accent"), filled=True, size=55, opacity=1),
-            x=x,
-            y=y,
-            tooltip=[
-                field("x:Q", format=".2f", title="confidence"),
-                field("right:Q", format=".2f", title="share right"),
-                field("expected:Q", format=".2f", title="expected"),
-                field("low:Q", format=".2f", title="lowest run"),
-                field("high:Q", format=".2f", title="highest run"),
-                field("count:Q", format=",", title="examples per run"),
-            ],
-        ),
+        _share_right(x, y, field("expected:Q", format=".2f", title="expected")),
         rows=figure.rows,
         height=260,
     )
