@@ -18,8 +18,9 @@ from seedproof.metrics.statistic import (
 )
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
-# More would not change Student's quantile, nor the precision of a variance, by more than 1 or 2 %.
-MOST_CLUSTERS = 1024
+# More would hardly change Student's quantile or the precision of a variance, and their totals would
+# no longer fit into the processor's cache.
+MOST_CLUSTERS = 512
 # Bits of the checksum of a cluster in its key. Above them is the number of its group.
 KEY_BITS = 32
 LEAST_BITS = 4
