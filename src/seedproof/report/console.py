@@ -1,0 +1,20 @@
+"""A console for text that may contain anything."""
+
+from collections.abc import Iterator
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from seedproof.terminal import escaped
+
+
+class SafeConsole(Console):
+    """A console of rich that escapes control characters of the text, and keeps its own."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Yield the pieces of text and control codes that draw something."""
+        for segment in super().render(renderable, options):
+            text = segment.text if segment.control else escaped(segment.text)
+            yield Segment(text, segment.style, segment.control)
