@@ -139,13 +139,13 @@ def status_of(
 
 def planned(study: StudyManifest, store: Location) -> StudySpec:
     """Return the study that wrote a store."""
-    if study.plan is None or "arms" not in study.plan:
+    if study.planned.seeds is None or not study.planned.arms:
         raise StudyChangedError(
             "{store} was not written by a study. Pass a store of `seedproof run`; "
             "`seedproof measure` takes any store.",
             store=store,
         )
-    return StudySpec.from_json(study.name, study.plan)
+    return StudySpec(study.name, **vars(study.planned))
 
 
 def _state(runs: CommittedRuns, spec: RunSpec, index: int) -> RunState:
@@ -204,7 +204,7 @@ def _entered(
     # Until a run is finished, nothing was looked at.
     is_begun = bool(runs.all())
     if not is_begun or declared is not None:
-        n_runs = len(joined.seeds.assignments()) if declared is None else declared
+        n_runs = joined.seeds.n_runs if declared is None else declared
         declare_runs(store, n_runs, is_begun=is_begun)
     return joined
 
