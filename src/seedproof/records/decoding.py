@@ -51,14 +51,18 @@ class DecodingError(ValueError):
 
 def read_json(place: Location, *, is_own: bool = False) -> Any:  # noqa: ANN401 - plain data
     """Return the content of a JSON file as plain data; one of this command may have any size."""
-    return parse_json(place.read_bytes(at_most=None if is_own else MAX_BYTES + 1), is_own=is_own)
+    with place.open_read() as file:
+        if not is_own and file.size() > MAX_BYTES:
+            raise _too_large()
+        content = bytes(file.read())
+    return parse_json(content, is_own=is_own)
 
 
 def parse_json(content: bytes, *, is_own: bool = False) -> Any:  # noqa: ANN401 - plain data
     """Return JSON as plain data: not too large or deep, and without NaN or repeated keys."""
     n_values = sum(map(content.count, (b",", b"[", b"{")))
     if not is_own and (len(content) > MAX_BYTES or n_values > MAX_VALUES):
-        raise DecodingError(f"more than {MAX_BYTES:,} bytes or {MAX_VALUES:,} values")
+        raise _too_large()
     try:
         value = json.loads(content, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except RecursionError:
@@ -102,6 +106,10 @@ def _check_nesting(value: object) -> None:
         level, depth = below, depth + 1
 
 
+def _too_large() -> DecodingError:
+    return DecodingError(f"more than {MAX_BYTES:,} bytes or {MAX_VALUES:,} values")
+
+
 def _too_deep() -> DecodingError:
     return DecodingError(f"nested more than {MAX_DEPTH} levels deep")
 
@@ -121,7 +129,8 @@ def decode(kind: type[_T], value: object, *, field: str = "", allow_unknown: boo
     Raises:
         DecodingError: A field is missing, unknown or has another type, or the class refuses it.
     """
-    decoder = _decoder(kind, allow_unknown)
+    key: Any = kind
+    decoder = _decoder(key, allow_unknown)
     decoded: _T = _inside(field, decoder, value) if field else decoder(value)
     return decoded
 
@@ -266,7 +275,7 @@ def _row(
 
 
 def _instance(
-    kind: Callable[..., Any],
+    kind: Any,  # noqa: ANN401 - a class
     decoders: Mapping[str, _Decoder],
     required: Mapping[str, bool],
     *,

@@ -153,12 +153,18 @@ class Location:
                     "{path} is neither a file nor a folder. Delete it.", path=below
                 )
 
-    def read_bytes(self, start: int = 0, *, at_most: int | None = None) -> bytes:
-        """Return the file's bytes from `start` on."""
+    @contextmanager
+    def open_read(self) -> Iterator[pa.NativeFile]:
+        """Open the file for reading."""
         self.check_links()
         with self.files.open_input_file(self.path) as file:
+            yield file
+
+    def read_bytes(self, start: int = 0) -> bytes:
+        """Return the file's bytes from `start` on."""
+        with self.open_read() as file:
             file.seek(start)
-            return bytes(file.read(at_most))
+            return bytes(file.read())
 
     @contextmanager
     def open_write(self) -> Iterator[pa.NativeFile]:

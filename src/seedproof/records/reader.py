@@ -208,7 +208,7 @@ class Store:
         if folder.name in self._known:
             return self._known[folder.name]
         try:
-            return _load_run(folder)
+            return load_run(folder)
         except DamagedStoreError as error:
             self._leave_out(
                 error, "The run in {folder} is left out. {why}", folder=f"runs/{folder.name}"
@@ -264,7 +264,8 @@ def listed(names: Sequence[str]) -> str:
     return first if len(names) <= MAX_NAMED else f"{first} and {len(names) - MAX_NAMED} more"
 
 
-def _load_run(folder: Location) -> RunManifest:
+def load_run(folder: Location) -> RunManifest:
+    """Load the committed run in a folder, which must have its name."""
     run = RunManifest.load(folder)
     if run.run_id != folder.name:
         raise DamagedStoreError(

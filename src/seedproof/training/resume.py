@@ -12,7 +12,7 @@ from seedproof.records.declared import declare_runs
 from seedproof.records.location import Location
 from seedproof.records.locks import is_locked, plan_locked
 from seedproof.records.manifest import FailureManifest, RunManifest, StudyManifest
-from seedproof.records.reader import Store
+from seedproof.records.reader import Store, load_run
 from seedproof.training.code import EDITED, file_digest
 from seedproof.training.spec import RunSpec, StudySpec
 from seedproof.training.target import Target
@@ -118,7 +118,7 @@ class CommittedRuns:
         if not (folder / "run.json").is_file():
             return None
         if spec.run_id not in self._known:
-            self._known[spec.run_id] = RunManifest.load(folder)
+            self._known[spec.run_id] = load_run(folder)
         return self._known[spec.run_id]
 
 

@@ -22,6 +22,7 @@ from seedproof.messages import Message, problem_of
 from seedproof.records.location import Location
 from seedproof.records.locks import locked
 from seedproof.records.manifest import RunManifest
+from seedproof.records.reader import load_run
 from seedproof.records.schema import digest
 from seedproof.training.code import file_digest, loaded_files
 from seedproof.training.masking import MaskedArguments, mask_arguments
@@ -87,7 +88,7 @@ class TrainRun:
                     return _as_trained(run.commit(facts))
                 except RunExistsError:
                     # Without locks, another process may have been faster.
-                    return _as_trained(RunManifest.load(folder))
+                    return _as_trained(load_run(folder))
 
     def _check_code(self) -> None:
         """Refuse a file that was saved since the study began."""
@@ -119,7 +120,7 @@ def finished_in(folder: Location) -> Trained | None:
     """Return the result of a finished run; None if it is not finished."""
     if not (folder / "run.json").is_file():
         return None
-    return _as_trained(RunManifest.load(folder))
+    return _as_trained(load_run(folder))
 
 
 def _as_trained(manifest: RunManifest) -> Trained:

@@ -117,11 +117,11 @@ def test_unreachable_store_is_reported_with_its_reason():
     """The first line of the system's error."""
     reason = "AWS Error NETWORK_CONNECTION: no route"
 
-    def refuse(**_):
+    def refuse():
         raise OSError(f"{reason}.\nmany more lines")
 
     with pytest.raises(NotFoundError, check=WithFields(reason=reason)):
-        unsealed(SimpleNamespace(read_bytes=refuse))
+        unsealed(SimpleNamespace(open_read=refuse))
 
 
 def test_a_newer_schema_is_refused(tmp_path, monkeypatch):
