@@ -57,6 +57,7 @@ NAMED_VALUE = re.compile(
     r"""(?P<name>[A-Za-z][\w.-]*)(?P<sign>(?:["']?\s*=\s*|["']\s*:\s*|:\s+)["']?)"""
     r"""(?P<value>[^\s"'&,;{}]+)"""
 )
+VARIABLE = re.compile(r"([A-Za-z][\w.]*)=")
 OPTION = re.compile(r"(?P<name>--?[A-Za-z][\w.-]*)(?P<sign>=)?(?P<value>.*)", re.DOTALL)
 
 
@@ -98,7 +99,8 @@ def mask_arguments(arguments: Sequence[str]) -> MaskedArguments:
         elif match is not None and match["sign"] and _is_secret(match["name"], match["value"]):
             masked.append(f"{match['name']}={masker.mask(match['name'], match['value'])}")
         else:
-            name = match["name"] if match is not None else option
+            variable = VARIABLE.match(argument)
+            name = match["name"] if match is not None else variable[1] if variable else option
             masked.append(masker.mask_inside(argument, name or f"argument {position}"))
         option = match["name"] if match is not None and not match["sign"] else ""
     return MaskedArguments(
