@@ -330,7 +330,7 @@ LINKS = {
 
 @pytest.mark.parametrize("link", LINKS)
 def test_link_out_of_the_store_is_refused(seedproof, store, tmp_path, link):
-    """What it leads to is neither read nor changed."""
+    """The file that it leads to is neither read nor changed."""
     name, verbs = LINKS[link]
     inside = store / name.format(run=first_run(store).name)
     outside = tmp_path / "outside"

@@ -23,6 +23,7 @@ from seedproof.comparison.decide.judge import (
 from seedproof.comparison.decide.ledger import (
     FILE_NAME,
     N_IDENTIFYING,
+    Decided,
     Entry,
     Ledger,
     Settings,
@@ -181,7 +182,8 @@ def _judged(
         return _with_more(result, following)
     facts = {"reason": verdict.reason, "chance": verdict.chance, "effect": effect.summary()}
     facts["n_baseline"] = result.n_baseline
-    entry = book.decide(entry.candidate, verdict.answer, result.n_runs, facts)
+    answer: Decided = "keep" if verdict.answer == "keep" else "discard"
+    entry = book.decide(entry.candidate, answer, result.n_runs, facts)
     if (entry.answer, entry.n_runs) != (verdict.answer, result.n_runs):
         return _recorded(result, entry, book)  # another process was faster
     return replace(result, n_kept=len(book.read().keeps))

@@ -136,7 +136,7 @@ class Location:
             below = f"{below}/{name}"
             try:
                 mode = os.lstat(below).st_mode
-            except OSError:  # absent, or reported by whoever opens it
+            except OSError:  # absent, or reported when it is opened
                 return
             if stat.S_ISLNK(mode):
                 inside = os.path.realpath(self.boundary)

@@ -54,7 +54,7 @@ OR_REMAKE = " or repeat the run."
 
 @dataclass(frozen=True)
 class Footer:
-    """What a file says about itself and its row groups; other keys are ignored."""
+    """Description of a file and its row groups, in its footer; other keys are ignored."""
 
     schema: str
     groups: tuple[Group, ...]
@@ -291,8 +291,9 @@ def _columns(kind: Kind, classes: tuple[str, ...], files: PartFiles) -> pa.Schem
     """Return the columns that files must have; ids and probabilities have two types."""
     types = dict(zip(files.schema.names, files.schema.types, strict=True))
     values = types.get(VALUE_COLUMNS[kind][0])
-    is_binary = values is not None and pa.types.is_fixed_size_binary(values)
-    width = values.byte_width if is_binary else 0
+    width = 0
+    if values is not None and pa.types.is_fixed_size_binary(values):
+        width = values.byte_width
     layout = Layout(
         kind,
         classes,

@@ -86,5 +86,5 @@ def test_failure_does_not_quote_a_secret():
 
     failure = masked.hide_in(as_failure(ValueError("bad password hunter22")))
 
-    assert str(failure.message) == f"ValueError: bad password {MASK}"
+    assert failure.message.fields["reason"].endswith(MASK)
     assert "hunter22" not in failure.traceback
