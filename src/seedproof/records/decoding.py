@@ -6,10 +6,11 @@ Everything that seedproof reads as JSON is read here. An error names the field t
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
+from itertools import repeat
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -22,6 +23,8 @@ MAX_VALUES = 2**22
 MAX_DEPTH = 32
 # Beyond every seed, count and time, and still a number for float.
 MAX_INTEGER = 2**128
+# Escaped half of a character; whole characters above U+FFFF have two.
+SURROGATE = b"\\ud"
 # Characters of a wrong value that a message shows.
 MAX_SHOWN = 40
 TYPE_NAMES = {dict: "object", NoneType: "null"}
@@ -45,7 +48,8 @@ class DecodingError(ValueError):
 
     def below(self, name: str) -> "DecodingError":
         """Return the same error with the field as seen from one level above."""
-        separator = "." if self.field and not self.field.startswith("[") else ""
+        name = name[:MAX_SHOWN]
+        separator = "." if name and self.field and not self.field.startswith("[") else ""
         return DecodingError(self.problem, f"{name}{separator}{self.field}")
 
 
@@ -60,18 +64,21 @@ def read_json(place: Location, *, is_own: bool = False) -> Any:  # noqa: ANN401 
 
 def parse_json(content: bytes, *, is_own: bool = False) -> Any:  # noqa: ANN401 - plain data
     """Return JSON as plain data: not too large or deep, and without NaN or repeated keys."""
-    n_values = sum(map(content.count, (b",", b"[", b"{")))
+    n_containers = content.count(b"[") + content.count(b"{")
+    n_values = n_containers + content.count(b",")
     if not is_own and (len(content) > MAX_BYTES or n_values > MAX_VALUES):
         raise _too_large()
     try:
-        value = json.loads(content, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        text = content.decode()
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except RecursionError:
         raise _too_deep() from None
     except DecodingError:
         raise
     except ValueError as error:
         raise DecodingError(f"not JSON ({str(error)[: 2 * MAX_SHOWN]})") from error
-    _check_nesting(value)
+    if n_containers > MAX_DEPTH or SURROGATE in content.lower():
+        _check_nesting(value)
     return value
 
 
@@ -130,8 +137,10 @@ def decode(kind: type[_T], value: object, *, field: str = "", allow_unknown: boo
         DecodingError: A field is missing, unknown or has another type, or the class refuses it.
     """
     key: Any = kind
-    decoder = _decoder(key, allow_unknown)
-    decoded: _T = _inside(field, decoder, value) if field else decoder(value)
+    try:
+        decoded: _T = _decoder(key, allow_unknown)(value)
+    except DecodingError as error:
+        raise error.below(field) from error.__cause__
     return decoded
 
 
@@ -161,10 +170,10 @@ def _generic_decoder(
     if origin in {dict, Mapping}:
         return _mapping(inner(items[1]))
     if origin is list:
-        return _sequence(inner(items[0]), list)
+        return _list(list, repeat(inner(items[0])))
     if origin is Sequence or items[1:] == (Ellipsis,):
-        return _sequence(inner(items[0]), tuple)
-    return _row(tuple, [inner(item) for item in items], least=len(items))
+        return _list(tuple, repeat(inner(items[0])))
+    return _list(tuple, [inner(item) for item in items], least=len(items), most=len(items))
 
 
 def _class_decoder(kind: Any, *, allow_unknown: bool) -> _Decoder:  # noqa: ANN401 - a class
@@ -182,8 +191,12 @@ def _class_decoder(kind: Any, *, allow_unknown: bool) -> _Decoder:  # noqa: ANN4
     if hasattr(kind, "_fields"):
         row = [_decoder(hints[name], allow_unknown) for name in kind._fields]
         least = len(row) - len(kind._field_defaults)
-        return _row(lambda values: kind(*values), row, least=least)
+        return _list(lambda values: kind(*values), row, least=least, most=len(row))
     return _unreadable
+
+
+def _unknown(value: object) -> object:
+    raise DecodingError(f"unknown key, with the value {_shown(value)}")
 
 
 def _unreadable(value: object) -> object:
@@ -240,38 +253,44 @@ def _choice(options: dict[Any, Any]) -> _Decoder:
     return decode_choice
 
 
-def _sequence(item: _Decoder, build: Callable[[list[Any]], Any]) -> _Decoder:
-    def decode_sequence(value: object) -> object:
-        if not isinstance(value, list):
-            raise _mismatch("list", value)
-        return build([_inside(f"[{index}]", item, part) for index, part in enumerate(value)])
-
-    return decode_sequence
-
-
 def _mapping(item: _Decoder) -> _Decoder:
     def decode_mapping(value: object) -> object:
         if not isinstance(value, dict):
             raise _mismatch("object", value)
-        return {name: _inside(name, item, part) for name, part in value.items()}
+        name, parts = "", {}
+        try:
+            for name, part in value.items():
+                parts[name] = item(part)
+        except DecodingError as error:
+            raise error.below(name) from error.__cause__
+        return parts
 
     return decode_mapping
 
 
-def _row(
-    build: Callable[[list[Any]], Any], decoders: Sequence[_Decoder], *, least: int
+def _list(
+    build: Callable[[list[Any]], Any],
+    decoders: Iterable[_Decoder],
+    *,
+    least: int = 0,
+    most: float = math.inf,
 ) -> _Decoder:
-    """Return the decoder of a list with a type per position, the last of which may be absent."""
+    """Return the decoder of a list, with a decoder per position."""
 
-    def decode_row(value: object) -> object:
+    def decode_list(value: object) -> object:
         if not isinstance(value, list):
             raise _mismatch("list", value)
-        if not least <= len(value) <= len(decoders):
-            raise DecodingError(f"expected {len(decoders)} values, got {len(value)}")
-        pairs = enumerate(zip(decoders, value, strict=False))
-        return build([_inside(f"[{index}]", decoder, part) for index, (decoder, part) in pairs])
+        if not least <= len(value) <= most:
+            raise DecodingError(f"expected {most} values, got {len(value)}")
+        parts: list[Any] = []
+        try:
+            for decoder, part in zip(decoders, value, strict=False):
+                parts.append(decoder(part))
+        except DecodingError as error:
+            raise error.below(f"[{len(parts)}]") from error.__cause__
+        return build(parts)
 
-    return decode_row
+    return decode_list
 
 
 def _instance(
@@ -286,27 +305,22 @@ def _instance(
     def decode_instance(value: object) -> object:
         if not isinstance(value, dict):
             raise _mismatch("object", value)
-        missing = [name for name in required if required[name] and name not in value]
-        if missing:
-            raise DecodingError("missing", missing[0])
-        known = {name: part for name, part in value.items() if name in decoders}
-        if not allow_unknown and len(known) < len(value):
-            unknown = next(name for name in value if name not in decoders)
-            raise DecodingError("unknown key", _shown(unknown))
-        content = {name: _inside(name, decoders[name], part) for name, part in known.items()}
+        for name in required:
+            if required[name] and name not in value:
+                raise DecodingError("missing", name)
+        name, parts = "", {}
         try:
-            return kind(**content)
+            for name, part in value.items():
+                if name in decoders or not allow_unknown:
+                    parts[name] = decoders.get(name, _unknown)(part)
+        except DecodingError as error:
+            raise error.below(name) from error.__cause__
+        try:
+            return kind(**parts)
         except (ValueError, SeedproofError) as error:  # of `__post_init__`
             raise DecodingError(str(error).rstrip(".")) from error
 
     return decode_instance
-
-
-def _inside(name: str, decoder: _Decoder, value: object) -> Any:  # noqa: ANN401 - of any type
-    try:
-        return decoder(value)
-    except DecodingError as error:
-        raise error.below(name[:MAX_SHOWN]) from error.__cause__
 
 
 def _mismatch(expected: str, value: object) -> DecodingError:

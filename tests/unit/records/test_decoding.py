@@ -105,7 +105,7 @@ def test_annotations_decide_the_types():
         ({"counts": [1]}, "counts"),
         ({"limit": "none"}, "limit"),
         ({"grid": [[1], [None]]}, "grid[1][0]"),
-        ({"other": 1}, "'other'"),
+        ({"other": 1}, "other"),
     ],
 )
 def test_wrong_field_is_named(change, where):
