@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 
 import numpy as np
@@ -15,9 +16,11 @@ from seedproof.terminal import UNSAFE
 slow = pytest.mark.skipif(
     os.environ.get("SEEDPROOF_FULL") != "1", reason="slow; SEEDPROOF_FULL=1 runs it"
 )
-# Write to the clipboard, a link, clear the screen, the same in one byte, and reversed text.
-ATTACK = "\x1b]52;c;cm0=\x07\x1b]8;;http://x\x1b\\k\x1b[2J\x9b2J\x9d0;t\x9c\u202eevil\u2066\x7f\x08"
+# A link, write to the clipboard, clear the screen, the same in one byte, and reversed text.
+ATTACK = "\x1b]8;;http://x\x1b\\k\x1b]52;c;cm0=\x07\x1b[2J\x9b2J\x9d0;t\x9c\u202eevil\u2066\x7f\x08"
 NAME = ATTACK.replace("/", "_")  # for files
+# Colors, moves of the cursor, erased lines, and the return to the start of a line.
+OF_RICH = re.compile(r"\x1b\[[0-9;?]*[mAKhl]|\r")
 SCRIPT = f"""
 import sys
 import warnings
@@ -122,6 +125,21 @@ def test_doctor(check, tmp_path, arm):
     script.write_text(SCRIPT, encoding="utf-8")
 
     check("doctor", script, "--arm", f"{arm}{ATTACK}", codes=(4 if arm == "bad" else 0,))
+
+
+def test_live_table_has_only_its_own_sequences(seedproof, monkeypatch, tmp_path):
+    """Colors and moves of the cursor by whole lines, on a terminal."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
+    arms = f"none{ATTACK},bad{ATTACK}"
+
+    _, out, err = seedproof("run", "train.py", "--seeds", "2", "--arms", arms, "--engine", "serial")
+    _, shown, _ = seedproof("status", "runs", "--tracebacks")
+
+    assert "\x1b[" in err
+    assert "\x1b[" in shown
+    assert not UNSAFE.search(OF_RICH.sub("", out + err + shown))
 
 
 def test_manifests(check, tmp_path):

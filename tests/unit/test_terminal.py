@@ -9,6 +9,7 @@ import traceback
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.file_proxy import FileProxy
 from rich.table import Table
 from rich.text import Text
 
@@ -79,3 +80,13 @@ def test_console_keeps_its_own_sequences_on_a_terminal():
     console.print(Text("red\x1b[2J", style="red"))
 
     assert file.getvalue() == "\x1b[31mred\\u001b[2J\x1b[0m\n"
+
+
+def test_console_draws_no_links():
+    """A live table decodes what a script prints, and rich would draw its links again."""
+    file = io.StringIO()
+    console = SafeConsole(file=file, force_terminal=True, color_system="standard")
+
+    FileProxy(console, file).write(f"{ATTACKS['link']}\n")
+
+    assert file.getvalue() == "click\n"

@@ -15,6 +15,7 @@ class SafeConsole(Console):
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
         """Yield the pieces of text and control codes that draw something."""
-        for segment in super().render(renderable, options):
-            text = segment.text if segment.control else escaped(segment.text)
-            yield Segment(text, segment.style, segment.control)
+        for text, style, control in super().render(renderable, options):
+            # We draw no links: one is from the output of a script.
+            plain = style if style is None or not style.link else style.update_link(None)
+            yield Segment(text if control else escaped(text), plain, control)
