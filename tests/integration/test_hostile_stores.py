@@ -342,6 +342,8 @@ def test_link_out_of_the_store_is_refused(seedproof, store, tmp_path, link):
     before = [(path, path.stat().st_mtime_ns) for path in sorted(outside.rglob("*"))]
 
     check_refused(seedproof, verbs)
+    if verbs is MAIN:
+        check_refused(seedproof, {"url": f"measure {store.as_uri()} --arm none"})
 
     assert [(path, path.stat().st_mtime_ns) for path in sorted(outside.rglob("*"))] == before
     assert outside.is_dir() or link != "claim" or outside.read_bytes() == b""

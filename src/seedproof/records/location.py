@@ -60,7 +60,9 @@ class Location:
                 location=text,
                 reason=first_line(error),
             ) from error
-        return cls(files, path.rstrip("/"))
+        path = path.rstrip("/")
+        is_local = isinstance(files, pyarrow.fs.LocalFileSystem)
+        return cls(files, path, path if is_local else "")
 
     def __truediv__(self, name: str) -> "Location":
         return replace(self, path=f"{self.path}/{name}")
