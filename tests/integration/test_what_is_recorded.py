@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import seedproof as sp
+
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "what-is-recorded.md"
 SCRIPT = """
 import seedproof as sp
@@ -32,7 +34,6 @@ def test_page_lists_files_and_facts(seedproof, tmp_path):
     how = ("--seeds", "2", "--arms", "none,broken", "--store", "store", "--workers", "2")
     seedproof("run", "train.py", *how)
     seedproof("measure", "store", "--arm", "none", "--out", "out", "--pairs")
-    seedproof("compare", "--old", "store", "--new", "store", "--arm", "none", "--out", "out")
 
     files = {path.name for path in (tmp_path / "store").iterdir()} - {"runs"}
     files |= {path.name for path in tmp_path.glob("store/runs/*/*")}
@@ -41,3 +42,13 @@ def test_page_lists_files_and_facts(seedproof, tmp_path):
     assert files | facts.keys() <= listed("A store")
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"report.html", "summary.json", "examples.parquet"} <= written <= listed("A report")
+
+
+def test_page_lists_the_files_of_every_result():
+    public = [getattr(sp, name) for name in sp.__all__]
+    results = [x for x in public if isinstance(x, type) and issubclass(x, sp.Result)]
+
+    files = {vars(kind).get(name) for kind in results for name in ("_page_file", "_json_file")}
+
+    assert len(files) > 10
+    assert files - {None} <= listed("A report")
