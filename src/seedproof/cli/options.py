@@ -92,7 +92,7 @@ _SHARED: dict[str, tuple[Any, ...]] = {
         "Drop examples that are missing from some runs, and report how many.",
     ),
     "skip_damaged": (bool, False, "Skip damaged parts of a store, and report them."),
-    "memory": (str, "2GB", "Memory limit for reading tables."),
+    "memory": (str, "2GB", "Memory limit for reading files."),
     "engine": (str, "serial", "Where to compute: serial, processes or ray."),
     "workers": (int | None, None, "Number of parallel workers (processes, ray)."),
     "address": (str | None, None, "Address of a Ray cluster, such as auto."),

@@ -32,7 +32,8 @@ class LoadOptions(TypedDict, total=False):
         split: Split of a store; may be omitted if there is only one.
         common_examples: Drop and count examples that some run lacks, instead of raising an
             error.
-        memory: Limit for reading tables, such as "4GB"; larger tables are sorted on disk.
+        memory: Limit for reading files, such as "4GB"; larger tables are sorted on disk, and larger
+            .npz files are refused.
         skip_damaged: Leave out what is damaged in a store, with a note, instead of raising an
             error: a run that cannot be read or does not fit, a row group of all runs if it is
             damaged in one, and explanations by a method that are damaged in some run.

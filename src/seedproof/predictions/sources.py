@@ -111,6 +111,7 @@ def _from_npz(target: Input, options: Mapping[str, Any], least_runs: int) -> Loa
         "classes": options.get("classes"),
         "positive": options.get("positive"),
         "extras": _names("slices", options) + _names("clusters", options),
+        "memory": parse_memory(options.get("memory") or DEFAULT_MEMORY),
     }
     source: ShardSource
     notes: list[Message] = []

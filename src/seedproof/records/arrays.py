@@ -34,8 +34,8 @@ from seedproof.records.normalize import (
     check_text,
     class_names,
     class_places,
+    label_codes,
     label_indices,
-    label_names,
     sized_column,
     unique_names,
 )
@@ -252,12 +252,14 @@ def _both(
     classes: Sequence[str] | None,
 ) -> tuple[npt.NDArray[np.generic], tuple[str, ...]]:
     """Return the probabilities of both classes from those of one, and the names of both."""
-    labels = [] if gold is None else label_names(gold, {positive})
+    labels = [] if gold is None else label_codes(gold, {positive})[0]
     known = {name for name in labels if name is not None}
     positive, names = both_classes(positive, known, classes)
-    probs = array.astype(np.float64)
-    both = [probs if name == positive else 1 - probs for name in names]
-    return np.stack(both, axis=-1).astype(array.dtype), names
+    both = np.empty((*array.shape, len(names)), dtype=array.dtype)
+    for probs, of_run in zip(array, both, strict=True):  # one run at a time saves memory
+        for index, name in enumerate(names):
+            of_run[:, index] = probs if name == positive else 1 - probs.astype(np.float64)
+    return both, names
 
 
 def _as_extras(extras: Mapping[str, npt.ArrayLike], n_examples: int) -> pa.Table:
@@ -362,9 +364,12 @@ def _encode(
     may_be_all_wrong: bool,
 ) -> tuple[tuple[str, ...], IntArray, IntArray | None]:
     """Return all classes, and predictions and labels as indices into them."""
-    distinct, positions = np.unique(array, return_inverse=True)
+    # One run at a time saves memory.
+    distinct = np.unique(np.concatenate([np.unique(run) for run in array]))
     names = [str(as_text(value)) for value in distinct.tolist()]
-    gold_names = [] if gold is None else label_names(gold, {*names, *map(str, classes or ())})
+    gold_names, gold_codes = [], None
+    if gold is not None:
+        gold_names, gold_codes = label_codes(gold, {*names, *map(str, classes or ())})
     known = sorted({name for name in gold_names if name is not None})
     check_text([*names, *known])
     if classes is None:
@@ -390,8 +395,10 @@ def _encode(
             prediction=names[0],
         )
     codes = np.array([place[name] for name in names], dtype=np.int32)
-    predictions = codes[positions.reshape(array.shape)]
-    if gold is None:
+    predictions = np.empty(array.shape, dtype=np.int32)
+    for run, of_run in zip(array, predictions, strict=True):
+        of_run[:] = codes[np.searchsorted(distinct, run)]
+    if gold_codes is None:
         return everything, predictions, None
     labels = [UNLABELED if name is None else place[name] for name in gold_names]
-    return everything, predictions, np.array(labels, dtype=np.int32)
+    return everything, predictions, np.array(labels, dtype=np.int32)[gold_codes]

@@ -3,6 +3,10 @@
 from seedproof.errors import OptionError
 
 LEAST_BYTES = 100 * 10**6
+# Memory of Python and the libraries, without any row.
+LIBRARY_BYTES = 200 * 10**6
+# The least that is left for rows, however low the limit.
+LEAST_DATA_BYTES = 50 * 10**6
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -20,3 +24,8 @@ def parse_memory(memory: str | int) -> int:
             memory=memory,
         )
     return size
+
+
+def data_bytes(memory: int, share: float = 1.0) -> int:
+    """Return a share of the memory that a limit leaves for rows."""
+    return max(int((memory - LIBRARY_BYTES) * share), LEAST_DATA_BYTES)

@@ -140,14 +140,23 @@ def as_labels(labels: npt.ArrayLike, n_examples: int) -> npt.NDArray[np.generic]
     return sized_column(labels, n_examples, "labels")
 
 
-def label_names(gold: npt.NDArray[np.generic], classes: Collection[str]) -> list[str | None]:
-    """Return labels as text; None where unknown: missing, or negative and not a class."""
+def label_codes(
+    gold: npt.NDArray[np.generic], classes: Collection[str]
+) -> tuple[list[str | None], IntArray]:
+    """Return labels as text, and the position of each example's label among them.
+
+    A label is None where it is unknown: missing, or negative and not a class.
+    """
 
     def is_unknown(value: object, name: str | None) -> bool:
         return isinstance(value, int | float) and value < 0 and name not in classes
 
-    named = [(value, as_text(value)) for value in gold.tolist()]
-    return [None if is_unknown(value, name) else name for value, name in named]
+    if gold.dtype == object:  # values of several types have no order
+        distinct, codes = gold, np.arange(len(gold))
+    else:
+        distinct, codes = np.unique(gold, return_inverse=True)
+    named = [(value, as_text(value)) for value in distinct.tolist()]
+    return [None if is_unknown(value, name) else name for value, name in named], codes
 
 
 def class_places(classes: Sequence[str]) -> dict[str, int]:
@@ -198,7 +207,7 @@ def label_indices(gold: npt.NDArray[np.generic], classes: tuple[str, ...]) -> In
     if plain and np.issubdtype(gold.dtype, np.integer) and gold.max(initial=0) < len(classes):
         return np.where(np.less(gold, 0), UNLABELED, gold).astype(np.int32)
     place = class_places(classes)
-    names = label_names(gold, place)
+    names, codes = label_codes(gold, place)
     unknown = next((name for name in names if name is not None and name not in place), None)
     if unknown is not None:
         shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
@@ -209,5 +218,5 @@ def label_indices(gold: npt.NDArray[np.generic], classes: tuple[str, ...]) -> In
             n_classes=len(classes),
             shown=shown,
         )
-    codes = [UNLABELED if name is None else place[name] for name in names]
-    return np.array(codes, dtype=np.int32)
+    indices = [UNLABELED if name is None else place[name] for name in names]
+    return np.array(indices, dtype=np.int32)[codes]

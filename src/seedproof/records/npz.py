@@ -1,103 +1,235 @@
 """Runs in .npz files: one file with all runs, or one per run."""
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from seedproof.errors import ColumnError, InputError, NotFoundError, ShapeError, UnreadableError
 from seedproof.records.arrays import ArrayShards
+from seedproof.records.memory_limit import data_bytes
 from seedproof.records.shards import natural_order
 from seedproof.records.text_files import check_readable, run_names
+
+# Arrays with one value per example, class or run.
+FACTS = ("labels", "ids", "classes", "runs")
+# Memory per number of these, and per text: texts become Python objects for a moment.
+NUMBER_BYTES, TEXT_BYTES = 40, 150
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+@dataclass(frozen=True)
+class _Header:
+    """Shape and type of an array, which are read before its content."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def read(cls, member: IO[bytes]) -> "_Header":
+        version = np.lib.format.read_magic(member)
+        shape, _, dtype = _HEADERS[version](member)
+        if dtype.hasobject:
+            raise ValueError("it holds Python objects")
+        return cls(shape, dtype)
+
+    @property
+    def n_bytes(self) -> int:
+        return prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def fact_bytes(self) -> int:
+        """Memory that the array takes as a fact about examples."""
+        is_text = self.dtype.kind in "SUT"
+        return self.n_bytes + prod(self.shape) * (TEXT_BYTES if is_text else NUMBER_BYTES)
+
+
+@dataclass(frozen=True, eq=False)
+class _File:
+    """An .npz file whose arrays are read one by one."""
+
+    path: Path
+    headers: dict[str, _Header]
+
+    @classmethod
+    def open(cls, path: Path, extras: Sequence[str]) -> "_File":
+        check_readable(path)
+        if not path.is_file():
+            raise NotFoundError("{path!r} is not a file. Pass an .npz file.", path=str(path))
+        with _unpacked(path) as content:
+            members = [name for name in content.namelist() if name.endswith(".npy")]
+            names = [name.removesuffix(".npy") for name in members]
+            headers = {}
+            for name in dict.fromkeys(("probs", "predictions", *FACTS, *extras)):
+                if name in names:
+                    with content.open(f"{name}.npy") as member:
+                        headers[name] = _Header.read(member)
+        if "probs" not in headers and "predictions" not in headers:
+            raise ColumnError(
+                "{file} has neither 'probs' nor 'predictions'. "
+                "It has: {arrays}. Save it under one of these names.",
+                file=path.name,
+                arrays=", ".join(names[:20]) or "no array",
+            )
+        return cls(path, headers)
+
+    @property
+    def key(self) -> str:
+        """Name of the array of predictions."""
+        return "probs" if "probs" in self.headers else "predictions"
+
+    @property
+    def values(self) -> _Header:
+        """Shape and type of the predictions."""
+        return self.headers[self.key]
+
+    def load(self, name: str) -> npt.NDArray[Any] | None:
+        """Read one array to the end, where its checksum is compared; None if there is none."""
+        if name not in self.headers:
+            return None
+        with _unpacked(self.path) as content, content.open(f"{name}.npy") as member:
+            array: npt.NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+            if member.read(1):
+                raise ValueError("there are more bytes than the array's header says")
+        return array
+
+    def load_values(self) -> npt.NDArray[Any]:
+        """Read the predictions."""
+        return np.asarray(self.load(self.key))
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(path) as content:
+            yield content
+    except Exception as error:  # zipfile, its packers and numpy raise many kinds on damaged bytes
+        raise UnreadableError(
+            "{file} is not an .npz file that can be read without pickle: it is damaged, or "
+            "holds Python objects. Save plain arrays with np.savez.",
+            file=path.name,
+        ) from error
 
 
 def open_npz(
     paths: list[Path],
     *,
+    memory: int,
     alone: bool = False,
     names: Sequence[str] | None = None,
     extras: Sequence[str] = (),
     **options: Any,  # noqa: ANN401 - passed on
 ) -> ArrayShards:
     """Read the runs of one file that holds all of them, or of several with one each."""
-    loaded = [_load_npz(path) for path in paths]
-    first = loaded[0]
-    if len(loaded) == 1:
-        runs = None if "runs" not in first else first["runs"].tolist()
-        return _shards(_values(first), first, extras, runs=runs, alone=alone, **options)
-    for path, content in zip(paths, loaded, strict=True):
-        files = {"file": path.name, "other_file": paths[0].name}
-        if _key(content) != _key(first) or _values(content).shape != _values(first).shape:
-            raise ShapeError(
-                "{file} and {other_file} hold arrays of different shapes. "
-                "Give every run the same examples and classes.",
-                **files,
-            )
-        for name in ("labels", "ids", "classes", *extras):
-            if not _are_equal(content.get(name), first.get(name)):
-                raise InputError(
-                    "{file} and {other_file} have different {array}. "
-                    "Use the same ones in every file.",
-                    **files,
-                    array=name,
-                )
-    by_name = _in_order(paths, names, loaded)
-    stacked = np.stack([_values(content) for content in by_name.values()])
+    files = _opened(paths, memory, extras, options)
+    first = files[0]
+    if len(files) == 1:
+        runs = first.load("runs")
+        named = None if runs is None else runs.tolist()
+        return _shards(first.load_values(), first, extras, runs=named, alone=alone, **options)
+    for file in files[1:]:
+        _check_alike(file, first, extras)
+    by_name = _in_order(files, names)
+    dtype = np.result_type(*(file.values.dtype for file in files))
+    stacked = np.empty((len(files), *first.values.shape), dtype)
+    for run, file in zip(stacked, by_name.values(), strict=True):
+        run[...] = file.load_values()
     return _shards(stacked, first, extras, runs=list(by_name), **options)
 
 
 def open_npz_apart(
     paths: list[Path],
     *,
+    memory: int,
     names: Sequence[str] | None = None,
     extras: Sequence[str] = (),
     **options: Any,  # noqa: ANN401 - passed on
 ) -> list[ArrayShards]:
     """Read the run of each file as a source of its own: they may have different examples."""
-    by_name = _in_order(paths, names, [_load_npz(path) for path in paths])
+    by_name = _in_order(_opened(paths, memory, extras, options), names)
     return [
-        _shards(_values(content)[np.newaxis], content, extras, runs=[run], alone=True, **options)
-        for run, content in by_name.items()
+        _shards(file.load_values()[np.newaxis], file, extras, runs=[run], alone=True, **options)
+        for run, file in by_name.items()
     ]
 
 
-def _in_order(
-    paths: list[Path], names: Sequence[str] | None, loaded: list[dict[str, npt.NDArray[Any]]]
-) -> dict[str, dict[str, npt.NDArray[Any]]]:
+def _opened(
+    paths: list[Path], memory: int, extras: Sequence[str], options: dict[str, Any]
+) -> list[_File]:
+    """Return the files, if what they hold fits into memory."""
+    files = [_File.open(path, extras) for path in paths]
+    needed = 0
+    for file in files:
+        # Of one class, both become an array; class names become indices of four bytes.
+        copies = 3 if options.get("positive") is not None else 1
+        indices = 0 if len(file.values.shape) > 2 else 4 * prod(file.values.shape)
+        needed += copies * file.values.n_bytes + indices
+        needed += sum(x.fact_bytes for name, x in file.headers.items() if name != file.key)
+        if needed > data_bytes(memory):
+            raise UnreadableError(
+                "{file} needs {megabytes:,} MB of memory, which is more than allowed. Raise "
+                "{option}, or save the runs as Parquet tables, which are read in parts.",
+                file=file.path.name,
+                megabytes=needed // 10**6,
+                option="--memory",
+                problem="memory",
+            )
+    return files
+
+
+def _check_alike(file: _File, first: _File, extras: Sequence[str]) -> None:
+    """Raise an error if two files have different examples or classes."""
+    names = {"file": file.path.name, "other_file": first.path.name}
+    if file.key != first.key or file.values.shape != first.values.shape:
+        raise ShapeError(
+            "{file} and {other_file} hold arrays of different shapes. "
+            "Give every run the same examples and classes.",
+            **names,
+        )
+    for name in ("labels", "ids", "classes", *extras):
+        if not _are_equal(file.load(name), first.load(name)):
+            raise InputError(
+                "{file} and {other_file} have different {array}. Use the same ones in every file.",
+                **names,
+                array=name,
+            )
+
+
+def _in_order(files: list[_File], names: Sequence[str] | None) -> dict[str, _File]:
     """Return runs by name: as they are named, or in the natural order of their files."""
-    by_name = dict(zip(names or run_names(paths), loaded, strict=True))
+    by_name = dict(zip(names or run_names([file.path for file in files]), files, strict=True))
     return by_name if names else {name: by_name[name] for name in natural_order(list(by_name))}
 
 
 def _shards(
     values: npt.NDArray[Any],
-    content: dict[str, npt.NDArray[Any]],
+    file: _File,
     extras: Sequence[str],
     *,
     classes: Sequence[str] | None = None,
     **options: Any,  # noqa: ANN401 - passed on
 ) -> ArrayShards:
-    if classes is None and "classes" in content:
-        classes = content["classes"].tolist()
+    named = file.load("classes")
+    if classes is None and named is not None:
+        classes = named.tolist()
+    further = {name: file.load(name) for name in extras}
     return ArrayShards(
         values,
-        labels=content.get("labels"),
-        ids=content.get("ids"),
+        labels=file.load("labels"),
+        ids=file.load("ids"),
         classes=classes,
-        extras={name: content[name] for name in extras if name in content},
+        extras={name: values for name, values in further.items() if values is not None},
         **options,
     )
-
-
-def _key(content: dict[str, npt.NDArray[Any]]) -> str:
-    return "probs" if "probs" in content else "predictions"
-
-
-def _values(content: dict[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    return content[_key(content)]
 
 
 def _are_equal(left: npt.NDArray[Any] | None, right: npt.NDArray[Any] | None) -> bool:
@@ -108,36 +240,3 @@ def _are_equal(left: npt.NDArray[Any] | None, right: npt.NDArray[Any] | None) ->
         return False
     both_nan = (left != left) & (right != right)  # noqa: PLR0124 - also in arrays of objects
     return bool(((left == right) | both_nan).all())
-
-
-def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
-    check_readable(path)
-    if not path.is_file():
-        raise NotFoundError("{path!r} is not a file. Pass an .npz file.", path=str(path))
-    try:
-        with zipfile.ZipFile(path) as content:
-            names = [name for name in content.namelist() if name.endswith(".npy")]
-            arrays = {name.removesuffix(".npy"): _load_member(content, name) for name in names}
-    except Exception as error:  # zipfile, its packers and numpy raise many kinds on damaged bytes
-        raise UnreadableError(
-            "{file} is not an .npz file that can be read without pickle: it is damaged, or "
-            "holds Python objects. Save plain arrays with np.savez.",
-            file=path.name,
-        ) from error
-    if "probs" not in arrays and "predictions" not in arrays:
-        raise ColumnError(
-            "{file} has neither 'probs' nor 'predictions'. "
-            "It has: {arrays}. Save it under one of these names.",
-            file=path.name,
-            arrays=", ".join(arrays) or "no array",
-        )
-    return arrays
-
-
-def _load_member(content: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
-    """Read one array to the end of its member, where its checksum is compared."""
-    with content.open(name) as member:
-        array: npt.NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
-        if member.read(1):
-            raise ValueError("there are more bytes than the array's header says")
-    return array

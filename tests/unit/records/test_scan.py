@@ -185,7 +185,7 @@ for call, path in ((check_readable, Path(name)) for name in sys.argv[2:]):
     except UnreadableError as error:
         print(error.fields["problem"], error.fields["path"] == str(path))
 try:
-    open_npz([Path(sys.argv[1])])
+    open_npz([Path(sys.argv[1])], memory=10**9)
 except UnreadableError as error:
     print(error.fields["problem"])
 """
