@@ -10,6 +10,8 @@ from seedproof.errors import ColumnError, OptionError
 from seedproof.messages import Message
 from seedproof.records.shards import canonical_order
 
+# Limit of the columns of a table, for each of which DuckDB takes time and memory.
+MAX_COLUMNS = 20_000
 # Also read as example ids, if there is no column `example`.
 ID = "id"
 PURPOSES = {
@@ -104,7 +106,7 @@ class Roles:
     @classmethod
     def find(cls, names: Sequence[str], columns: Columns, *, table: str) -> "Roles":
         """Return the roles of a table's columns."""
-        _reject_duplicates(names, table)
+        check_names(names, table)
         example = columns.example
         if example == Columns.example and example not in names and ID in names:
             example = ID
@@ -156,15 +158,25 @@ class Roles:
         )
 
 
-def _reject_duplicates(names: Sequence[str], table: str) -> None:
-    lower = [name.lower() for name in names]
-    twice = next((n for i, n in enumerate(names) if n.lower() in lower[:i]), None)
-    if twice is not None:
+def check_names(names: Sequence[str], table: str) -> None:
+    """Raise an error if there are too many columns, or two of the same name."""
+    if len(names) > MAX_COLUMNS:
         raise ColumnError(
-            "{table} has two columns named {column!r} (case is ignored). Rename one.",
+            "{table} has {n_columns:,} columns; at most {at_most:,} are read. Keep those with ids, "
+            "labels and predictions, or write one row per run and example.",
             table=table,
-            column=twice,
+            n_columns=len(names),
+            at_most=MAX_COLUMNS,
         )
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise ColumnError(
+                "{table} has two columns named {column!r} (case is ignored). Rename one.",
+                table=table,
+                column=name,
+            )
+        seen.add(name.lower())
 
 
 def _wide(

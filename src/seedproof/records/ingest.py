@@ -28,6 +28,7 @@ from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
 from seedproof.records.columns import Roles
 from seedproof.records.ingest_state import read_state
 from seedproof.records.location import Location, is_file_name
+from seedproof.records.memory_limit import data_bytes
 from seedproof.records.partition import Partition, PartitionWriter
 from seedproof.records.scan import Scan, Scanner
 from seedproof.records.sort import Phases, SortedRows
@@ -44,13 +45,9 @@ from seedproof.records.tables import (
 from seedproof.records.text_files import reason_of, unreadable
 from seedproof.typing import ArrowStream
 
-# Memory of Python and the libraries, without any row.
-LIBRARY_BYTES = 200 * 10**6
 # DuckDB's share of the remaining memory; the rest is for memory that it does not count, for
 # batches and for the writer.
 DUCKDB_SHARE = 0.6
-# The least with which it can sort.
-LEAST_DUCKDB_BYTES = 50 * 10**6
 # The buffer of rows to be grouped by run takes this part of the memory, and the same for a copy.
 BUFFER_PART = 16
 MOST_BUFFER_BYTES = 2**28
@@ -119,7 +116,7 @@ class Ingest:
         self._rows = scratch / "rows"
         memory = options.memory
         self._buffer_bytes = min(memory // BUFFER_PART, MOST_BUFFER_BYTES)
-        share = max(int((memory - LIBRARY_BYTES) * DUCKDB_SHARE), LEAST_DUCKDB_BYTES)
+        share = data_bytes(memory, DUCKDB_SHARE)
         self._db = duckdb.connect(
             config={
                 "memory_limit": f"{share}B",
@@ -186,7 +183,6 @@ class Ingest:
         before = [state_of(table) for table in tables]
         scanner = Scanner(
             self._db,
-            columns=columns,
             scratch=self._scratch,
             row_bytes=self._row_bytes,
             progress=self._progress,

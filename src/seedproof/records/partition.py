@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.records.arrow import to_arrow, to_numpy
+from seedproof.records.shards import MAX_RUNS
 from seedproof.typing import IntArray
 
-# Limit of different runs, labels or predictions; names beyond it are not kept.
+# Limit of different labels or predictions; names beyond it are not kept.
 MAX_NAMES = 100_000
 MISSING = -1
 # Size of a record batch, which is read and sorted as a whole.
@@ -76,7 +77,7 @@ class PartitionWriter:
     @property
     def too_many(self) -> str:
         """The column (r, l or y) that exceeds the limit of names; empty if none does."""
-        return next((name for name in NAMED if len(self._index[name]) > MAX_NAMES), "")
+        return next((name for name in NAMED if len(self._index[name]) > _most(name)), "")
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add rows."""
@@ -106,7 +107,7 @@ class PartitionWriter:
         index, names = self._index[name], self.partition.names[name]
         table = []
         for text in encoded.dictionary.to_pylist():
-            if text not in index and len(index) <= MAX_NAMES:
+            if text not in index and len(index) <= _most(name):
                 index[text] = len(names)
                 names.append(text)
             table.append(index.get(text, MISSING))
@@ -138,6 +139,11 @@ class PartitionWriter:
             partition.rows.append(0)
         partition.pieces[run].append((len(partition.files) - 1, batch_idx))
         partition.rows[run] += n_rows
+
+
+def _most(column: str) -> int:
+    """Return the limit of the names in a column."""
+    return MAX_RUNS if column == "r" else MAX_NAMES
 
 
 def _pieces(runs: IntArray, step: int) -> Iterator[tuple[int, IntArray]]:

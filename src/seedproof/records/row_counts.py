@@ -6,6 +6,7 @@ blocks also unpacks a packed file to its end and finds the longest row.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +20,8 @@ from seedproof.typing import Progress
 
 # A block and what is computed from it stay in the processor's cache.
 BLOCK_BYTES = 2**18
+# Content that repeats so often is not a table, unless it is small.
+MOST_PACKED, HARMLESS_BYTES = 200, 10**8
 # Margin beyond the longest row, for its line end.
 SPARE_BYTES = 1024
 # DuckDB skips the white space of C between two lines of JSON.
@@ -276,14 +279,29 @@ _IS_WHITE = _table(WHITE_SPACE)
 
 
 def count_rows(
-    path: Path, counter: RowCounter, *, row_bytes: int, progress: Progress | None = None
+    path: Path,
+    counter: RowCounter,
+    *,
+    row_bytes: int,
+    at_most: float = inf,
+    progress: Progress | None = None,
 ) -> RowCount:
-    """Count the rows of a text file, which is unpacked to its end."""
-    size = path.stat().st_size
+    """Count the rows of a text file, which is unpacked to its end or to `at_most` bytes."""
+    size, n_bytes = path.stat().st_size, 0
     with unpacked(path) as (stream, file):
         block = stream.read(BLOCK_BYTES).removeprefix(BYTE_ORDER_MARK)
         while block:
             counter.add(block)
+            n_bytes += len(block)
+            is_bomb = n_bytes > max(HARMLESS_BYTES, MOST_PACKED * file.tell())
+            if n_bytes > at_most or is_bomb:
+                raise UnreadableError(
+                    "{file} unpacks to more than {megabytes:,} MB. If this is expected, unpack it "
+                    "first.",
+                    file=path.name,
+                    megabytes=n_bytes // 10**6,
+                    problem="size",
+                )
             if progress is not None:
                 progress(file.tell(), size)
             block = stream.read(BLOCK_BYTES)

@@ -16,7 +16,7 @@ from seedproof.errors import (
     NotFoundError,
     UnreadableError,
 )
-from seedproof.records.columns import Columns, Roles
+from seedproof.records.columns import Roles, check_names
 from seedproof.records.location import is_unicode
 from seedproof.records.row_counts import (
     LineCounter,
@@ -154,13 +154,11 @@ class Scanner:
         self,
         db: "duckdb.DuckDBPyConnection",
         *,
-        columns: Columns,
         scratch: Path,
         row_bytes: int,
         progress: Phases | None = None,
     ) -> None:
         self._db = db
-        self._columns = columns
         self._scratch = scratch
         self._row_bytes = row_bytes
         self._progress = progress
@@ -193,11 +191,6 @@ class Scanner:
             file=path.name,
         )
 
-    def _reject_duplicates(self, names: Sequence[str], title: str) -> None:
-        # DuckDB renames duplicate columns; `Roles.find` raises an error that names them.
-        if len({name.lower() for name in names}) < len(names):
-            Roles.find(names, self._columns, table=title)
-
     def _count_rows(self, path: Path, counter: RowCounter) -> RowCount:
         progress = None
         # Unpacking takes long; counting is fast.
@@ -207,7 +200,7 @@ class Scanner:
 
     def _scan_text(self, path: Path) -> Scan:
         header, separator = read_header(path)
-        self._reject_duplicates(header, path.name)
+        check_names(header, path.name)
         count = self._count_rows(path, QuotedRowCounter(separator))
         fields = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in header)
         sql = (
@@ -253,7 +246,7 @@ class Scanner:
 
         with pq.ParquetFile(path) as file:
             schema, facts = file.schema_arrow, file.metadata
-        self._reject_duplicates(schema.names, path.name)
+        check_names(schema.names, path.name)
         sql = f"SELECT * FROM read_parquet({self._path(path)}, hive_partitioning=false)"
         sizes = [facts.row_group(i).total_byte_size for i in range(facts.num_row_groups)]
         size = {"n_rows": facts.num_rows, "n_bytes": sum(sizes)}
@@ -261,7 +254,7 @@ class Scanner:
 
     def _scan_stream(self, table: ArrowStream) -> Scan:
         texts = [name for name in names_of(table) if isinstance(name, str)]
-        self._reject_duplicates(texts, "The table")
+        check_names(texts, "The table")
         for name in texts:
             # Arrow hands names over as C strings: they are cut there, and polars even aborts.
             if "\0" in name:
@@ -277,7 +270,7 @@ class Scanner:
                 "and one type.",
                 reason=reason_of(error),
             ) from error
-        self._reject_duplicates(reader.schema.names, "The table")
+        check_names(reader.schema.names, "The table")
         half = _halves(reader.schema)
         if half:
             fields = [

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from seedproof.records.location import Location
     from seedproof.records.manifest import RunManifest
 
+# Limit of the runs that are measured together: memory grows with the square of their number.
+MAX_RUNS = 5_000
+
 
 @dataclass(frozen=True, eq=False)
 class Shard:

@@ -49,8 +49,8 @@ from seedproof.typing import ArrowStream, FloatArray, IntArray
 
 # A table takes at most this part of the memory: as arrays it takes a small multiple.
 MEMORY_PART = 8
-# Assumed largest ratio of unpacked to packed size.
-MOST_PACKED = 20
+# Usual ratio of unpacked to packed size.
+USUAL_PACKING = 20
 # Types that Arrow writes as text in the same way as DuckDB.
 _CODES = pa.dictionary(pa.int32(), pa.string())
 
@@ -83,6 +83,7 @@ class _Head:
     names: list[str]
     table: Path | pa.Table
     separator: str = ""  # of the cells of a text file
+    at_most: int = 0  # bytes of a text file, unpacked
 
     def read(self, roles: Roles) -> pa.Table:
         """Read the columns that have a role."""
@@ -107,7 +108,8 @@ class _Head:
             name: pa.float64() if name in numbers else pa.string() if name in texts else _CODES
             for name in names
         }
-        count = count_rows(path, QuotedRowCounter(self.separator), row_bytes=2**19)
+        counter = QuotedRowCounter(self.separator)
+        count = count_rows(path, counter, row_bytes=2**19, at_most=self.at_most)
         with unpacked(path) as (stream, _):
             table = pyarrow.csv.read_csv(
                 stream,
@@ -143,12 +145,12 @@ def _head(table: Path | ArrowStream, limit: int) -> _Head:
         if sum(sizes) > limit or any(pa.types.is_float16(field.type) for field in schema):
             raise _UnusualError
         return _Head(path.name, schema.names, path)
-    if suffix not in TEXT_SUFFIXES or size * (MOST_PACKED if is_packed else 1) > limit:
+    if suffix not in TEXT_SUFFIXES or size * (USUAL_PACKING if is_packed else 1) > limit:
         raise _UnusualError
     names, separator = read_header(path)
     if any("\n" in name or "\r" in name for name in names):
         raise _UnusualError  # the header takes several lines
-    return _Head(path.name, names, path, separator)
+    return _Head(path.name, names, path, separator, at_most=limit)
 
 
 def _head_of_rows(table: ArrowStream, limit: int) -> _Head:

@@ -34,7 +34,7 @@ from seedproof.records.partition import MAX_NAMES, Partition
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import Kind, Layout, Values, digest
-from seedproof.records.shards import canonical_order, natural_order
+from seedproof.records.shards import MAX_RUNS, canonical_order, natural_order
 from seedproof.records.tables import TableOptions
 from seedproof.records.writer import RunWriter
 from seedproof.typing import IntArray
@@ -42,7 +42,7 @@ from seedproof.typing import IntArray
 if TYPE_CHECKING:
     import duckdb
 
-MAX_CLASSES = MAX_RUNS = MAX_NAMES
+MAX_CLASSES = MAX_NAMES
 # More different numbers between 0 and 1 than this are probabilities, even if rounded.
 MOST_ROUND = 10
 # Split of all tables.
@@ -86,6 +86,7 @@ class SortedRows:
         self._progress = progress
         self._n_rows = self._count_rows()
         self._runs = check_runs(gathered.names["r"], roles, options)
+        self._index = {name: index for index, name in enumerate(gathered.names["r"])}
         self._text_ids = not gathered.integer_ids
         self._kind = Kind.PROBS if roles.probs else Kind.LABELS
         self._classes, spelling = find_classes(
@@ -165,15 +166,12 @@ class SortedRows:
             first = first or groups
             if groups != first and not self._may_differ:
                 self._explain_difference()
-            done += self._gathered.rows[self._index(name)]
+            done += self._gathered.rows[self._index[name]]
             self._report("sorting", done)
             self._report("writing", done)
         if not (store / "study.json").is_file():
             study = StudyManifest("ingested", layout.rows_per_group, runs=list(self._runs))
             study.write(store, files=[file for name in self._runs for file in _files(store, name)])
-
-    def _index(self, name: str) -> int:
-        return self._gathered.names["r"].index(name)
 
     def _report(self, phase: str, done: int) -> None:
         if self._progress is not None:
@@ -215,7 +213,7 @@ class SortedRows:
                 writer.write(ids, labels, values, further)
                 n_written += len(ids)
                 self._report("writing", done + n_written)
-            n_read = self._gathered.rows[self._index(run.name)]
+            n_read = self._gathered.rows[self._index[run.name]]
             if n_written != n_read:  # so the run is not committed
                 raise StoreError(
                     "Run {run!r} has {n_read:,} rows, but sorting gave {n_written:,}. Try again, "
@@ -247,7 +245,7 @@ class SortedRows:
         self, table: str, columns: Sequence[str], name: str | None = None, done: int = 0
     ) -> Iterator[None]:
         """Register rows of the partition as a table of DuckDB, which can be read once."""
-        run_idx = None if name is None else self._index(name)
+        run_idx = None if name is None else self._index[name]
         batches = self._gathered.batches(self._folder, columns, run_idx)
         first = next(batches)
 
@@ -349,14 +347,14 @@ class SortedRows:
 
 def check_runs(names: Sequence[str], roles: Roles, options: TableOptions) -> list[str]:
     """Return the runs in order, unless they are too many or too few."""
-    runs = list(options.names or natural_order(list(names)))
-    if len(runs) > MAX_RUNS:
+    if len(names) > MAX_RUNS:
         raise ColumnError(
-            "The column {column!r} has more than {at_most:,} different values, so it cannot "
-            "be the run column. Pass the right column with --run.",
+            "There are more than {at_most:,} runs, the most that are measured together. If "
+            "{column!r} is not the column of the runs, pass the right one with --run.",
             column=roles.run,
             at_most=MAX_RUNS,
         )
+    runs = list(options.names or natural_order(list(names)))
     if len(runs) < options.least_runs:
         raise TooFewRunsError(
             "Flips can be measured only with two or more runs, but there is only one: {run!r}. "

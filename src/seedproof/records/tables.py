@@ -10,7 +10,7 @@ from seedproof.errors import ClassesError, ColumnError
 from seedproof.messages import Message
 from seedproof.records.columns import Columns, Roles, advice, shown, suggested
 from seedproof.records.normalize import both_classes, index_names, unique_names
-from seedproof.records.shards import canonical_order
+from seedproof.records.shards import MAX_RUNS, canonical_order
 from seedproof.records.text_files import run_names
 from seedproof.typing import ArrowStream
 
@@ -49,6 +49,14 @@ def common_roles(tables: Sequence[tuple[str, Sequence[str]]], options: TableOpti
                     other_table=title,
                     difference=difference,
                 )
+    if len(first.wide) > MAX_RUNS:
+        raise ColumnError(
+            "{table} has {n_columns:,} columns with one run each; at most {at_most:,} runs are "
+            "measured together. Name fewer with --wide.",
+            table=first_title,
+            n_columns=len(first.wide),
+            at_most=MAX_RUNS,
+        )
     is_one_run = first.run is None and not first.wide
     if is_one_run and len(tables) == 1 and options.least_runs > 1:
         better = suggested(first_names, columns.changed())
