@@ -18,6 +18,7 @@ from seedproof.metrics.accumulator import Detail
 from seedproof.metrics.statistic import Statistic
 from seedproof.predictions.checks import Check, by_severity
 from seedproof.stats.intervals import Estimate
+from seedproof.typing import FloatArray, IntArray
 
 FORMAT = 1
 # With more runs, the summary has the most extreme of their pairs instead of all.
@@ -130,14 +131,11 @@ class Measurement:
         if self.n_runs <= MAX_PAIRED_RUNS or "flip_matrix" not in detail:
             return detail
         matrix = detail.pop("flip_matrix")
-        pairs = np.stack(np.triu_indices(self.n_runs, 1), axis=1)
-        rates = matrix[pairs[:, 0], pairs[:, 1]]
-        order = np.argsort(rates, kind="stable")
-        extreme = np.concatenate([order[:N_EXTREME], order[-N_EXTREME:]])
+        pairs = _extreme_pairs(matrix)
         return {
             "flips_by_run": matrix.sum(axis=1) / (self.n_runs - 1),
-            "extreme_pairs": pairs[extreme],
-            "extreme_flips": rates[extreme],
+            "extreme_pairs": pairs,
+            "extreme_flips": matrix[pairs[:, 0], pairs[:, 1]],
             **detail,
         }
 
@@ -178,3 +176,21 @@ class Measurement:
     def to_json(self) -> str:
         """Return the content of `summary.json`."""
         return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _extreme_pairs(matrix: FloatArray) -> IntArray:
+    """Return the pairs of runs that disagree least, then those that disagree most, in order."""
+    is_pair = ~np.tri(len(matrix), dtype=np.bool_)
+    rates = matrix[is_pair]
+    # Only pairs that may be among them are sorted: there are millions.
+    low, high = np.partition(rates, [N_EXTREME - 1, len(rates) - N_EXTREME])[
+        [N_EXTREME - 1, len(rates) - N_EXTREME]
+    ]
+    chosen = []
+    for may_be, part in (
+        (rates <= low, slice(N_EXTREME)),
+        (rates >= high, slice(-N_EXTREME, None)),
+    ):
+        places = np.flatnonzero(may_be)
+        chosen.append(places[np.argsort(rates[places], kind="stable")[part]])
+    return np.stack(np.divmod(np.flatnonzero(is_pair)[np.concatenate(chosen)], len(matrix)), axis=1)

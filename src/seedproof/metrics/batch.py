@@ -275,7 +275,9 @@ def disagreements(predictions: IntArray, n_classes: int) -> IntArray:
         differ = words[0, block, np.newaxis] ^ words[0, start:]
         for plane in words[1:]:
             differ |= plane[block, np.newaxis] ^ plane[start:]
-        counts[block, start:] = np.bitwise_count(differ).sum(axis=2, dtype=np.int64)
+        bits = np.bitwise_count(differ)
+        # numpy is slow to sum over an axis of length 1, the usual one of many runs.
+        counts[block, start:] = bits[..., 0] if n_words == 1 else bits.sum(axis=2, dtype=np.int64)
         counts[start:, block] = counts[block, start:].T
     return counts
 
