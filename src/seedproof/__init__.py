@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # "as" marks them as public for type checkers.
+    from seedproof import explain as explain
     from seedproof import stabilize as stabilize
     from seedproof.api.blame import blame as blame
     from seedproof.api.compare import compare as compare
@@ -78,7 +79,7 @@ _NAMES = {
 _HOMES = {name: f"seedproof.{module}" for module, names in _NAMES.items() for name in names}
 __all__ = sorted((*_HOMES, "__version__"))  # noqa: PLE0605 - type checkers read the imports
 # Available as attributes, such as `sp.stabilize.build`.
-_PACKAGES = frozenset({"stabilize"})
+_PACKAGES = frozenset({"explain", "stabilize"})
 
 
 def __getattr__(name: str) -> object:

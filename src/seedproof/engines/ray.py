@@ -139,7 +139,13 @@ class RayEngine:
                 include_dashboard=False if self.address is None else None,
                 configure_logging=False,
             )
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except Exception as error:  # its startup raises bare exceptions, too
+            if self.address is None:
+                raise RunError(
+                    "Ray does not start on this machine ({reason}). Look at its logs in "
+                    "/tmp/ray/session_latest/logs, or use the engine `processes`.",
+                    reason=first_line(error),
+                ) from error
             raise RunError(
                 "Ray cannot be reached at {address!r} ({reason}). "
                 "Check the address, or start a cluster with `ray start --head`.",

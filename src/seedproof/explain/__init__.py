@@ -4,6 +4,10 @@ An explainer is called with a model and a `TokenBatch`, and returns one array pe
 score per word. `seedproof.explain.models` states the requirements on a model.
 """
 
+from seedproof._optional import require
+
+require("torch", extra="explain", feature="seedproof.explain")
+
 from seedproof.explain.attention import Attention, TransformerAttention
 from seedproof.explain.base import Explainer, Scores, TokenBatch, to_shares
 from seedproof.explain.gradients import Gradients

@@ -1,5 +1,9 @@
 """Make training depend less on its seed: average the weights, or soften the labels."""
 
+from seedproof._optional import require
+
+require("torch", extra="torch", feature="seedproof.stabilize")
+
 from seedproof.stabilize.average import AverageWarning, WeightAverage
 from seedproof.stabilize.policy import Decay, Mean, NormRule, Policy, Window
 from seedproof.stabilize.presets import (
