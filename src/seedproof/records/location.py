@@ -16,10 +16,12 @@ from seedproof.errors import (
     NotFoundError,
     OptionError,
     RunExistsError,
-    first_line,
+    SeedproofError,
+    StoreError,
 )
-from seedproof.messages import problem_of
+from seedproof.messages import PROBLEMS, problem_of
 from seedproof.records import durability
+from seedproof.records.remote import connect
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Location:
 
     @classmethod
     def of(cls, target: "str | os.PathLike[str] | Location") -> "Location":
-        """Return the location of a path or a URL (`s3://`, `gs://`, `file://`)."""
+        """Return the location of a path or a URL (`s3://`, `gs://`, `hf://`, `file://`)."""
         if isinstance(target, Location):
             return target
         text = os.fspath(target)
@@ -51,15 +53,7 @@ class Location:
         if "://" not in text:
             path = Path(text).absolute().as_posix()
             return cls(pyarrow.fs.LocalFileSystem(), path, path)
-        try:
-            files, path = pyarrow.fs.FileSystem.from_uri(text)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-            raise NotFoundError(
-                "{location!r} cannot be opened ({reason}). "
-                "Pass a local path, or a URL such as s3://bucket/folder.",
-                location=text,
-                reason=first_line(error),
-            ) from error
+        files, path = connect(text)
         path = path.rstrip("/")
         is_local = isinstance(files, pyarrow.fs.LocalFileSystem)
         return cls(files, path, path if is_local else "")
@@ -248,6 +242,22 @@ class Location:
     def _overwrite(self, content: bytes) -> None:
         with self.open_write() as file:
             file.write(content)
+
+
+@contextmanager
+def writing(store: Location) -> Iterator[None]:
+    """Translate errors of the system, such as a full disk, while a store is written."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, SeedproofError) or error.errno not in PROBLEMS:
+            raise
+        raise StoreError(
+            "{store} cannot be written: {reason}. Free some space or change the permissions, and "
+            "run the same command again: finished runs are kept.",
+            store=store,
+            reason=problem_of(error),
+        ) from error
 
 
 def is_unicode(text: str) -> bool:

@@ -9,7 +9,7 @@ from seedproof.errors import CodeChangedError, SeedproofError, StudyChangedError
 from seedproof.predictions.arms import checks_of_store
 from seedproof.predictions.checks import Check
 from seedproof.records.declared import declare_runs
-from seedproof.records.location import Location
+from seedproof.records.location import Location, writing
 from seedproof.records.locks import is_locked, plan_locked
 from seedproof.records.manifest import FailureManifest, RunManifest, StudyManifest
 from seedproof.records.reader import Store, load_run
@@ -184,7 +184,7 @@ def enter(
             return joined
     else:
         store.make_folder(durable=True)
-    with plan_locked(store):
+    with plan_locked(store), writing(store):
         return _entered(store, requested, runs, declared)
 
 

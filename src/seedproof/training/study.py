@@ -12,7 +12,7 @@ from seedproof.engines.serial import as_failure
 from seedproof.errors import OptionError, RunExistsError
 from seedproof.predictions.checks import Check
 from seedproof.records.declared import NOTHING, declared_runs, planned_runs
-from seedproof.records.location import Location
+from seedproof.records.location import Location, writing
 from seedproof.records.locks import Lock, claim
 from seedproof.records.manifest import FailureManifest
 from seedproof.records.reader import Store
@@ -305,7 +305,8 @@ class Study:
             is_alone=not isinstance(engine, SerialEngine),
             arguments=self._arguments,
         )
-        Dispatcher(task, engine, listener, self._record).train(pending)
+        with writing(self._store):
+            Dispatcher(task, engine, listener, self._record).train(pending)
 
     def _record(self, spec: RunSpec, failure: Failure, attempts: int = 1) -> None:
         FailureManifest(
@@ -380,7 +381,8 @@ class Study:
             if error is not None:
                 self._record(run.spec, self._masked.hide_in(as_failure(error)))
                 return
-            with suppress(RunExistsError):  # another process has finished it meanwhile
+            # Another process may have finished it meanwhile.
+            with suppress(RunExistsError), writing(self._store):
                 run.commit({"target": self._target.name, "code": dict(self._target.code())})
         finally:
             lock = self._claims.pop(run.spec.run_id, None)
