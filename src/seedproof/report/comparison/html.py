@@ -37,6 +37,8 @@ FINDINGS = {
     "accuracy-rises": "Steadier and more accurate",
     "no-accuracy-loss-shown": "Steadier, with no loss of accuracy shown",
 }
+# More arms would take megabytes in the details of every metric.
+MAX_DETAILED = 50
 LIMITS = "The results hold for these examples, this recipe and the sources that the runs varied."
 
 
@@ -44,6 +46,8 @@ def render_page(comparison: Comparison, options: PageOptions) -> str:
     """Return the comparison as one HTML file."""
     view, figures = build_view(comparison, show=options.show), build_figures(comparison)
     blocks = {f"forest_{block.key}": block for block in view.shown_blocks}
+    listed = foremost(comparison)[:MAX_DETAILED]
+    n_others = len(comparison.arms) - len(listed)
     not_drawn = [arm for arm in foremost(comparison) if arm.votes is not None][MAX_VOTES:]
     return template("comparison.html").render(
         view=view,
@@ -58,6 +62,8 @@ def render_page(comparison: Comparison, options: PageOptions) -> str:
         kind=verdict_kind,
         card_html=card_html,
         left_out=f"Not drawn: {names(not_drawn)}; see comparison.json." if not_drawn else "",
+        listed={arm.name for arm in listed},
+        not_listed=f"Of {n_others:,} further arms, see comparison.json." if n_others else "",
         made=_made(comparison, view),
         **page_parts(
             figures,
