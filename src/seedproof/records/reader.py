@@ -202,7 +202,8 @@ class Store:
 
     def missing_arms(self) -> tuple[str, ...]:
         """Return the planned arms without a finished run."""
-        return tuple(arm for arm in self.study.planned.arms if arm not in self.arms())
+        finished = set(self.arms())
+        return tuple(arm for arm in self.study.planned.arms if arm not in finished)
 
     def _load_run(self, folder: Location) -> RunManifest | None:
         if folder.name in self._known:

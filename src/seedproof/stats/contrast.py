@@ -388,7 +388,8 @@ def _unshared(base: FloatArray, arm: FloatArray) -> float:
     if len(base) < BONETT_FROM:
         return 1.0
     squares = [np.square(x - np.median(x)) for x in (base, arm)]
-    shared = min(_correlation(base, arm) ** 2, max(_correlation(*squares), 0.0))
+    # Rounding takes the correlation of equal arms above 1.
+    shared = min(_correlation(base, arm) ** 2, max(_correlation(*squares), 0.0), 1.0)
     adjusted = 1 - (1 - shared) * (len(base) - 1) / (len(base) - 2)
     return float(np.sqrt(1 - max(adjusted, 0.0)))
 
