@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seedproof.errors import ColumnError, NotFoundError, ShapeError, TooFewRunsError
+from seedproof.errors import ColumnError, NotFoundError, TooFewRunsError
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, by_severity
 from seedproof.predictions.input_checks import checks_of, run_sums
@@ -34,7 +34,7 @@ from seedproof.records.columns import Columns, shown
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.reader import Store
-from seedproof.records.shards import MAX_RUNS, ShardSource
+from seedproof.records.shards import ShardSource, check_run_count
 from seedproof.typing import ArrowStream, Progress
 
 # Scalars that a run may log as its costs, in addition to its own seconds.
@@ -77,14 +77,7 @@ class Predictions:
     read_checks: tuple[Check, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.runs) > MAX_RUNS:
-            raise ShapeError(
-                "There are {n_runs:,} runs, and at most {at_most:,} are measured together. Axes "
-                "are (runs, examples, classes): if the first two are swapped, use "
-                "np.swapaxes(values, 0, 1).",
-                n_runs=len(self.runs),
-                at_most=MAX_RUNS,
-            )
+        check_run_count(len(self.runs))
         for column in (*([self.clusters] if self.clusters else []), *self.slices):
             if column not in self.source.extras:
                 near = get_close_matches(column, self.source.extras, n=1)

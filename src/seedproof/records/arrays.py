@@ -46,7 +46,7 @@ from seedproof.records.probabilities import (
     most_probable_of_top,
 )
 from seedproof.records.schema import Kind, Layout, Values
-from seedproof.records.shards import Shard, ShardSource, canonical_order
+from seedproof.records.shards import Shard, ShardSource, canonical_order, check_run_count
 from seedproof.typing import FloatArray, IntArray
 
 
@@ -306,6 +306,7 @@ def _as_array(
             "Pass the predictions of at least 2 runs; axes are (runs, examples, classes).",
             n_runs=len(array),
         )
+    check_run_count(len(array))
     if array.shape[1] == 0:
         raise EmptyInputError(
             "There are no examples in an array of shape {shape}. "

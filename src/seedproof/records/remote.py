@@ -16,8 +16,8 @@ from seedproof.errors import NotFoundError, SeedproofError, first_line
 # Schemes that pyarrow opens itself.
 BY_PYARROW = frozenset({"abfs", "abfss", "file", "gcs", "gs", "hdfs", "mock", "viewfs"})
 # A filesystem that has not answered a first request by then is not reachable.
-ANSWER_SECONDS = 12.0
-# Three attempts to connect to S3 stay below it; the default of `from_uri` is ten.
+ANSWER_SECONDS = 10.0
+# Three attempts to connect to S3 take no longer; the default of `from_uri` is ten.
 CONNECT_SECONDS, ATTEMPTS = 3.0, 3
 _CREDENTIALS = re.compile(r"//[^/@]*:[^/@]*@")
 _FLAGS = frozenset({"true", "false"})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from seedproof.errors import ShapeError
 from seedproof.records.arrow import to_arrow
 from seedproof.records.probabilities import UNLABELED, TopProbs
 from seedproof.records.schema import Kind, Layout
@@ -212,6 +213,18 @@ class OrderedShards(WrappedShards):
             probs=None if shard.probs is None else shard.probs[order],
             predictions=None if shard.predictions is None else shard.predictions[order],
             top=None if top is None else TopProbs(top.classes[order], top.probs[order]),
+        )
+
+
+def check_run_count(n_runs: int) -> None:
+    """Raise an error if there are more runs than can be measured together."""
+    if n_runs > MAX_RUNS:
+        raise ShapeError(
+            "There are {n_runs:,} runs, and at most {at_most:,} are measured together. Axes are "
+            "(runs, examples, classes): if the first two are swapped, use "
+            "np.swapaxes(values, 0, 1).",
+            n_runs=n_runs,
+            at_most=MAX_RUNS,
         )
 
 

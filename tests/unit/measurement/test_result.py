@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import seedproof as sp
-from seedproof.measurement.result import MAX_PAIRED_RUNS, N_EXTREME
+from seedproof.measurement.result import MAX_PAIRED_RUNS, N_EXTREME, _extreme_pairs
 
 
 def measured(n_runs):
@@ -70,3 +70,16 @@ def test_report_of_many_runs_is_read_again(many, tmp_path):
 
     (arm,) = sp.compare([tmp_path / "one", tmp_path / "two"]).summary()["arms"]
     assert arm["effects"]["flip_rate"]["value"] == 1.0
+
+
+@pytest.mark.parametrize("n_levels", [1, 3, 10**6])
+def test_extreme_pairs_are_the_ends_of_a_stable_order(n_levels):
+    """Also if many pairs are equal."""
+    matrix = np.random.default_rng(n_levels).integers(0, n_levels, (60, 60)) / n_levels
+    first, second = np.triu_indices(60, 1)
+    order = np.argsort(matrix[first, second], kind="stable")
+    ends = np.concatenate([order[:N_EXTREME], order[-N_EXTREME:]])
+
+    pairs = _extreme_pairs(matrix)
+
+    assert pairs.tolist() == np.stack([first[ends], second[ends]], axis=1).tolist()

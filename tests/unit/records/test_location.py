@@ -1,5 +1,6 @@
 """Places on any filesystem."""
 
+import socket
 from pathlib import Path
 
 import pyarrow.fs
@@ -43,6 +44,27 @@ def test_an_unknown_kind_of_url_is_refused(url):
     """The address is shown."""
     with pytest.raises(NotFoundError, check=WithFields(location=url)):
         Location.of(url)
+
+
+def test_a_url_of_fsspec_is_opened():
+    """Files are written and read through it."""
+    place = Location.of("memory://bucket/store")
+
+    (place / "file").replace(b"content")
+
+    assert not place.is_local
+    assert (Location.of("memory://bucket/store") / "file").read_bytes() == b"content"
+
+
+def test_a_filesystem_that_does_not_answer_is_refused(monkeypatch):
+    """It accepts a connection, and never answers."""
+    monkeypatch.setattr("seedproof.records.remote.ANSWER_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = "{}:{}".format(*server.getsockname())
+        url = f"gs://anonymous@bucket/x?scheme=http&endpoint_override={address}"
+
+        with pytest.raises(NotFoundError, check=WithFields(location=url)):
+            Location.of(url)
 
 
 def test_files_and_folders_are_distinguished(tmp_path):

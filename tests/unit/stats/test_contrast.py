@@ -179,6 +179,14 @@ def test_a_ratio_of_spreads_ignores_shift_and_follows_scale():
     assert back == pytest.approx((1 / high, 1 / low), rel=1e-9)
 
 
+def test_a_ratio_of_spreads_of_equal_arms_has_no_width():
+    """Rounding takes the correlation of some equal arms above 1."""
+    for seed in range(50):
+        base = np.random.default_rng(seed).normal(size=12)
+
+        assert spread_ratio(base, 2 * base, level=PLAIN, is_paired=True) == pytest.approx((2, 2))
+
+
 def test_a_ratio_of_spreads_is_near_the_f_interval_for_normal_runs():
     """With many normal runs both agree to 4 %, since kurtosis is estimated from 400 runs."""
     rng = np.random.default_rng(4)
