@@ -1,4 +1,4 @@
-"""What a command says where the system refuses: permissions, full disks, missing packages."""
+"""Errors where the system refuses: permissions, full disks, missing packages, no network."""
 
 import ctypes
 import json
@@ -176,7 +176,7 @@ main()
 def test_study_on_a_full_disk_ends_with_an_error_and_can_be_resumed(
     call, seedproof, small_disk, engine
 ):
-    """What is finished is kept, and nothing else is visible."""
+    """Finished runs are kept, and nothing else is visible."""
     command = ("run", "work:train", "--seeds", 6, "--store", "disk/runs", "--engine", engine)
     start = SLURM if engine == "slurm" else START
 

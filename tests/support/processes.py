@@ -32,7 +32,7 @@ def at_once(*actions: Callable[[], object]) -> list[int]:
 
 @dataclass(frozen=True)
 class Finished:
-    """How a command ended, and what it took."""
+    """Result of a command, with its memory and processor time."""
 
     code: int
     out: str

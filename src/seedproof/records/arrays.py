@@ -368,7 +368,8 @@ def _encode(
     # One run at a time saves memory.
     distinct = np.unique(np.concatenate([np.unique(run) for run in array]))
     names = [str(as_text(value)) for value in distinct.tolist()]
-    gold_names, gold_codes = [], None
+    gold_names: list[str | None] = []
+    gold_codes: IntArray | None = None
     if gold is not None:
         gold_names, gold_codes = label_codes(gold, {*names, *map(str, classes or ())})
     known = sorted({name for name in gold_names if name is not None})

@@ -74,7 +74,8 @@ def _opened(url: str) -> Place:
     if scheme == "s3":
         return _s3(url)
     if scheme in BY_PYARROW:
-        return pyarrow.fs.FileSystem.from_uri(url)
+        files, path = pyarrow.fs.FileSystem.from_uri(url)
+        return files, path
     for module in ("fsspec", *(["huggingface_hub"] if scheme == "hf" else [])):
         require(module, extra="remote", feature=f"{scheme}://")
     import fsspec
