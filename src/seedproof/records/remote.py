@@ -76,6 +76,8 @@ def _opened(url: str) -> Place:
     if scheme in BY_PYARROW:
         files, path = pyarrow.fs.FileSystem.from_uri(url)
         return files, path
+    if scheme in {"http", "https"}:
+        raise ValueError("files of web servers cannot be listed: download them first")
     for module in ("fsspec", *(["huggingface_hub"] if scheme == "hf" else [])):
         require(module, extra="remote", feature=f"{scheme}://")
     import fsspec
