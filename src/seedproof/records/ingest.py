@@ -111,7 +111,7 @@ class Ingest:
         """Write all runs of the tables into a store."""
         store = replace(store, is_durable=self._is_durable)
         with _translated_errors(tables), self._db:
-            read = self._once("read.json", lambda: self._read(tables))
+            read = self._once("read.json", lambda: self._read(tables), inside="rows")
             notes = notes_on_roles(
                 self._options.columns, wide=read.get("wide", ()), both_given=read["both_given"]
             )
@@ -130,20 +130,25 @@ class Ingest:
                 **read["precision"],
                 progress=self._progress,
             )
-            kept, dropped = self._once("extras.json", rows.constant_extras)
+            kept, dropped = ([], [])
+            if roles["extras"]:
+                kept, dropped = self._once("extras.json", rows.constant_extras)
             notes += notes_on_dropped_columns(dropped)
             rows.write(store, kept, [str(note) for note in notes])
         shutil.rmtree(self._rows)
         return tuple(notes)
 
-    def _once(self, name: str, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - plain data
-        """Return the result of some work as plain data; a file keeps it for a resumed ingest."""
+    def _once(self, name: str, work: Callable[[], Any], *, inside: str = "") -> Any:  # noqa: ANN401 - plain data
+        """Return the result of some work as plain data; a file keeps it for a resumed ingest.
+
+        It refers to the files in the folder `inside`, if there is one.
+        """
         scratch = replace(Location.of(self._scratch), is_durable=self._is_durable)
         place = scratch / name
         if not place.is_file():
             content = json.dumps(work(), ensure_ascii=False).encode()
-            # It refers to the rows on disk.
-            place.commit(content, files=(scratch / "rows").files_inside(), root=scratch.parent)
+            files = (scratch / inside).files_inside() if inside else ()
+            place.commit(content, files=files, root=scratch.parent if inside else None)
         return json.loads(place.read_bytes())
 
     def _read(self, tables: Sequence[Path | ArrowStream]) -> dict[str, Any]:

@@ -123,9 +123,9 @@ class StudyManifest:
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", tuple(self.runs))  # JSON has lists
 
-    def write(self, store: Location, *, files: Sequence[Location] = ()) -> None:
-        """Write `study.json`, which must not exist yet, after files that it depends on."""
-        (store / "study.json").commit(sealed(self._content()), files=files)
+    def write(self, store: Location) -> None:
+        """Write `study.json`, which must not exist yet."""
+        (store / "study.json").commit(sealed(self._content()))
 
     def replace(self, store: Location) -> None:
         """Replace `study.json`, when a study grows."""
