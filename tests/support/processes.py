@@ -2,6 +2,21 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
+
+HIDE_TORCH = """
+from importlib.machinery import PathFinder
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *rest: None if name == "torch" else find(name, *rest)
+"""
+
+
+def hide_torch(folder: Path) -> dict[str, str]:
+    """Write a program to a new folder; return variables with which Python starts without torch."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(HIDE_TORCH, encoding="utf-8")
+    paths = filter(None, (str(folder), os.environ.get("PYTHONPATH")))
+    return {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def at_once(*actions: Callable[[], object]) -> list[int]:
