@@ -12,12 +12,12 @@ failures. After each trial nothing may be lost, done twice or left running, no l
 - `kill ENGINE ROLE`: a process is killed at a random moment (26 trials for each of the 12 pairs).
 - `kill guardians`: all guardians, then the coordinator of a study are killed (26 trials).
 - `full disk ENGINE`, `full disk ingest`: the disk is full after some blocks (20 points each).
-- `permission`, `clock`, `deleted store`, `read-only store`: files cannot be created any more, the
-  clock jumps by a day, the store is deleted, the store cannot be written (20 trials each).
+- `permission ENGINE`, `clock ENGINE`, `deleted store ENGINE`, `read-only store`: files cannot be
+  created any more, the clock jumps by a day, the store is deleted, or it cannot be written (20
+  trials each).
 
-Full disks and read-only stores are mounted, which only root may do; `clock` needs libfaketime.
-Crashes that lose unsynced writes are in tests/integration/test_power_failure.py, which has all of
-their orders.
+Full disks and read-only stores are mounted, which only root may do. Crashes that lose unsynced
+writes are in tests/integration/test_power_failure.py, which has all of their orders.
 """
 
 import argparse
@@ -107,13 +107,18 @@ FAULTS: dict[str, tuple[Trial, int]] = {
         for role in roles
     },
     "kill guardians": (kill_guardians_and_coordinator, N_KILLS),
-    "full disk serial": (fill_disk("serial"), N_DISK_POINTS),
-    "full disk processes": (fill_disk("processes"), N_DISK_POINTS),
+    **{
+        f"{name} {engine}": (trial(engine), N_DISK_POINTS)
+        for name, trial in {
+            "full disk": fill_disk,
+            "permission": lose_permission,
+            "clock": jump_in_time,
+            "deleted store": delete_store,
+        }.items()
+        for engine in ("serial", "processes")
+    },
     "full disk ingest": (fill_disk_of_ingest, N_DISK_POINTS),
-    "permission": (lose_permission, 20),
-    "clock": (jump_in_time, 20),
-    "deleted store": (delete_store, 20),
-    "read-only store": (use_read_only_store, 20),
+    "read-only store": (use_read_only_store, N_DISK_POINTS),
 }
 
 

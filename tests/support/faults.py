@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
+from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
@@ -31,7 +31,7 @@ from seedproof.testing.engines import becomes_true, processes_with
 from support.processes import hide_torch
 
 MARK = "SEEDPROOF_FAULTS"
-N_RUNS = 6
+N_RUNS = 5
 # Processes that an engine starts, by their role. An agent is a process of Ray or of SLURM.
 ROLES = {
     "serial": ("coordinator",),
@@ -73,6 +73,27 @@ def predictions(run):
     run.log_predictions("test", probs=probs, labels=np.arange(20) % 3)
 """
 
+# Shifts the clock of a program by the seconds in a file. Times of files stay as they are.
+CLOCK = """
+import datetime, time, warnings
+
+warnings.filterwarnings("ignore", "datetime.datetime size changed")
+now, now_ns = time.time, time.time_ns
+
+def shift():
+    with open({path!r}) as file:
+        return int(file.read() or 0)
+
+class Shifted(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return super().now(tz) + datetime.timedelta(seconds=shift())
+
+time.time = lambda: now() + shift()
+time.time_ns = lambda: now_ns() + 10**9 * shift()
+datetime.datetime = Shifted
+"""
+
 Trial = Callable[[Path, int], Mapping[str, object]]
 
 
@@ -93,7 +114,7 @@ class SmallStudy:
         folder: Empty folder for the program.
         engine: Engine of the study.
         prefix: Program that starts the commands.
-        environment: Further environment variables.
+        program: Program that all processes run first.
     """
 
     def __init__(
@@ -102,14 +123,14 @@ class SmallStudy:
         engine: str = "processes",
         *,
         prefix: Sequence[str] = (),
-        environment: Mapping[str, str] | None = None,
+        program: str = "",
     ) -> None:
         self.folder, self.engine = folder, engine
         self.store = folder / "runs"
         self.mark = f"{MARK}-{uuid4().hex}"
         self._prefix = prefix
-        self._environment = os.environ | {MARK: self.mark} | hide_torch(folder / "site")
-        self._environment |= environment or {}
+        self._environment = os.environ | {MARK: self.mark}
+        self._environment |= hide_torch(folder / "site", program=program)
         for name, text in (("work.py", MODULE), ("model.py", MODEL)):
             (folder / name).write_text(text, encoding="utf-8")
 
@@ -131,14 +152,15 @@ class SmallStudy:
             workers = () if self.engine == "serial" else ("--workers", "2")
             settings = ("--seeds", str(N_RUNS), "--engine", self.engine, *workers)
             words = ("run", "work:train", "--store", str(self.store), *settings)
-        return subprocess.Popen(
-            [*self._prefix, sys.executable, "-c", program, *words],
-            cwd=self.folder,
-            stdout=subprocess.DEVNULL,
-            stderr=(self.folder / "messages").open("w", encoding="utf-8"),
-            env=self._environment,
-            text=True,
-        )
+        with (self.folder / "messages").open("w", encoding="utf-8") as messages:
+            return subprocess.Popen(
+                [*self._prefix, sys.executable, "-c", program, *words],
+                cwd=self.folder,
+                stdout=subprocess.DEVNULL,
+                stderr=messages,
+                env=self._environment,
+                text=True,
+            )
 
     def end(self, process: "subprocess.Popen[str]", *codes: int) -> int:
         """Wait for a command, which must return one of some exit codes without a traceback."""
@@ -210,9 +232,11 @@ def summary(store: Path) -> bytes:
 def undisturbed_summary() -> bytes:
     """Return the `summary.json` of a study without faults."""
     with TemporaryDirectory(prefix="seedproof-faults-") as folder:
-        study = SmallStudy(Path(folder), "serial")
-        require(study.start().wait(300) == 0, "an undisturbed study fails")
-        return summary(study.store)
+        program: dict[str, Any] = {}
+        exec(MODEL, program)  # noqa: S102 - ours, see above
+        study = sp.Study("work.train", program["predictions"], seeds=N_RUNS, store=folder)
+        require(study.run("serial", progress=False).is_done, "an undisturbed study fails")
+        return summary(Path(folder))
 
 
 def kill(engine: str, role: str) -> Trial:
@@ -259,69 +283,72 @@ def kill_guardians_and_coordinator(folder: Path, number: int) -> Mapping[str, ob
     return {"engine": "processes", "victim": "guardians, coordinator", "n_finished": len(before)}
 
 
-def delete_store(folder: Path, number: int) -> Mapping[str, object]:
-    """Delete the store during a study; the repeated command trains all runs."""
-    with SmallStudy(folder) as study:
-        process = study.start()
-        require(becomes_true(lambda: len(study.commits()) > number % 3, within=120), "no run")
-        n_before = study.began().total()
-        while study.store.exists():  # workers may create files meanwhile
-            shutil.rmtree(study.store, ignore_errors=True)
-        code = study.end(process, 0, 2, 4)
-        n_began = study.began().total()
-        study.require_no_process()
-        study.end(study.start(), 0)
-        study.check({}, n_lost=n_began)
-    return {"exit_code": code, "n_began": n_before}
+def delete_store(engine: str) -> Trial:
+    """Return a trial that deletes the store during a study; the repeated command trains all runs."""
+
+    def trial(folder: Path, number: int) -> Mapping[str, object]:
+        with SmallStudy(folder, engine) as study:
+            process = study.start()
+            require(becomes_true(lambda: len(study.commits()) > number % 3, within=120), "no run")
+            n_before = study.began().total()
+            while study.store.exists():  # workers may create files meanwhile
+                shutil.rmtree(study.store, ignore_errors=True)
+            code = study.end(process, 0, 2, 4)
+            n_began = study.began().total()
+            study.require_no_process()
+            study.end(study.start(), 0)
+            study.check({}, n_lost=n_began)
+        return {"engine": engine, "exit_code": code, "n_began": n_before}
+
+    return trial
 
 
-def lose_permission(folder: Path, number: int) -> Mapping[str, object]:
-    """Forbid new files in the store, or in the folders of its runs, during a study."""
-    with SmallStudy(folder, prefix=without_privileges()) as study:
-        process = study.start()
-        require(becomes_true(study.commits, within=120), "no run is finished")
-        time.sleep(np.random.default_rng(number).uniform(0, 0.5))
-        runs = study.store / "runs"
-        places = [study.store, runs] if number % 2 else list(runs.iterdir())
-        for place in places:
-            place.chmod(0o555)
-        before = study.commits()
-        code = study.end(process, 0, 2, 4)
-        study.require_no_process()
-        for place in places:
-            place.chmod(0o755)
-        n_lost = study.began().total() - len(study.commits())
-        study.end(study.start(), 0)
-        study.check(before, n_lost=n_lost)
-    return {"exit_code": code, "n_finished": len(before)}
+def lose_permission(engine: str) -> Trial:
+    """Return a trial that forbids new files in the store, or in the folders of its runs."""
+
+    def trial(folder: Path, number: int) -> Mapping[str, object]:
+        with SmallStudy(folder, engine, prefix=without_privileges()) as study:
+            process = study.start()
+            require(becomes_true(study.commits, within=120), "no run is finished")
+            time.sleep(np.random.default_rng(number).uniform(0, 0.5))
+            runs = study.store / "runs"
+            places = [study.store, runs] if number % 2 else list(runs.iterdir())
+            for place in places:
+                place.chmod(0o555)
+            before = study.commits()
+            code = study.end(process, 0, 2, 4)
+            study.require_no_process()
+            for place in places:
+                place.chmod(0o755)
+            n_lost = study.began().total() - len(study.commits())
+            study.end(study.start(), 0)
+            study.check(before, n_lost=n_lost)
+        return {"engine": engine, "exit_code": code, "n_finished": len(before)}
+
+    return trial
 
 
-def jump_in_time(folder: Path, number: int) -> Mapping[str, object]:
-    """Move the clock by a day during a study, forward or back, then back again."""
-    offset, library = folder / "clock", faketime()
-    require(library is not None, "libfaketime is not installed")
-    offset.write_text("+0\n", encoding="utf-8")
-    environment = {
-        "LD_PRELOAD": str(library),
-        "FAKETIME_TIMESTAMP_FILE": str(offset),
-        "FAKETIME_NO_CACHE": "1",
-        # A system whose clock is set has the same monotonic clock and times of files.
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "NO_FAKE_STAT": "1",
-    }
-    seconds = DAY_SECONDS if number % 2 else -DAY_SECONDS
-    with SmallStudy(folder, environment=environment) as study:
-        process = study.start()
-        require(becomes_true(study.began, within=120), "nothing began")
-        time.sleep(np.random.default_rng(number).uniform(0, 1))
-        offset.write_text(f"{seconds:+d}\n", encoding="utf-8")
-        require(becomes_true(lambda: study.began().total() > 3, within=120), "nothing goes on")
-        offset.write_text("+0\n", encoding="utf-8")
-        study.end(process, 0)
-        before = study.commits()
-        study.end(study.start(), 0)
-        study.check(before, n_lost=0)
-    return {"seconds": seconds}
+def jump_in_time(engine: str) -> Trial:
+    """Return a trial that moves the clock by a day during a study, back or forward, and back again."""
+
+    def trial(folder: Path, number: int) -> Mapping[str, object]:
+        clock = folder / "clock"
+        clock.write_text("0", encoding="utf-8")
+        seconds = DAY_SECONDS if number % 2 else -DAY_SECONDS
+        with SmallStudy(folder, engine, program=CLOCK.format(path=str(clock))) as study:
+            process = study.start()
+            require(becomes_true(study.began, within=120), "nothing began")
+            time.sleep(np.random.default_rng(number).uniform(0, 1))
+            clock.write_text(str(seconds), encoding="utf-8")
+            require(becomes_true(lambda: study.began().total() > 2, within=120), "nothing goes on")
+            clock.write_text("0", encoding="utf-8")
+            study.end(process, 0)
+            before = study.commits()
+            study.end(study.start(), 0)
+            study.check(before, n_lost=0)
+        return {"engine": engine, "seconds": seconds}
+
+    return trial
 
 
 def fill_disk(engine: str) -> Trial:
@@ -393,11 +420,6 @@ def can_mount() -> bool:
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     capabilities = re.search(r"CapEff:\s*(\w+)", status)
     return capabilities is not None and bool(int(capabilities[1], 16) >> 21 & 1)
-
-
-def faketime() -> Path | None:
-    """Return the library that moves the clock of a program; None if it is not installed."""
-    return next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 
 
 def mount(*words: str) -> None:

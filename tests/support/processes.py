@@ -11,10 +11,13 @@ PathFinder.find_spec = lambda name, *rest: None if name == "torch" else find(nam
 """
 
 
-def hide_torch(folder: Path) -> dict[str, str]:
-    """Write a program to a new folder; return variables with which Python starts without torch."""
+def hide_torch(folder: Path, *, program: str = "") -> dict[str, str]:
+    """Return variables with which Python starts without torch, and with a program.
+
+    The program is written to a new folder.
+    """
     folder.mkdir()
-    (folder / "sitecustomize.py").write_text(HIDE_TORCH, encoding="utf-8")
+    (folder / "sitecustomize.py").write_text(HIDE_TORCH + program, encoding="utf-8")
     paths = filter(None, (str(folder), os.environ.get("PYTHONPATH")))
     return {"PYTHONPATH": os.pathsep.join(paths)}
 
