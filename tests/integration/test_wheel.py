@@ -59,7 +59,7 @@ def test_every_embedded_package_is_named():
 
 
 def test_page_has_the_licenses_before_the_code():
-    """Whoever passes a page on passes on the code in it, too."""
+    """A copy of the page is a copy of the code in it."""
     page = sp.measure([[0, 1, 0, 1], [1, 1, 0, 1], [0, 1, 1, 1]]).to_html()
 
     assert f"/*!\n{(ROOT / NOTICE).read_text(encoding='utf-8')}*/" in page
