@@ -67,17 +67,15 @@ def windows(tmp_path):
 
 
 def test_measuring_needs_no_posix(windows, tmp_path):
-    """Also the page and the ingest of a table, which locks its store."""
+    """Also the page, and the ingest of a table, which locks its store."""
     code, _, err = windows("measure", EXAMPLE, "--out", "report")
     assert code == 0, err
     code, _, err = windows("ingest", EXAMPLE, "--out", "store")
     assert code == 0, err
-    code, out, err = windows("measure", "store", "--json")
-    assert code == 0, err
 
     summary = json.loads((tmp_path / "report" / "summary.json").read_text(encoding="utf-8"))
-    assert summary["metrics"]["flip_rate"] == json.loads(out)["metrics"]["flip_rate"]
-    assert not list((tmp_path / "store").glob("claim"))
+    assert summary["n_runs"] == len(list(tmp_path.glob("store/runs/*/run.json"))) == 10
+    assert not (tmp_path / "store" / "claim").exists()
 
 
 def test_work_in_processes_is_refused_by_name(windows, tmp_path):
@@ -91,5 +89,3 @@ def test_work_in_processes_is_refused_by_name(windows, tmp_path):
     code, _, err = windows("run", "work:train", "--seeds", 2, "--engine", "serial")
     assert code == 0, err
     assert len(list(tmp_path.glob("runs/runs/*/run.json"))) == 2
-    code, _, err = windows("measure", "runs", "--engine", "processes")
-    assert (code, err[:11]) == (2, "error SP506")
