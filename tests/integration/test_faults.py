@@ -38,6 +38,7 @@ def test_study_survives_a_clock_that_is_set_back(tmp_path):
     assert facts["seconds"] == -faults.DAY_SECONDS
 
 
+@pytest.mark.full
 def test_study_survives_the_deletion_of_its_store(tmp_path):
     faults.delete_store("serial")(tmp_path, 0)
 

@@ -31,14 +31,14 @@ def study(tmp_path_factory):
 def reads(monkeypatch):
     """Count how often the manifest of each run is read."""
     counts = Counter()
-    read = Location.read_bytes
+    opened = Location.open_read
 
-    def counted(place, start=0):
+    def counted(place):
         if place.name == "run.json":
             counts[place.parent.name] += 1
-        return read(place, start)
+        return opened(place)
 
-    monkeypatch.setattr(Location, "read_bytes", counted)
+    monkeypatch.setattr(Location, "open_read", counted)
     return counts
 
 

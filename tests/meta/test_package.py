@@ -3,6 +3,7 @@
 import importlib
 import json
 import pkgutil
+import re
 import subprocess
 import sys
 import tomllib
@@ -156,6 +157,21 @@ def test_half_of_the_source_files_are_under_200_lines():
     sizes = sorted(len(p.read_text().splitlines()) for p in SOURCE.rglob("*.py"))
 
     assert sizes[len(sizes) // 2] <= 200
+
+
+def _users_of(pattern):
+    """Return the source files with a pattern."""
+    files = [path for path in SOURCE.rglob("*.py") if re.search(pattern, path.read_text("utf-8"))]
+    return {path.relative_to(SOURCE).as_posix() for path in files}
+
+
+def test_untrusted_json_is_parsed_in_one_place():
+    assert _users_of(r"\bjson\.loads?\(") == {"records/decoding.py"}
+
+
+def test_no_console_prints_control_characters():
+    """Only `SafeConsole` is created, which escapes them."""
+    assert _users_of(r"(?<!\w)Console\(") - {"report/console.py"} == set()
 
 
 def test_every_metric_has_a_card_and_every_card_a_metric():

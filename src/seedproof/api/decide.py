@@ -1,8 +1,8 @@
 """`sp.decide`: keep a candidate of a research loop, discard it, or run more."""
 
 import os
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Unpack
@@ -12,6 +12,7 @@ from seedproof.comparison.arms.compare import compare_arms
 from seedproof.comparison.arms.result import Comparison
 from seedproof.comparison.decide.judge import (
     Decision,
+    Reason,
     Verdict,
     baseline_runs,
     judge,
@@ -22,6 +23,7 @@ from seedproof.comparison.decide.judge import (
 from seedproof.comparison.decide.ledger import (
     FILE_NAME,
     N_IDENTIFYING,
+    Decided,
     Entry,
     Ledger,
     Settings,
@@ -37,6 +39,7 @@ from seedproof.predictions.arms import short_names
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import Loadable, Predictions, load_one, on_common_examples
 from seedproof.predictions.targets import Input, opened, recognize
+from seedproof.records.decoding import DecodingError, decode
 from seedproof.records.location import Location
 from seedproof.report.decide import DecisionReport
 from seedproof.stats.effect import Effect
@@ -147,7 +150,7 @@ def decide(
     )
     entry = loop.entries.get(digests[1] or "")
     if entry is not None and entry.answer is not None:
-        return DecisionReport(_recorded(result, entry))
+        return DecisionReport(_recorded(result, entry, book))
     if step is None or len(base.runs) - n_selecting < baseline_runs(step):
         return DecisionReport(_with_more(result, following if step is None else step))
     compared = _compared({"baseline": base, "candidate": new.first(step)}, metric, pool, options)
@@ -179,9 +182,10 @@ def _judged(
         return _with_more(result, following)
     facts = {"reason": verdict.reason, "chance": verdict.chance, "effect": effect.summary()}
     facts["n_baseline"] = result.n_baseline
-    entry = book.decide(entry.candidate, verdict.answer, result.n_runs, facts)
+    answer: Decided = "keep" if verdict.answer == "keep" else "discard"
+    entry = book.decide(entry.candidate, answer, result.n_runs, facts)
     if (entry.answer, entry.n_runs) != (verdict.answer, result.n_runs):
-        return _recorded(result, entry)  # another process was faster
+        return _recorded(result, entry, book)  # another process was faster
     return replace(result, n_kept=len(book.read().keeps))
 
 
@@ -210,16 +214,31 @@ def _with_more(result: Decision, step: int | None) -> Decision:
     )
 
 
-def _recorded(result: Decision, entry: Entry) -> Decision:
+@dataclass(frozen=True)
+class _Facts:
+    """Facts of a decision in the ledger."""
+
+    reason: Reason
+    chance: float | None
+    effect: Mapping[str, Any]
+    n_baseline: int
+
+
+def _recorded(result: Decision, entry: Entry, book: Ledger) -> Decision:
     """Return the decision that the ledger has."""
-    facts: dict[str, Any] = dict(entry.facts)
-    effect = {**facts["effect"], "note": None}
+    try:
+        facts = decode(_Facts, entry.facts, field="facts", allow_unknown=True)
+        # Only the text of a note is recorded.
+        effect = {name: value for name, value in facts.effect.items() if name != "note"}
+        recorded = decode(Effect, effect, field="facts.effect", allow_unknown=True)
+    except DecodingError as error:
+        raise book.damaged(error) from error
     return replace(
         result,
-        verdict=Verdict(entry.answer or "run more", facts["reason"], facts["chance"]),
-        effect=Effect(**effect),
+        verdict=Verdict(entry.answer or "run more", facts.reason, facts.chance),
+        effect=recorded,
         n_runs=entry.n_runs,
-        n_baseline=facts["n_baseline"],
+        n_baseline=facts.n_baseline,
         level=entry.level,
         position=entry.position,
         is_recorded=True,
@@ -255,7 +274,9 @@ def _ledger_path(baseline: Predictions | Input, ledger: str | os.PathLike[str] |
     if isinstance(baseline, Input) and baseline.kind == "store":
         place = opened(baseline).location
         if place.is_local:
-            return Path(place.path) / FILE_NAME
+            file = place / FILE_NAME
+            file.check_links()
+            return Path(file.path)
     raise OptionError(
         "A loop needs a ledger, and only a local store as the baseline has a place for it. Pass a "
         "file with --ledger, or ledger= in Python, the same one for all candidates.",

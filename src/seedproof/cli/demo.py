@@ -25,17 +25,16 @@ def demo(
     demo prints the results and writes two pages for your browser. It takes a few seconds, and
     needs no internet connection, no torch and no data set.
     """
-    from rich.console import Console
-
     from seedproof.api.compare import compare
     from seedproof.api.measure import measure
     from seedproof.cli import demo_text as text
     from seedproof.demo.bundle import Bundle
     from seedproof.demo.unpack import unpack
+    from seedproof.report.console import SafeConsole
 
     bundle = Bundle.load()
     pages, store = (out / "report", out / "comparison"), str(unpack(bundle, out))
-    waiting = Console(stderr=True)
+    waiting = SafeConsole(stderr=True)
     with waiting.status("measuring ten runs"):
         report = measure(store, arm=text.BASELINE)
         words = (
@@ -63,12 +62,13 @@ def demo(
 
 
 def _show(parts: "Iterator[RenderableType]") -> None:
-    from rich.console import Console, Group
+    from rich.console import Group
 
+    from seedproof.report.console import SafeConsole
     from seedproof.report.text import plain_text
 
     group = Group(*parts)
     if sys.stdout.isatty():
-        Console().print(group)
+        SafeConsole().print(group)
     else:
         typer.echo(plain_text(group))

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,13 +43,13 @@ def doctor(
 
     Exit code 0: no faults. 1: at least one fault. 4: the training itself fails.
     """
-    from rich.console import Console
-
     from seedproof.doctor.examine import examine
+    from seedproof.report.console import SafeConsole
+    from seedproof.training.masking import mask_arguments
     from seedproof.training.target import find_target
 
     words = tuple(arguments or ())
-    with Console(stderr=True).status("training") as status:
+    with SafeConsole(stderr=True).status("training") as status:
         diagnosis = examine(
             find_target(target, words),
             arm=arm,
@@ -59,6 +60,9 @@ def doctor(
             workers=workers,
             on_probe=lambda name: status.update(f"training: {name}"),
         )
+    if diagnosis.failure is not None:
+        hidden = mask_arguments(words).hide_in(diagnosis.failure)
+        diagnosis = replace(diagnosis, failure=hidden)
     if as_json:
         sys.stdout.write(json.dumps(diagnosis.as_json(), ensure_ascii=False) + "\n")
     else:
@@ -70,13 +74,13 @@ def doctor(
 
 
 def _show(diagnosis: "Diagnosis") -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from seedproof.messages import printable
+    from seedproof.report.console import SafeConsole
 
-    console = Console()
+    console = SafeConsole()
     if diagnosis.failure is not None:
         start = f"{diagnosis.target} fails ({diagnosis.during}): "
         console.print(Text(start + printable(str(diagnosis.failure.message)), style="red"))

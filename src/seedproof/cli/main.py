@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from seedproof.errors import SeedproofError
 from seedproof.messages import PROBLEMS, problem_of
+from seedproof.terminal import safe_output
 
 # Each verb is a module of this folder; its example ends its help.
 VERBS = {
@@ -123,6 +124,15 @@ def _command(verb: str | None) -> Any:  # noqa: ANN401 - of typer's own copy of 
 
 def main() -> None:
     """Run the command line; an error of ours is one line and exit code 2."""
+    with safe_output():
+        try:
+            _main()
+        except Exception:  # noqa: BLE001 - printed while control characters are still escaped
+            sys.excepthook(*sys.exc_info())
+            sys.exit(1)
+
+
+def _main() -> None:
     verb = next((word for word in sys.argv[1:2] if word in VERBS), None)
     try:
         _command(verb)(prog_name="seedproof")

@@ -208,7 +208,9 @@ def command_with(suggestion: Mapping[str, str]) -> str:
 
 
 def command_line() -> str:
-    """Return the command as it was typed, for the page."""
-    words = shlex.join(["seedproof", *sys.argv[1:]])
+    """Return the command as it was typed, for the page; without secrets."""
+    from seedproof.training.masking import mask_arguments
+
+    words = shlex.join(["seedproof", *mask_arguments(sys.argv[1:]).arguments])
     # An argument may be the name of a file that is not UTF-8.
     return words.encode(errors="backslashreplace").decode()

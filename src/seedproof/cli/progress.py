@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from seedproof.report.console import SafeConsole
 from seedproof.typing import Progress as Callback
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ LINE_SECONDS = 10.0
 @contextmanager
 def progress_bar(console: Console | None = None) -> Iterator[Callback]:
     """Yield a callback that draws a bar on a terminal once the work takes long."""
-    console = console or Console(stderr=True)
+    console = console or SafeConsole(stderr=True)
     bar: Progress | None = None
     start = time.monotonic()
 
@@ -57,7 +58,7 @@ def phase_bars(console: Console | None = None) -> Iterator["Phases"]:
     """Yield a callback that draws a bar per phase; without a terminal, a line now and then."""
     from rich.progress import TaskProgressColumn
 
-    console = console or Console(stderr=True)
+    console = console or SafeConsole(stderr=True)
     bars = _bars(TaskProgressColumn(), console=console, transient=False)
     tasks: dict[str, TaskID] = {}
     ended: set[str] = set()

@@ -10,6 +10,8 @@ from seedproof.cli import options
 from seedproof.errors import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from seedproof.messages import Message
     from seedproof.report.gate_report import GateReport
     from seedproof.seeds import SeedPlan
@@ -87,6 +89,10 @@ def run(
     follow: Annotated[
         str | None, typer.Option(help="Show this logged scalar during training.")
     ] = None,
+    record_arguments: Annotated[
+        bool,
+        typer.Option(help="Record the arguments of the script, with secrets masked."),
+    ] = True,
     allow_changed_code: Annotated[
         bool,
         typer.Option(
@@ -150,7 +156,10 @@ def run(
         deterministic=deterministic,
         seed=root,
         declared_runs=declared_runs,
+        record_arguments=record_arguments,
     )
+    if record_arguments and study.masked:
+        typer.echo(str(_masking_note(study.masked)), err=True)
     how: dict[str, Any] = {
         "engine": engine,
         "workers": workers,
@@ -182,6 +191,17 @@ def run(
         show_checks(study.checks, err=True)
     requested = {run.run_id for run in study.planned(only)}
     _conclude(status, store, requested, verb="measure" if blame is None else "blame")
+
+
+def _masking_note(names: "Sequence[str]") -> "Message":
+    from seedproof.messages import Message
+
+    return Message(
+        "arguments-masked",
+        "note: {names} looks like a secret: the script gets it, and records have *** instead. "
+        "Environment variables are safer, and --no-record-arguments records no argument.",
+        names=", ".join(names),
+    )
 
 
 def _whole(gpus: float | None) -> int | None:

@@ -29,10 +29,9 @@ def status(
     as_json: options.Json = False,
 ) -> None:
     """Show which runs are finished, running, failed or waiting."""
-    from rich.console import Console
-
     from seedproof.messages import printable
     from seedproof.records.location import Location
+    from seedproof.report.console import SafeConsole
     from seedproof.training.resume import CommittedRuns, status_of
 
     runs = CommittedRuns(Location.of(store))
@@ -41,7 +40,7 @@ def status(
         content = _as_json(current) | {"checks": [check.summary() for check in checks]}
         sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
         return
-    console = Console(soft_wrap=not sys.stdout.isatty())
+    console = SafeConsole(soft_wrap=not sys.stdout.isatty())
     console.print(_table(current, every=every or len(current.runs) <= MANY))
     typer.echo("")
     typer.echo(printable(str(current)))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from seedproof.records.decoding import decode, parse_json
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.schema import digest
 from seedproof.typing import FloatArray, IntArray
@@ -27,6 +28,17 @@ ARRAYS = {
     # Half the bytes of float32, with an error of at most 0.05 %.
     "scores": np.float16,
 }
+
+
+@dataclass(frozen=True)
+class _Metadata:
+    """Everything except the arrays."""
+
+    study: StudyManifest
+    split: str
+    method: str
+    classes: tuple[str, str]
+    runs: tuple[RunManifest, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,19 +91,12 @@ class Bundle:
     def load(cls, folder: Path | Traversable | None = None) -> "Bundle":
         """Load the bundle of a folder. If omitted, load the one in this package."""
         folder = files("seedproof.demo") if folder is None else folder
-        metadata = json.loads((folder / METADATA_FILE).read_text(encoding="utf-8"))
+        metadata = decode(_Metadata, parse_json((folder / METADATA_FILE).read_bytes()))
         with (folder / ARRAYS_FILE).open("rb") as file, np.load(file) as arrays:
             values: dict[str, Any] = {
                 name: _from_planes(arrays[name], dtype) for name, dtype in ARRAYS.items()
             }
-        return cls(
-            study=StudyManifest(**metadata["study"]),
-            runs=tuple(RunManifest(**run) for run in metadata["runs"]),
-            split=metadata["split"],
-            method=metadata["method"],
-            classes=tuple(metadata["classes"]),
-            **values,
-        )
+        return cls(**vars(metadata), **values)
 
     def _array(self, name: str) -> FloatArray | IntArray:
         """Return an array in its type in the file."""
@@ -99,16 +104,9 @@ class Bundle:
 
     def _metadata(self) -> str:
         """Return everything except the arrays, as JSON."""
-        runs = [asdict(run) for run in self.runs]
-        for run in runs:
+        metadata = asdict(_Metadata(self.study, self.split, self.method, self.classes, self.runs))
+        for run in metadata["runs"]:
             del run["parts"]
-        metadata = {
-            "study": asdict(self.study),
-            "split": self.split,
-            "method": self.method,
-            "classes": self.classes,
-            "runs": runs,
-        }
         return json.dumps(metadata, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,6 +1,7 @@
 """All families of metrics together: add batches, merge parts, read the result."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -102,6 +103,8 @@ class MetricAccumulators:
             values = family.values(batch)
             if self.clusters is not None:
                 self.clusters.add(values, LABELED if "labels" in family.needs else EXAMPLES)
+                # The variances from drawing clusters take their place.
+                values = {name: replace(x, variances=0.0) for name, x in values.items()}
             for name, column in family.add(batch, values).items():
                 self._columns.setdefault(name, []).append(column)
             all_values |= values

@@ -71,28 +71,45 @@ class DynamicsMeasurement:
         }
 
     @classmethod
-    def from_summary(cls, summary: Mapping[str, Any]) -> "DynamicsMeasurement":
+    def from_summary(cls, summary: "DynamicsSummary") -> "DynamicsMeasurement":
         """Restore a measurement from its `summary`, without the examples.
 
         Args:
-            summary: Plain data; figures of earlier versions are ignored.
+            summary: The decoded summary.
 
         Returns:
             The same figures and the same map.
         """
-        cells = summary.get("cartography")
-        low, high = summary["n_steps"]
+        cells = summary.cartography
         return cls(
-            runs=tuple(summary["runs"]),
-            n_runs=summary["n_runs"],
-            n_examples=summary["n_examples"],
-            n_steps=(low, high),
-            metrics={name: Estimate(**summary["metrics"][name]) for name in DYNAMICS_NAMES},
-            by_run={name: np.array(summary["by_run"][name]) for name in DYNAMICS_NAMES},
+            runs=summary.runs,
+            n_runs=summary.n_runs,
+            n_examples=summary.n_examples,
+            n_steps=summary.n_steps,
+            metrics={name: summary.metrics[name] for name in DYNAMICS_NAMES},
+            by_run={name: np.array(summary.by_run[name]) for name in DYNAMICS_NAMES},
             cartography=None if cells is None else np.array(cells, dtype=np.int64),
             examples=EXAMPLES.empty_table(),
-            notes=tuple(map(recorded, summary["notes"])),
+            notes=tuple(map(recorded, summary.notes)),
         )
+
+
+@dataclass(frozen=True)
+class DynamicsSummary:
+    """Dynamics in `summary.json`; figures of earlier versions are ignored."""
+
+    runs: tuple[str, ...]
+    n_runs: int
+    n_examples: int
+    n_steps: tuple[int, int]
+    metrics: Mapping[str, Estimate]
+    by_run: Mapping[str, tuple[float, ...]]
+    notes: tuple[str, ...]
+    cartography: tuple[tuple[int, ...], ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not set(DYNAMICS_NAMES) <= self.metrics.keys() & self.by_run.keys():
+            raise ValueError("figures are missing")
 
 
 def measure_dynamics(

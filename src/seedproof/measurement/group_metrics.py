@@ -51,12 +51,6 @@ class GroupMetrics:
         metrics = {name: asdict(value) for name, value in self.metrics.items()}
         return {**vars(self), "metrics": metrics}
 
-    @classmethod
-    def from_summary(cls, summary: Mapping[str, Any]) -> "GroupMetrics":
-        """Return what a summary was made from."""
-        metrics = {name: Estimate(**value) for name, value in summary["metrics"].items()}
-        return cls(**{**summary, "metrics": metrics})
-
 
 @dataclass(frozen=True, eq=False)
 class _Totals:

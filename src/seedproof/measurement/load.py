@@ -1,28 +1,52 @@
 """Load a saved measurement: figures, and one row per example."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from seedproof.errors import SchemaVersionError, UnreadableError
+from seedproof.errors import SchemaVersionError, SeedproofError, UnreadableError, first_line
 from seedproof.measurement.clusters import Clusters
-from seedproof.measurement.dynamics import DynamicsMeasurement
+from seedproof.measurement.dynamics import DynamicsMeasurement, DynamicsSummary
 from seedproof.measurement.examples import StoredExamples, example_files, least_stable
-from seedproof.measurement.explanations.result import ExplanationMeasurement
+from seedproof.measurement.explanations.result import ExplanationMeasurement, ExplanationSummary
 from seedproof.measurement.group_metrics import GroupMetrics
 from seedproof.measurement.result import FORMAT, Measurement
 from seedproof.messages import recorded
 from seedproof.predictions.checks import Check
+from seedproof.records.decoding import DecodingError, decode, read_json
 from seedproof.records.location import Location
 from seedproof.stats.intervals import Estimate
+from seedproof.typing import is_count
 
 
 def is_saved(folder: Location) -> bool:
     """Return whether a folder holds a report."""
     return (folder / "summary.json").is_file() and bool(example_files(folder / "examples.parquet"))
+
+
+@dataclass(frozen=True)
+class _Summary:
+    """Content of `summary.json`; what older versions do not have is optional."""
+
+    format: int
+    runs: tuple[str, ...]
+    classes: tuple[str, ...]
+    n_examples: int
+    n_labeled: int
+    kind: str
+    metrics: Mapping[str, Estimate]
+    detail: Mapping[str, Any]
+    notes: tuple[str, ...]
+    checks: tuple[Check, ...] = ()
+    explanations: Mapping[str, ExplanationSummary] = field(default_factory=dict)
+    dynamics: DynamicsSummary | None = None
+    repeats: str = "runs"
+    clusters: Clusters | None = None
+    by_class: tuple[GroupMetrics, ...] = ()
+    slices: Mapping[str, tuple[GroupMetrics, ...]] = field(default_factory=dict)
 
 
 def load_saved(folder: Location) -> Measurement:
@@ -32,53 +56,49 @@ def load_saved(folder: Location) -> Measurement:
     """
     place = folder / "examples.parquet"
     try:
-        summary: dict[str, Any] = json.loads((folder / "summary.json").read_bytes())
-        if summary["format"] > FORMAT:
+        content = read_json(folder / "summary.json")
+        if isinstance(content, dict) and is_count(content.get("format"), least=FORMAT + 1):
             raise SchemaVersionError(
                 "{folder} was written by a newer seedproof (format {version}; this one "
                 "reads up to {newest}). Install a newer one.",
                 folder=folder,
-                version=summary["format"],
+                version=content["format"],
                 newest=FORMAT,
             )
-        dynamics, clusters = summary.get("dynamics"), summary.get("clusters")
+        summary = decode(_Summary, content, allow_unknown=True)
         return Measurement(
-            runs=tuple(summary["runs"]),
-            classes=tuple(summary["classes"]),
-            n_examples=summary["n_examples"],
-            n_labeled=summary["n_labeled"],
-            kind=summary["kind"],
-            metrics={name: Estimate(**value) for name, value in summary["metrics"].items()},
-            detail={name: _array(values) for name, values in summary["detail"].items()},
+            runs=summary.runs,
+            classes=summary.classes,
+            n_examples=summary.n_examples,
+            n_labeled=summary.n_labeled,
+            kind=summary.kind,
+            metrics=summary.metrics,
+            detail={name: _array(name, values) for name, values in summary.detail.items()},
             unstable_examples=_unstable_examples(place),
             example_table=StoredExamples(place),
-            notes=tuple(map(recorded, summary["notes"])),
-            # Reports of the first versions have neither checks nor explanations.
-            checks=tuple(map(Check.from_summary, summary.get("checks", ()))),
+            notes=tuple(map(recorded, summary.notes)),
+            checks=summary.checks,
             explanations={
                 method: ExplanationMeasurement.from_summary(method, explained)
-                for method, explained in summary.get("explanations", {}).items()
+                for method, explained in summary.explanations.items()
             },
-            dynamics=None if dynamics is None else DynamicsMeasurement.from_summary(dynamics),
-            repeats=summary.get("repeats", "runs"),
-            clusters=None if clusters is None else Clusters(**clusters),
-            by_class=_groups(summary.get("by_class", ())),
-            slices={
-                column: _groups(groups) for column, groups in summary.get("slices", {}).items()
-            },
+            dynamics=None
+            if summary.dynamics is None
+            else DynamicsMeasurement.from_summary(summary.dynamics),
+            repeats=summary.repeats,
+            clusters=summary.clusters,
+            by_class=summary.by_class,
+            slices=summary.slices,
         )
     except (ValueError, KeyError, TypeError, OSError, pa.ArrowException) as error:
-        if isinstance(error, SchemaVersionError):
+        if isinstance(error, SeedproofError):
             raise
         raise UnreadableError(
-            "{folder} is not an intact report folder ({type_name}). Measure again with --out.",
+            "{folder} is not an intact report folder: {problem}. Measure again with --out.",
             folder=folder,
+            problem=first_line(error),
             type_name=type(error).__name__,
         ) from error
-
-
-def _groups(summaries: Sequence[Mapping[str, Any]]) -> tuple[GroupMetrics, ...]:
-    return tuple(map(GroupMetrics.from_summary, summaries))
 
 
 def _unstable_examples(place: Location) -> pa.Table:
@@ -91,7 +111,13 @@ def _unstable_examples(place: Location) -> pa.Table:
     return unstable.combine_chunks()
 
 
-def _array(values: Any) -> np.ndarray:  # noqa: ANN401 - nested lists of any depth
+def _array(name: str, values: Any) -> np.ndarray:  # noqa: ANN401 - nested lists of any depth
     """Convert nested lists to an array; None becomes NaN."""
-    array = np.array(values)
-    return array.astype(np.float64) if array.dtype == object else array
+    try:
+        array = np.array(values)
+        array = array.astype(np.float64) if array.dtype == object else array
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DecodingError("not an array", f"detail.{name}") from error
+    if array.dtype.kind not in "bif":
+        raise DecodingError("not an array of numbers", f"detail.{name}")
+    return array

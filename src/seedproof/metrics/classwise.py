@@ -154,6 +154,7 @@ class Classwise(Accumulator):
 def _count(counts: IntArray, places: IntArray) -> None:
     """Add 1 at each place of a flat table."""
     if len(places) < counts.size:
-        np.add.at(counts.reshape(-1), places, 1)
+        # With another type, numpy would convert one count at a time.
+        np.add.at(counts.reshape(-1), places, counts.dtype.type(1))
     else:
         counts += np.bincount(places, minlength=counts.size).reshape(counts.shape)

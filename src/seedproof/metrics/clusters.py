@@ -18,8 +18,9 @@ from seedproof.metrics.statistic import (
 )
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
-# More would not change Student's quantile, nor the precision of a variance, by more than 1 or 2 %.
-MOST_CLUSTERS = 1024
+# More would hardly change Student's quantile or the precision of a variance, and their totals would
+# no longer fit into the processor's cache.
+MOST_CLUSTERS = 512
 # Bits of the checksum of a cluster in its key. Above them is the number of its group.
 KEY_BITS = 32
 LEAST_BITS = 4
@@ -52,7 +53,7 @@ class Places:
 
     def __post_init__(self) -> None:
         self._listed: tuple[IntArray, Places] | None = None
-        self._flat: tuple[tuple[int, int], IntArray] | None = None
+        self._flat: dict[tuple[int, int], IntArray] = {}
 
     def __len__(self) -> int:
         return len(self.of_examples)
@@ -73,10 +74,10 @@ class Places:
 
     def flat(self, shape: tuple[int, int]) -> IntArray:
         """Return the indices of all values in flat totals with the axes (rows, clusters)."""
-        if self._flat is None or self._flat[0] != shape:
+        if shape not in self._flat:
             first = np.arange(shape[0])[:, np.newaxis] * shape[1]
-            self._flat = shape, (first + self.of_examples).ravel()
-        return self._flat[1]
+            self._flat[shape] = (first + self.of_examples).ravel()
+        return self._flat[shape]
 
 
 class ClusterSums:

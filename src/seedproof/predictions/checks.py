@@ -60,12 +60,6 @@ class Check:
                 known=SEVERITIES,
             )
 
-    @classmethod
-    def from_summary(cls, summary: Mapping[str, Any]) -> "Check":
-        """Return the check that a summary was made from."""
-        texts = {key: str(summary[key]) for key in ("name", "severity", "message", "remedy")}
-        return cls(**texts, runs=tuple(map(str, summary["runs"])), arm=summary.get("arm"))
-
     def summary(self) -> dict[str, Any]:
         """Return everything as plain data."""
         return vars(self) | {"runs": list(self.runs)}

@@ -3,17 +3,24 @@
 It is written once. A number that could be raised after a look would make the plain interval wrong.
 """
 
-from typing import Any
+from dataclasses import asdict, dataclass
 
-from seedproof.errors import DamagedStoreError, OptionError, RunExistsError
+from seedproof.errors import OptionError, RunExistsError
 from seedproof.records.location import Location
-from seedproof.records.manifest import StudyManifest, sealed, unsealed
-from seedproof.seeds import SeedPlan
-from seedproof.typing import is_count
+from seedproof.records.manifest import StudyManifest, loaded, sealed
+from seedproof.typing import check_count
 
 FILE = "declared.json"
 # Recorded by a study that grows until it is decided.
 NOTHING = 0
+
+
+@dataclass(frozen=True)
+class _Declaration:
+    n_runs: int
+
+    def __post_init__(self) -> None:
+        check_count("n_runs", self.n_runs, least=NOTHING)
 
 
 def declared_runs(store: Location) -> int | None:
@@ -24,17 +31,12 @@ def declared_runs(store: Location) -> int | None:
     place = store / FILE
     if not place.is_file():
         return None
-    n_runs: Any = unsealed(place).get("n_runs")
-    if not is_count(n_runs, least=0):
-        raise DamagedStoreError("{path} has no number of runs. Restore it from a copy.", path=place)
-    return int(n_runs)
+    return loaded(_Declaration, place).n_runs
 
 
 def planned_names(store: Location) -> tuple[str, ...]:
     """Return the names of the runs of an arm that a study plans now; empty for other stores."""
-    plan = StudyManifest.load(store).plan or {}
-    runs = SeedPlan(**plan["seeds"]).assignments() if "seeds" in plan else ()
-    return tuple(run.name for run in runs)
+    return StudyManifest.load(store).planned_names()
 
 
 def planned_runs(store: Location) -> int | None:
@@ -50,7 +52,7 @@ def has_grown(store: Location) -> bool:
 
 def declare_runs(store: Location, n_runs: int, *, is_begun: bool = True) -> None:
     """Record the number of runs per arm; refuse another number once a run is finished."""
-    place, content = store / FILE, sealed({"n_runs": n_runs})
+    place, content = store / FILE, sealed(asdict(_Declaration(n_runs)))
     if not is_begun:
         place.commit(content, replaces=True)
         return

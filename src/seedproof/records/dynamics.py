@@ -56,11 +56,10 @@ class DynamicsRecord:
         )
 
 
-def write_dynamics(folder: Location, split: str, record: DynamicsRecord) -> RecordedFile:
-    """Write the dynamics of one run on one split."""
-    schema = pa.schema(
+def _schema(*, text_ids: bool) -> pa.Schema:
+    return pa.schema(
         [
-            pa.field("example", record.ids.type, nullable=False),
+            pa.field("example", pa.string() if text_ids else pa.int64(), nullable=False),
             pa.field("label", pa.int32()),
             pa.field("n_steps", pa.int32(), nullable=False),
             pa.field("classes", pa.list_(pa.int32()), nullable=False),
@@ -69,6 +68,11 @@ def write_dynamics(folder: Location, split: str, record: DynamicsRecord) -> Reco
             pa.field("gold_sd", pa.float64()),
         ]
     )
+
+
+def write_dynamics(folder: Location, split: str, record: DynamicsRecord) -> RecordedFile:
+    """Write the dynamics of one run on one split."""
+    schema = _schema(text_ids=pa.types.is_string(record.ids.type))
     name = f"part-{uuid4().hex[:8]}-00000.parquet"
     writer = PartWriter(folder, f"dynamics/{split}/{name}", schema)
     for start in range(0, len(record), ROWS_PER_GROUP):
@@ -122,6 +126,7 @@ def dynamics_of(store: Location, run: RunManifest, split: str) -> DynamicsRecord
             listed=", ".join(known) or "none; log them with run.log_dynamics",
             known=tuple(known),
         )
+    files.check_columns(_schema(text_ids=files.has_text_ids))
     return _joined([_read(files, group_idx) for group_idx in range(len(files.groups))])
 
 
@@ -141,7 +146,7 @@ def _read(files: PartFiles, group_idx: int) -> DynamicsRecord:
         counts=to_numpy(columns["counts"].flatten()),
         gold_mean=to_numpy(columns["gold_mean"], missing=np.nan),
         gold_sd=to_numpy(columns["gold_sd"], missing=np.nan),
-        class_names=tuple(files.facts["classes"]),
+        class_names=() if files.footer is None else files.footer.classes,
     )
     # Checksums protect the content of each page, digests its position.
     if _group(rows) != files.groups[group_idx]:

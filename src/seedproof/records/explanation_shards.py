@@ -18,7 +18,7 @@ from seedproof.errors import (
 )
 from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow
-from seedproof.records.explanations import ROWS_PER_GROUP
+from seedproof.records.explanations import ROWS_PER_GROUP, explanation_schema
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store, as_reason, listed
@@ -79,6 +79,7 @@ def _aligned(
                 method=method,
                 split=split,
             )
+        reader.check_columns(explanation_schema(text_ids=reader.has_text_ids))
     n_rows = [sum(group.rows for group in reader.groups) for reader in readers]
     few = [r.run.name for r, n in zip(readers, n_rows, strict=True) if n < max(n_rows)]
     if few:

@@ -18,6 +18,18 @@ from seedproof.records.writer import PartWriter
 ROWS_PER_GROUP = min(4096, MAX_GROUP_ROWS)
 
 
+def explanation_schema(*, text_ids: bool) -> pa.Schema:
+    """Return the columns of a record of explanations."""
+    return pa.schema(
+        [
+            pa.field("example", pa.string() if text_ids else pa.int64(), nullable=False),
+            pa.field("tokens", pa.list_(pa.string()), nullable=False),
+            pa.field("scores", pa.list_(pa.float32()), nullable=False),
+            pa.field("draw", pa.int32(), nullable=False),
+        ]
+    )
+
+
 def write_explanations(
     folder: Location, split: str, method: str, rows: Sequence[Mapping[str, Any]]
 ) -> RecordedFile:
@@ -44,14 +56,7 @@ def write_explanations(
             )
     for row in rows:
         _check(row, method)
-    schema = pa.schema(
-        [
-            pa.field("example", pa.int64() if has_numbers else pa.string(), nullable=False),
-            pa.field("tokens", pa.list_(pa.string()), nullable=False),
-            pa.field("scores", pa.list_(pa.float32()), nullable=False),
-            pa.field("draw", pa.int32(), nullable=False),
-        ]
-    )
+    schema = explanation_schema(text_ids=not has_numbers)
     name = f"part-{uuid4().hex[:8]}-00000.parquet"
     writer = PartWriter(folder, f"explanations/{split}/{method}/{name}", schema)
     for start in range(0, len(rows), ROWS_PER_GROUP):

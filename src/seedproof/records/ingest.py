@@ -9,9 +9,9 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -26,7 +26,8 @@ from seedproof.errors import (
 from seedproof.messages import Message
 from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
 from seedproof.records.columns import Roles
-from seedproof.records.location import Location
+from seedproof.records.ingest_state import read_state
+from seedproof.records.location import Location, is_file_name
 from seedproof.records.partition import Partition, PartitionWriter
 from seedproof.records.scan import Scan, Scanner
 from seedproof.records.sort import Phases, SortedRows
@@ -59,7 +60,40 @@ THREAD_BYTES = 125 * 10**6
 BATCH_ROWS = 20_000
 # Errors of the system that may not occur again.
 TRANSIENT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE)
+_T = TypeVar("_T", "GatheredTables", "FurtherColumns")
+
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Precision of the probabilities of all tables."""
+
+    half: bool
+    tolerance: float  # of their sum
+
+
+@dataclass(frozen=True)
+class GatheredTables:
+    """Tables whose rows are on disk, grouped by run."""
+
+    both_given: bool  # there are predictions in addition to probabilities
+    roles: Roles
+    precision: Precision
+    gathered: Partition
+    wide: tuple[str, ...] = ()  # columns that were one run each
+
+    def __post_init__(self) -> None:
+        if not all(map(is_file_name, self.gathered.files)):
+            raise ValueError("a name of a file is a path")
+
+
+@dataclass(frozen=True)
+class FurtherColumns:
+    """Columns that have no role: indices of those that are equal in all runs, names of others."""
+
+    kept: Sequence[int]
+    dropped: Sequence[str]
 
 
 class Ingest:
@@ -111,47 +145,47 @@ class Ingest:
         """Write all runs of the tables into a store."""
         store = replace(store, is_durable=self._is_durable)
         with _translated_errors(tables), self._db:
-            read = self._once("read.json", lambda: self._read(tables), inside="rows")
+            read = self._once(
+                "read.json", GatheredTables, lambda: self._read(tables), inside="rows"
+            )
             notes = notes_on_roles(
-                self._options.columns, wide=read.get("wide", ()), both_given=read["both_given"]
+                self._options.columns, wide=read.wide, both_given=read.both_given
             )
             pa.default_memory_pool().release_unused()
-            # JSON has lists for tuples.
-            roles: dict[str, Any] = {
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in read["roles"].items()
-            }
             rows = SortedRows(
                 self._db,
-                Partition(**read["gathered"]),
+                read.gathered,
                 self._rows,
-                Roles(**roles),
+                read.roles,
                 self._options,
-                **read["precision"],
+                half=read.precision.half,
+                tolerance=read.precision.tolerance,
                 progress=self._progress,
             )
-            kept, dropped = ([], [])
-            if roles["extras"]:
-                kept, dropped = self._once("extras.json", rows.constant_extras)
-            notes += notes_on_dropped_columns(dropped)
-            rows.write(store, kept, [str(note) for note in notes])
+            extras = FurtherColumns((), ())
+            if read.roles.extras:
+                extras = self._once(
+                    "extras.json", FurtherColumns, lambda: FurtherColumns(*rows.constant_extras())
+                )
+            notes += notes_on_dropped_columns(extras.dropped)
+            rows.write(store, extras.kept, [str(note) for note in notes])
         shutil.rmtree(self._rows)
         return tuple(notes)
 
-    def _once(self, name: str, work: Callable[[], Any], *, inside: str = "") -> Any:  # noqa: ANN401 - plain data
-        """Return the result of some work as plain data; a file keeps it for a resumed ingest.
+    def _once(self, name: str, kind: type[_T], work: Callable[[], _T], *, inside: str = "") -> _T:
+        """Return the result of some work; a file keeps it for a resumed ingest.
 
         It refers to the files in the folder `inside`, if there is one.
         """
         scratch = replace(Location.of(self._scratch), is_durable=self._is_durable)
         place = scratch / name
         if not place.is_file():
-            content = json.dumps(work(), ensure_ascii=False).encode()
+            content = json.dumps(asdict(work()), ensure_ascii=False).encode()
             files = (scratch / inside).files_inside() if inside else ()
             place.commit(content, files=files, root=scratch.parent if inside else None)
-        return json.loads(place.read_bytes())
+        return read_state(kind, place, is_own=True)
 
-    def _read(self, tables: Sequence[Path | ArrowStream]) -> dict[str, Any]:
+    def _read(self, tables: Sequence[Path | ArrowStream]) -> GatheredTables:
         """Write all rows to disk, grouped by run, and describe them."""
         columns, classes = self._options.columns, self._options.classes
         shutil.rmtree(self._rows, ignore_errors=True)
@@ -167,7 +201,7 @@ class Ingest:
         scans = [scanner.scan(table) for table in tables]
         roles = common_roles([(scan.title, list(scan.types)) for scan in scans], self._options)
         both_given = are_both_given(roles, columns, [list(scan.types) for scan in scans])
-        wide = list(roles.wide)
+        wide = roles.wide
         shaped = [scan.long_form(roles, may_differ=self._options.may_differ) for scan in scans]
         scans, roles = [scan for scan, _ in shaped], shaped[0][1]
         if roles.positive is not None:
@@ -190,13 +224,13 @@ class Ingest:
         any_half = any(scan.half for scan in scans)
         all_half = bool(roles.probs) and all(scan.half.issuperset(roles.probs) for scan in scans)
         tolerance = HALF_SUM_TOLERANCE if any_half else SUM_TOLERANCE
-        return {
-            "both_given": both_given,
-            "wide": wide,
-            "roles": vars(roles),
-            "precision": {"half": all_half, "tolerance": tolerance},
-            "gathered": asdict(gathered),
-        }
+        return GatheredTables(
+            both_given=both_given,
+            wide=wide,
+            roles=roles,
+            precision=Precision(all_half, tolerance),
+            gathered=gathered,
+        )
 
     def _labels(self, scans: Sequence[Scan], roles: Roles) -> list[str]:
         """Return the gold classes that occur, or the first few of many."""

@@ -2,12 +2,14 @@
 
 import json
 import shlex
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from seedproof.errors import StoreError
 from seedproof.records.columns import Columns
+from seedproof.records.decoding import DecodingError, decode, read_json
 from seedproof.records.location import Location
 
 MARK = "ingest.json"
@@ -15,6 +17,27 @@ MARK = "ingest.json"
 WORKING = "ingest"
 # Version of its content; other versions are not resumed.
 FORMAT = 2
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class _Input:
+    """A table as it was when its ingest began."""
+
+    path: str
+    size: int
+    changed: int  # time of its last change, in nanoseconds
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """Content of the marker file."""
+
+    command: str
+    format: int = 0
+    inputs: tuple[_Input, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -33,43 +56,39 @@ class IngestPlan:
             words += [f"--{name}", value]
         return shlex.join(words)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data, equal for equal files with equal options."""
+    def mark(self) -> _Mark:
+        """Return the content of the marker, equal for equal files with equal options."""
         states = [(str(table.absolute()), table.stat()) for table in self.tables]
-        inputs = [
-            {"path": path, "size": state.st_size, "changed": state.st_mtime_ns}
-            for path, state in states
-        ]
-        return {"format": FORMAT, "inputs": inputs, "columns": vars(self.columns)}
+        inputs = [_Input(path, state.st_size, state.st_mtime_ns) for path, state in states]
+        return _Mark(self.command, FORMAT, tuple(inputs), dict(vars(self.columns)))
 
     def write(self) -> None:
         """Mark the store as unfinished, before anything else is in it."""
-        content = self.as_dict() | {"command": self.command}
-        text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        text = json.dumps(asdict(self.mark()), indent=1, ensure_ascii=False) + "\n"
         (Location.of(self.store) / MARK).commit(text.encode())
 
     def check(self) -> None:
         """Raise an error if the marker was left by another ingest."""
-        place = Location.of(self.store) / MARK
-        left, now = _content(place), self.as_dict()
-        if {name: left.get(name) for name in now} == now:
+        left, now = read_state(_Mark, Location.of(self.store) / MARK), self.mark()
+        # The same tables may be named by another path.
+        if replace(left, command=now.command) == now:
             return
-        then = [entry.get("path") for entry in left.get("inputs", ())]
-        if left.get("format") == FORMAT and then == [entry["path"] for entry in now["inputs"]]:
-            pairs = zip(now["inputs"], left["inputs"], strict=True)
-            changed = [entry["path"] for entry, before in pairs if entry != before]
-            if changed:
-                raise StoreError(
-                    "{table} has changed since its ingest into {store} began. "
-                    "Delete {store}, and ingest again.",
-                    table=changed[0],
-                    store=self.store,
-                )
+        changed = [
+            new.path for new, old in zip(now.inputs, left.inputs, strict=False) if new != old
+        ]
+        is_same = [entry.path for entry in left.inputs] == [entry.path for entry in now.inputs]
+        if left.format == FORMAT and is_same and changed:
+            raise StoreError(
+                "{table} has changed since its ingest into {store} began. "
+                "Delete {store}, and ingest again.",
+                table=changed[0],
+                store=self.store,
+            )
         raise StoreError(
             "{store} is the unfinished store of another command: {command}. "
             "Finish that one, delete the folder, or choose another --out.",
             store=self.store,
-            command=left.get("command"),
+            command=left.command,
         )
 
 
@@ -81,14 +100,18 @@ def refuse_unfinished(store: Location) -> None:
             "{store} is not finished: its ingest was interrupted, or is still running. "
             "Finish it with: {command}",
             store=store,
-            command=_content(place).get("command"),
+            command=read_state(_Mark, place).command,
         )
 
 
-def _content(place: Location) -> dict[str, Any]:
+def read_state(kind: type[_T], place: Location, *, is_own: bool = False) -> _T:
+    """Return a file that an ingest has left; its own files may have any size."""
     try:
-        return dict(json.loads(place.read_bytes()))
-    except ValueError as error:
+        return decode(kind, read_json(place, is_own=is_own), allow_unknown=True)
+    except DecodingError as error:
         raise StoreError(
-            "{path} is damaged. Delete the store, and ingest again.", path=place
+            "{path} is damaged: {problem}. Delete the store, and ingest again.",
+            path=place,
+            problem=str(error),
+            field=error.field,
         ) from error

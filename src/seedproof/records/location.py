@@ -1,6 +1,7 @@
 """A folder or file on any filesystem of pyarrow: a local path or a URL."""
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,17 +11,29 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.fs
 
-from seedproof.errors import NotFoundError, OptionError, RunExistsError, first_line
+from seedproof.errors import (
+    DamagedStoreError,
+    NotFoundError,
+    OptionError,
+    RunExistsError,
+    first_line,
+)
 from seedproof.messages import problem_of
 from seedproof.records import durability
 
 
 @dataclass(frozen=True)
 class Location:
-    """A place in a filesystem; `/` goes down, as with pathlib."""
+    """A place in a filesystem; `/` goes down, as with pathlib.
+
+    Nothing is read or written through a symbolic link that leads out of the folder that was given
+    to `of`, such as a store.
+    """
 
     files: pyarrow.fs.FileSystem
     path: str
+    # Folder that links must not lead out of; empty if it is not local.
+    boundary: str = field(default="", compare=False)
     # False for temporary stores, which need not survive a power failure.
     is_durable: bool = field(default=True, compare=False)
 
@@ -36,7 +49,8 @@ class Location:
                 location=text,
             )
         if "://" not in text:
-            return cls(pyarrow.fs.LocalFileSystem(), Path(text).absolute().as_posix())
+            path = Path(text).absolute().as_posix()
+            return cls(pyarrow.fs.LocalFileSystem(), path, path)
         try:
             files, path = pyarrow.fs.FileSystem.from_uri(text)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
@@ -46,7 +60,9 @@ class Location:
                 location=text,
                 reason=first_line(error),
             ) from error
-        return cls(files, path.rstrip("/"))
+        path = path.rstrip("/")
+        is_local = isinstance(files, pyarrow.fs.LocalFileSystem)
+        return cls(files, path, path if is_local else "")
 
     def __truediv__(self, name: str) -> "Location":
         return replace(self, path=f"{self.path}/{name}")
@@ -93,12 +109,14 @@ class Location:
         return self._inside(pyarrow.fs.FileType.File)
 
     def _inside(self, kind: pyarrow.fs.FileType) -> list["Location"]:
+        self.check_links()
         selector = pyarrow.fs.FileSelector(self.path, allow_not_found=True)
         infos = self.files.get_file_info(selector)
         return [self / name for name in sorted(i.base_name for i in infos if i.type == kind)]
 
     def make_folder(self, *, durable: bool = False) -> None:
         """Create this folder and those above it; if `durable`, also after a power failure."""
+        self.check_links()
         try:
             if durable and self.is_local:
                 durability.make_folder(Path(self.path))
@@ -111,15 +129,49 @@ class Location:
                 reason=problem_of(error),
             ) from error
 
+    def check_links(self) -> None:
+        """Raise an error if a symbolic link leads out of the boundary, or to a device or pipe."""
+        if not self.boundary or not self.path.startswith(f"{self.boundary}/"):
+            return
+        below = self.boundary
+        for name in self.path.removeprefix(f"{self.boundary}/").split("/"):
+            below = f"{below}/{name}"
+            try:
+                mode = os.lstat(below).st_mode
+            except OSError:  # absent, or reported when it is opened
+                return
+            if stat.S_ISLNK(mode):
+                inside = os.path.realpath(self.boundary)
+                if os.path.commonpath([inside, os.path.realpath(below)]) != inside:
+                    raise DamagedStoreError(
+                        "{path} is a link that leads out of {folder}. Replace it with a copy of "
+                        "what it leads to.",
+                        path=below,
+                        folder=self.boundary,
+                    )
+                continue
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                raise DamagedStoreError(
+                    "{path} is neither a file nor a folder. Delete it.", path=below
+                )
+
+    @contextmanager
+    def open_read(self) -> Iterator[pa.NativeFile]:
+        """Open the file for reading."""
+        self.check_links()
+        with self.files.open_input_file(self.path) as file:
+            yield file
+
     def read_bytes(self, start: int = 0) -> bytes:
         """Return the file's bytes from `start` on."""
-        with self.files.open_input_file(self.path) as file:
+        with self.open_read() as file:
             file.seek(start)
             return bytes(file.read())
 
     @contextmanager
     def open_write(self) -> Iterator[pa.NativeFile]:
         """Open the file for writing; an existing one is replaced."""
+        self.check_links()
         with self.files.open_output_stream(self.path) as file:
             yield file
 
@@ -150,6 +202,7 @@ class Location:
             self._overwrite(content)
             return
         folder = Path(self.path).parent
+        self.parent.check_links()
         self._check_absent(replaces=replaces)
         folder.mkdir(parents=True, exist_ok=True)
         if self.is_durable:
@@ -181,6 +234,7 @@ class Location:
         It may be empty after a power failure: use `commit` for records.
         """
         if self.is_local:
+            self.parent.check_links()
             draft = self._draft()
             draft.parent.mkdir(parents=True, exist_ok=True)
             draft.write_bytes(content)
@@ -203,3 +257,8 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_file_name(name: str) -> bool:
+    """Return whether a text is the name of a file or folder, and not a path."""
+    return name.isprintable() and name not in {"", ".", ".."} and not {"/", "\\"} & set(name)

@@ -144,7 +144,13 @@ def is_held(path: Path) -> bool:
 
 def claim(folder: Location, *, seconds: float = LOOKING_SECONDS) -> Lock | None:
     """Lock a folder with the file `claim` in it; None if another process holds it."""
-    return acquire(Path(folder.path) / LOCK_FILE, seconds=seconds)
+    return acquire(_file_of(folder), seconds=seconds)
+
+
+def _file_of(folder: Location) -> Path:
+    place = folder / LOCK_FILE
+    place.check_links()
+    return Path(place.path)
 
 
 @contextmanager
@@ -188,7 +194,7 @@ def plan_locked(store: Location) -> Iterator[None]:
 
 def is_locked(folder: Location) -> bool:
     """Return whether some process is training this run."""
-    return folder.is_local and is_held(Path(folder.path) / LOCK_FILE)
+    return folder.is_local and is_held(_file_of(folder))
 
 
 try:

@@ -1,19 +1,24 @@
 """The JSON files of a store: `study.json`, `run.json` as a run's commit, `failure.json`."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-from seedproof.errors import DamagedStoreError, NotFoundError, first_line
+from seedproof.errors import DamagedStoreError, NotFoundError, OptionError, first_line
+from seedproof.records.decoding import DecodingError, decode, read_json
 from seedproof.records.ingest_state import refuse_unfinished
-from seedproof.records.location import Location
+from seedproof.records.location import Location, is_file_name, is_unicode
 from seedproof.records.schema import check_version, digest, version_text
+from seedproof.seeds import MAX_RUNS, SeedPlan
+from seedproof.typing import is_count
 
 BLOCK_BYTES = 2**22
 
-_M = TypeVar("_M", "FailureManifest", "StudyManifest")
+_M = TypeVar("_M")
 
 
 @dataclass(frozen=True)
@@ -30,25 +35,33 @@ class RecordedFile:
     footer_digest: str
     footer_size: int  # in bytes, at the end of the file
 
-    def is_possible(self) -> bool:
-        """Return whether there can be such a file: `<kind>/<split>/…/<name>`."""
-        sizes = (self.rows, self.footer_size, self.size)
-        return (
-            str(self.path).count("/") in {2, 3}
-            and all(isinstance(size, int) for size in sizes)
-            and 0 < self.footer_size < self.size
-        )
+    def __post_init__(self) -> None:
+        names = self.path.split("/")  # `<kind>/<split>/…/<name>`
+        if len(names) not in {3, 4} or not all(map(is_file_name, names)):
+            raise ValueError(f"{self.path!r} is not the path of a file of a run")
+        if not (self.rows >= 0 and 0 < self.footer_size < self.size):
+            raise ValueError(f"{self.path!r} cannot have this size")
 
     def is_intact(self, folder: Location) -> bool:
         """Return whether the file in a run's folder has the bytes that were committed."""
         content = blake2b(digest_size=16)
         place = folder / self.path
+        place.check_links()
         if not place.is_file():
             return False
         with place.files.open_input_stream(place.path) as file:
             while block := file.read(BLOCK_BYTES):
                 content.update(block)
         return content.hexdigest() == self.digest
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts of a run that are read again; a run may record others."""
+
+    seconds: float = 0.0  # of training
+    code: Mapping[str, str] = field(default_factory=dict)  # digests by file or definition
+    notes: tuple[str, ...] = ()  # on how the run came into the store
 
 
 @dataclass(frozen=True)
@@ -76,14 +89,9 @@ class RunManifest:
     def load(cls, folder: Location) -> "RunManifest":
         """Load the committed run in a folder."""
         place = folder / "run.json"
-        content = unsealed(place)
-        try:
-            parts = tuple(RecordedFile(**part) for part in content.pop("parts"))
-            run = cls(parts=parts, **content)
-        except (KeyError, TypeError) as error:
-            raise _of_another_file(place) from error
-        if not all(part.is_possible() for part in parts):
-            raise _of_another_file(place)
+        run = loaded(cls, place)
+        with _named(place):
+            decode(Facts, run.facts, field="facts", allow_unknown=True)
         return run
 
 
@@ -107,7 +115,46 @@ class FailureManifest:
     @classmethod
     def load(cls, folder: Location) -> "FailureManifest":
         """Load the last failure of the run in a folder."""
-        return _loaded(cls, folder / "failure.json")
+        return loaded(cls, folder / "failure.json")
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """The planned runs of a study: each arm under each assignment of seeds.
+
+    Plans of version 1.0 and of other programs may have none of these.
+    """
+
+    target: str = ""
+    seeds: SeedPlan | None = None
+    arms: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()  # without secrets
+    threads: int = 1
+    deterministic: bool = True
+
+    def __post_init__(self) -> None:
+        if len(set(self.arms)) != len(self.arms) or not all(self.arms):
+            raise OptionError(
+                "The arms {arms!s} are not distinct. Give each its own name.",
+                arms=list(self.arms),
+            )
+        broken = next(
+            (text for text in (*self.arms, *self.arguments) if not is_unicode(text)), None
+        )
+        if broken is not None:
+            raise OptionError("A name or argument is not valid UTF-8. Rename it.", given=broken)
+        if not is_count(self.threads, least=1):
+            raise OptionError(
+                "{threads!r} threads per run are not allowed. Pass 1 or more.",
+                threads=self.threads,
+            )
+        n_runs = 0 if self.seeds is None else len(self.arms) * self.seeds.n_runs
+        if n_runs > MAX_RUNS:
+            raise OptionError(
+                "{n_runs:,} runs are not allowed. Plan at most {most:,}.",
+                n_runs=n_runs,
+                most=MAX_RUNS,
+            )
 
 
 @dataclass(frozen=True)
@@ -117,11 +164,18 @@ class StudyManifest:
     name: str
     # Rows of every row group but the last; None if each layout has its own size.
     rows_per_group: int | None = None
-    plan: Mapping[str, Any] | None = None  # seeds, arms, target, settings; None for ingested runs
+    plan: Mapping[str, Any] | None = None  # as in the file; None for ingested runs
     runs: Sequence[str] = ()  # names of ingested runs, to notice missing ones
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "runs", tuple(self.runs))  # JSON has lists
+    @cached_property
+    def planned(self) -> StudyPlan:
+        """The plan with its types; empty for ingested runs."""
+        return decode(StudyPlan, self.plan or {}, field="plan", allow_unknown=True)
+
+    def planned_names(self) -> tuple[str, ...]:
+        """Return the names of the runs of an arm that a study plans."""
+        seeds = self.planned.seeds
+        return () if seeds is None else tuple(run.name for run in seeds.assignments())
 
     def write(self, store: Location) -> None:
         """Write `study.json`, which must not exist yet."""
@@ -141,22 +195,32 @@ class StudyManifest:
     def load(cls, store: Location) -> "StudyManifest":
         """Load the study of a finished store."""
         refuse_unfinished(store)
-        return _loaded(cls, store / "study.json")
+        place = store / "study.json"
+        study = loaded(cls, place)
+        with _named(place):
+            _ = study.planned
+        return study
 
 
-def _loaded(manifest: type[_M], place: Location) -> _M:
+def loaded(manifest: type[_M], place: Location) -> _M:
+    """Return a JSON file of a store, whose digest and types are right."""
+    content = unsealed(place)
+    with _named(place):
+        return decode(manifest, content)
+
+
+@contextmanager
+def _named(place: Location) -> Iterator[None]:
+    """Name the file in errors about its content."""
     try:
-        return manifest(**unsealed(place))
-    except TypeError as error:
-        raise _of_another_file(place) from error
-
-
-def _of_another_file(place: Location) -> DamagedStoreError:
-    return DamagedStoreError(
-        "{path} has the content of another kind of file. "
-        "Restore it from a copy, or repeat the run.",
-        path=place,
-    )
+        yield
+    except DecodingError as error:
+        raise DamagedStoreError(
+            "{path} is damaged: {problem}. Restore it from a copy, or repeat the run.",
+            path=place,
+            problem=str(error),
+            field=error.field,
+        ) from error
 
 
 def sealed(content: dict[str, Any]) -> bytes:
@@ -166,12 +230,20 @@ def sealed(content: dict[str, Any]) -> bytes:
     return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
+@dataclass(frozen=True)
+class _Seal:
+    """Keys of every JSON file of a store."""
+
+    schema: str
+    digest: str
+
+
 def unsealed(place: Location) -> dict[str, Any]:
     """Return the content of a JSON file whose digest is right."""
     try:
-        content = json.loads(place.read_bytes())
-        seal = content.pop("digest")
-        version = content["schema"]
+        with _named(place):
+            content = read_json(place)
+            seal = decode(_Seal, content, allow_unknown=True)
     except FileNotFoundError as error:
         raise NotFoundError(
             "{path} does not exist. Pass the folder or URL of a seedproof store.", path=place
@@ -183,19 +255,14 @@ def unsealed(place: Location) -> dict[str, Any]:
             path=place,
             reason=first_line(error),
         ) from error
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise DamagedStoreError(
-            "{path} is damaged ({type_name}). Restore it from a copy, or repeat the run.",
-            path=place,
-            type_name=type(error).__name__,
-        ) from error
-    check_version(version, str(place))
-    if digest(_canonical(content)) != seal:
+    del content["digest"]
+    check_version(seal.schema, str(place))
+    if digest(_canonical(content)) != seal.digest:
         raise DamagedStoreError(
             "{path} was changed after it was written: its digest differs. "
             "Restore it from a copy, or repeat the run.",
             path=place,
-            digest=seal,
+            digest=seal.digest,
         )
     del content["schema"]
     return dict(content)

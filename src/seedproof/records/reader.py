@@ -32,7 +32,6 @@ from seedproof.records.run_reader import (
 )
 from seedproof.records.schema import EXTRA_PREFIX, Kind
 from seedproof.records.shards import Shard, ShardSource, all_classes, natural_order, reindexed
-from seedproof.seeds import SeedPlan
 from seedproof.typing import FloatArray, IntArray
 
 # Runs that are named in a note; of the others only the number is given.
@@ -95,16 +94,10 @@ class Store:
         folders = (self.location / "runs").folders()
         places = [place for place in folders if (place / "run.json").is_file()]
         runs = [run for place in places if (run := self._load_run(place)) is not None]
-        planned = self._planned() or self.study.runs
+        planned = self.study.planned_names() or self.study.runs
         names = dict.fromkeys([*planned, *natural_order([run.name for run in runs])])
         rank = {name: i for i, name in enumerate(names)}
         return tuple(sorted(runs, key=lambda run: (run.arm, rank[run.name], run.run_id)))
-
-    def _planned(self) -> list[str]:
-        plan = self.study.plan or {}
-        if "seeds" not in plan:
-            return []
-        return [run.name for run in SeedPlan(**plan["seeds"]).assignments()]
 
     @property
     def notes(self) -> tuple[Message, ...]:
@@ -119,7 +112,7 @@ class Store:
 
     def arms(self) -> tuple[str, ...]:
         """Return the names of the arms that have a finished run, in the order of the plan."""
-        planned = list((self.study.plan or {}).get("arms", ()))
+        planned = self.study.planned.arms
         finished = {run.arm for run in self.runs if run.status == "finished"}
         return (*(arm for arm in planned if arm in finished), *sorted(finished.difference(planned)))
 
@@ -202,21 +195,20 @@ class Store:
         lost = tuple(name for name in self.study.runs if name not in there)
         if lost:
             return MissingRuns(lost, len(self.study.runs), was_ingested=True)
-        planned = self._planned() if arm in (self.study.plan or {}).get("arms", ()) else []
+        planned = self.study.planned_names() if arm in self.study.planned.arms else ()
         finished = {run.name for run in self.runs if run.arm == arm}
         names = tuple(name for name in planned if name not in finished)
         return MissingRuns(names, len(planned)) if names else None
 
     def missing_arms(self) -> tuple[str, ...]:
         """Return the planned arms without a finished run."""
-        planned = (self.study.plan or {}).get("arms", ())
-        return tuple(arm for arm in planned if arm not in self.arms())
+        return tuple(arm for arm in self.study.planned.arms if arm not in self.arms())
 
     def _load_run(self, folder: Location) -> RunManifest | None:
         if folder.name in self._known:
             return self._known[folder.name]
         try:
-            return _load_run(folder)
+            return load_run(folder)
         except DamagedStoreError as error:
             self._leave_out(
                 error, "The run in {folder} is left out. {why}", folder=f"runs/{folder.name}"
@@ -272,7 +264,8 @@ def listed(names: Sequence[str]) -> str:
     return first if len(names) <= MAX_NAMED else f"{first} and {len(names) - MAX_NAMED} more"
 
 
-def _load_run(folder: Location) -> RunManifest:
+def load_run(folder: Location) -> RunManifest:
+    """Load the committed run in a folder, which must have its name."""
     run = RunManifest.load(folder)
     if run.run_id != folder.name:
         raise DamagedStoreError(

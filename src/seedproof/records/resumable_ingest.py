@@ -75,6 +75,7 @@ def _claimed(plan: IngestPlan) -> Iterator[Path]:
             _check_empty(plan.store)  # another process may have finished it meanwhile
             plan.write()
         plan.check()
+        (place / WORKING / "spill").check_links()
         # Spilled rows belong to a process that has ended.
         shutil.rmtree(working / "spill", ignore_errors=True)
         working.mkdir(exist_ok=True)

@@ -1,8 +1,8 @@
 """Row groups of one committed run, read file by file and checked against their digests."""
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from typing import Any
@@ -17,10 +17,13 @@ from seedproof.errors import (
     LabelConflictError,
     MissingExampleError,
     NotFoundError,
+    SeedproofError,
+    first_line,
 )
 from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.records.checks import HALF_SUM_TOLERANCE
+from seedproof.records.decoding import DecodingError, decode, parse_json
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile, RunManifest
 from seedproof.records.probabilities import UNLABELED, most_probable, most_probable_of_top
@@ -30,6 +33,7 @@ from seedproof.records.schema import (
     VALUE_COLUMNS,
     Group,
     Kind,
+    Layout,
     check_version,
     digest,
     floats_from_binary,
@@ -48,6 +52,16 @@ OR_SKIP = ", repeat the run, or leave it out with --skip-damaged."
 OR_REMAKE = " or repeat the run."
 
 
+@dataclass(frozen=True)
+class Footer:
+    """Description of a file and its row groups, in its footer; other keys are ignored."""
+
+    schema: str
+    groups: tuple[Group, ...]
+    kind: str = ""  # of predictions, or `explanations` or `dynamics`
+    classes: tuple[str, ...] = ()
+
+
 class PartFiles:
     """Row groups of the files of a run below a folder, such as `explanations/test/lime/`."""
 
@@ -57,13 +71,13 @@ class PartFiles:
         self._parts = [part for part in run.parts if part.path.startswith(prefix)]
         self._open_files: dict[int, pq.ParquetFile] = {}
         footers = [self._footer(part_idx) for part_idx in range(len(self._parts))]
-        # The first footer describes all parts; empty if there is no part.
-        self.facts = {k: v for footer in footers[:1] for k, v in footer.items() if k != "groups"}
-        self.groups = [Group(*group) for footer in footers for group in footer["groups"]]
+        # The first footer describes all parts; None if there is no part.
+        self.footer = footers[0] if footers else None
+        self.groups = [group for footer in footers for group in footer.groups]
         self._place = [
             (part_idx, group_idx)
             for part_idx, footer in enumerate(footers)
-            for group_idx in range(len(footer["groups"]))
+            for group_idx in range(len(footer.groups))
         ]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -73,6 +87,12 @@ class PartFiles:
     def schema(self) -> pa.Schema:
         """Columns of the files."""
         return self._open(0).schema_arrow
+
+    @property
+    def has_text_ids(self) -> bool:
+        """True if example ids are text."""
+        place = self.schema.get_field_index("example")
+        return place >= 0 and bool(self.schema.types[place] == pa.string())
 
     def file_of(self, group_idx: int) -> Location:
         """Return the file that holds a row group, for messages."""
@@ -87,7 +107,10 @@ class PartFiles:
         except (OSError, pa.ArrowException) as error:
             raise self.damaged(group_idx) from error
         group = self.groups[group_idx]
-        fine = len(rows) == group.rows
+        # The first part has the columns that all have.
+        types = [self.schema.field(name).type for name in rows.column_names]
+        fine = len(rows) == group.rows and set(columns) == set(rows.column_names)
+        fine = fine and rows.schema.types == types
         if fine and "example" in rows.column_names:
             ids = pa.concat_arrays(rows.column("example").chunks)
             fine = ids_digest(ids) == group.ids_digest
@@ -114,11 +137,41 @@ class PartFiles:
             or_else=OR_SKIP,
         )
 
-    def _footer(self, part_idx: int) -> dict[str, Any]:
-        content = self._open(part_idx).metadata.metadata[FOOTER_KEY.encode()]
-        footer: dict[str, Any] = json.loads(content)
-        check_version(footer["schema"], str(self._folder / self._parts[part_idx].path))
+    def _footer(self, part_idx: int) -> Footer:
+        try:
+            metadata = self._open(part_idx).metadata
+            content = (metadata.metadata or {}).get(FOOTER_KEY.encode(), b"")
+            footer = decode(Footer, parse_json(content, is_own=True), allow_unknown=True)
+        except (DecodingError, OSError, pa.ArrowException) as error:
+            if isinstance(error, SeedproofError):
+                raise
+            raise self.damaged_footer(first_line(error), part_idx) from error
+        check_version(footer.schema, str(self._folder / self._parts[part_idx].path))
+        n_rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        if n_rows != [group.rows for group in footer.groups]:
+            raise self.damaged_footer("groups: other numbers of rows than in the file", part_idx)
         return footer
+
+    def damaged_footer(self, problem: str, part_idx: int = 0) -> DamagedStoreError:
+        """Return the error for a file that describes itself wrongly."""
+        return DamagedStoreError(
+            "The footer of {path} of run {run!r} is damaged: {problem}. Restore the file from a "
+            "copy{or_else}",
+            path=self._folder / self._parts[part_idx].path,
+            run=self.run.name,
+            problem=problem,
+            or_else=OR_SKIP,
+        )
+
+    def check_columns(self, expected: pa.Schema) -> None:
+        """Raise an error if a column is missing, or has another type."""
+        types = dict(zip(self.schema.names, self.schema.types, strict=True))
+        for column in expected:
+            if not _is_same(types.get(column.name), column.type):
+                raise self.damaged_footer(
+                    f"expected a column {column.name!r} of type {column.type}, got "
+                    f"{types.get(column.name)}"
+                )
 
     def _open(self, part_idx: int) -> pq.ParquetFile:
         if part_idx not in self._open_files:
@@ -159,12 +212,17 @@ class RunReader:
     def __init__(self, store: Location, run: RunManifest, split: str) -> None:
         self.store, self.run, self.split = store, run, split
         self._files = PartFiles(store, run, f"predictions/{split}/")
-        if not self._files.facts:
+        footer = self._files.footer
+        if footer is None:
             raise NotFoundError(
                 "Run {run!r} has no predictions for the split {split!r}.", run=run.name, split=split
             )
-        self.kind = Kind(self._files.facts["kind"])
-        self.classes = tuple(self._files.facts["classes"])
+        self.classes = footer.classes
+        try:
+            self.kind = Kind(footer.kind)
+        except ValueError as error:
+            raise self._files.damaged_footer(f"kind: {footer.kind!r} is unknown") from error
+        self._files.check_columns(_columns(self.kind, self.classes, self._files))
         self.groups = self._files.groups
         self.name_of = self._files.name_of
 
@@ -220,6 +278,33 @@ class RunReader:
             integers_from_binary(rows.column("top_classes")),
             floats_from_binary(rows.column("top_probs")),
         )
+
+
+def _is_same(given: pa.DataType | None, expected: pa.DataType) -> bool:
+    """Return whether types are equal, apart from the nullability of the elements of lists."""
+    if given is not None and pa.types.is_list(given) and pa.types.is_list(expected):
+        return bool(given.value_type == expected.value_type)
+    return bool(given == expected)
+
+
+def _columns(kind: Kind, classes: tuple[str, ...], files: PartFiles) -> pa.Schema:
+    """Return the columns that files must have; ids and probabilities have two types."""
+    types = dict(zip(files.schema.names, files.schema.types, strict=True))
+    values = types.get(VALUE_COLUMNS[kind][0])
+    width = 0
+    if values is not None and pa.types.is_fixed_size_binary(values):
+        width = values.byte_width
+    layout = Layout(
+        kind,
+        classes,
+        text_ids=files.has_text_ids,
+        n_top=width // 4,
+        half=width == 2 * len(classes),
+    )
+    expected = layout.arrow()
+    # Before format 1.3 there were only probabilities.
+    is_old = kind is not Kind.LABELS and "prediction" not in types
+    return expected.remove(expected.get_field_index("prediction")) if is_old else expected
 
 
 def _are_possible(rows: pa.Table, group: Group, n_classes: int) -> bool:

@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from seedproof.errors import UnknownNameError
 from seedproof.measurement.examples import ExampleTable
 from seedproof.report.chart import Chart
+from seedproof.report.console import SafeConsole
 from seedproof.report.figures.base import Figure
 from seedproof.report.files import save_files, write_file
 from seedproof.report.overview import Overview, PageOptions
@@ -193,7 +194,7 @@ class Result(ABC):
         Args:
             show: Further columns of your own to show with examples, such as a text.
         """
-        Console().print(self._render(show))
+        SafeConsole().print(self._render(show))
 
     def text(self, *, show: Sequence[str] = ()) -> str:
         """Return what `print` prints: no colors, 80 columns wide.
@@ -241,7 +242,7 @@ class MetricsResult(Result):
             show: Further columns of your own to show with examples, such as a text.
             all_metrics: Whether to print every metric, as `--all` does, or the key metrics only.
         """
-        Console().print(self._render(show, all_metrics=all_metrics))
+        SafeConsole().print(self._render(show, all_metrics=all_metrics))
 
     def text(self, *, show: Sequence[str] = (), all_metrics: bool = False) -> str:
         """Return what `print` prints: no colors, 80 columns wide.

@@ -19,6 +19,7 @@ from rich.text import Text
 from seedproof.messages import printable
 from seedproof.predictions.checks import Check
 from seedproof.report.checks import finding
+from seedproof.report.console import SafeConsole
 from seedproof.report.explanations.heat import HeatMap
 from seedproof.report.explanations.view import ExplanationTable
 from seedproof.report.groups import GroupTable
@@ -231,6 +232,6 @@ def bare_table(gap: int = 2) -> Table:
 def plain_text(renderable: RenderableType) -> str:
     """Return what a terminal shows, without colors, in lines of at most 80 characters."""
     output = StringIO()
-    console = Console(file=output, width=PLAIN_WIDTH, color_system=None, force_terminal=False)
+    console = SafeConsole(file=output, width=PLAIN_WIDTH, color_system=None, force_terminal=False)
     console.print(renderable)
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines())

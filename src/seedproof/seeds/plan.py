@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
-from typing import Any, Literal
+from math import prod
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -12,8 +13,12 @@ from seedproof.errors import OptionError
 from seedproof.seeds.sources import SOURCES, check_source
 from seedproof.typing import is_count
 
+# Limit of one plan; a number with too many digits must not keep a machine busy.
+MAX_RUNS = 100_000
 # A block has two seeds of each source: that of its run A and that of its run B.
 LEVELS_PER_BLOCK = 2
+
+PlanKind: TypeAlias = Literal["all", "one-at-a-time", "factorial", "blocks"]
 
 
 @dataclass(frozen=True)
@@ -45,11 +50,21 @@ class SeedPlan:
         ['0', '1', '2']
     """
 
-    kind: Literal["all", "one-at-a-time", "factorial", "blocks"]
+    kind: PlanKind
     levels: Mapping[str, int] = field(default_factory=dict)
     root: int = 0
 
     def __post_init__(self) -> None:
+        if self.kind not in get_args(PlanKind):
+            raise OptionError(
+                "There is no plan of the kind {kind!r}. Known: {known}.",
+                kind=self.kind,
+                known=get_args(PlanKind),
+            )
+        if not self.levels:
+            raise OptionError(
+                "No source varies. Name at least one of {known}.", known=tuple(SOURCES)
+            )
         for source, n_levels in self.levels.items():
             check_source(source)
             if not is_count(n_levels, least=1):
@@ -58,6 +73,12 @@ class SeedPlan:
                 )
         if not is_count(self.root, least=0):
             raise OptionError("A root of {root!r} is not allowed. Pass 0 or more.", root=self.root)
+        if self.n_runs > MAX_RUNS:
+            raise OptionError(
+                "{n_runs:,} runs are not allowed. Plan at most {most:,}.",
+                n_runs=self.n_runs,
+                most=MAX_RUNS,
+            )
 
     @classmethod
     def all(cls, n_runs: int, *, root: int = 0) -> "SeedPlan":
@@ -86,7 +107,7 @@ class SeedPlan:
         Returns:
             A plan of 1 + sources × (n_runs − 1) runs.
         """
-        return cls("one-at-a-time", _levels(dict.fromkeys(sources, n_runs)), root)
+        return cls("one-at-a-time", dict.fromkeys(sources, n_runs), root)
 
     @classmethod
     def factorial(cls, levels: Mapping[str, int], *, root: int = 0) -> "SeedPlan":
@@ -99,7 +120,7 @@ class SeedPlan:
         Returns:
             A plan with one run per combination.
         """
-        return cls("factorial", _levels(levels), root)
+        return cls("factorial", dict(levels), root)
 
     @classmethod
     def blocks(
@@ -137,14 +158,31 @@ class SeedPlan:
             )
         return cls("blocks", levels, root)
 
+    @property
+    def n_runs(self) -> int:
+        """Number of runs."""
+        n_levels = self.levels.values()
+        match self.kind:
+            case "all":
+                return max(n_levels)
+            case "one-at-a-time":
+                return 1 + sum(n_levels) - len(n_levels)
+            case "blocks":
+                return self._n_blocks * (len(n_levels) + LEVELS_PER_BLOCK)
+            case "factorial":
+                return prod(n_levels)
+
+    @property
+    def _n_blocks(self) -> int:
+        return min(self.levels.values()) // LEVELS_PER_BLOCK
+
     def assignments(self) -> tuple[Assignment, ...]:
         """Return the seeds of each run, in order."""
         match self.kind:
             case "all":
-                n_runs = max(self.levels.values())
                 return tuple(
                     self._assign(dict.fromkeys(SOURCES, level), str(level))
-                    for level in range(n_runs)
+                    for level in range(self.n_runs)
                 )
             case "one-at-a-time":
                 moves: list[dict[str, int]] = [{}]
@@ -152,9 +190,8 @@ class SeedPlan:
                     moves += [{source: level} for level in range(1, n_levels)]
                 return tuple(self._assign(moved) for moved in moves)
             case "blocks":
-                n_blocks = min(self.levels.values()) // LEVELS_PER_BLOCK
-                return tuple(run for idx in range(n_blocks) for run in self._block(idx))
-            case _:
+                return tuple(run for idx in range(self._n_blocks) for run in self._block(idx))
+            case "factorial":
                 grid = product(*(range(n_levels) for n_levels in self.levels.values()))
                 return tuple(
                     self._assign(dict(zip(self.levels, point, strict=True))) for point in grid
@@ -193,9 +230,3 @@ class SeedPlan:
 @lru_cache(maxsize=2**16)
 def _seed(root: int, source_idx: int, level: int) -> int:
     return int(np.random.SeedSequence(root, spawn_key=(source_idx, level)).generate_state(1)[0])
-
-
-def _levels(levels: Mapping[str, int]) -> dict[str, int]:
-    if not levels:
-        raise OptionError("No source varies. Name at least one of {known}.", known=tuple(SOURCES))
-    return dict(levels)

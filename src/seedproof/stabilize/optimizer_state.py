@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch.optim import Optimizer
 
-from seedproof.errors import MissingAverageError
+from seedproof.errors import MissingAverageError, first_line
+from seedproof.records.decoding import DecodingError, parse_json
 
 STATE_KEY = "seedproof_average"
 TENSORS = ("average", "raw", "snapshots")
@@ -44,8 +45,8 @@ def saved_average(groups: Groups) -> dict[str, Any] | None:
         if STATE_KEY in group:
             # Distributed checkpoints omit what is empty.
             tensors = {"raw": {}, "snapshots": {}, **group[STATE_KEY]}
-            facts = json.loads(bytes(tensors.pop("facts").tolist()))
-            if facts.pop("n_tensors") != [len(tensors[name]) for name in TENSORS]:
+            facts = _facts(tensors.pop("facts"))
+            if facts.pop("n_tensors", None) != [len(tensors[name]) for name in TENSORS]:
                 raise MissingAverageError(
                     "The average was loaded in part, because it had fewer tensors than its "
                     "checkpoint. Load the whole state of the optimizer, for example with "
@@ -55,6 +56,16 @@ def saved_average(groups: Groups) -> dict[str, Any] | None:
             snapshots = [tensors["snapshots"][str(i)] for i in range(len(tensors["snapshots"]))]
             return {**facts, **tensors, "snapshots": snapshots}
     return None
+
+
+def _facts(encoded: torch.Tensor) -> dict[str, Any]:
+    try:
+        return dict(parse_json(bytes(encoded.tolist())))
+    except (DecodingError, TypeError, ValueError) as error:
+        raise MissingAverageError(
+            "The average in the checkpoint is damaged: {problem}. Load another checkpoint.",
+            problem=first_line(error),
+        ) from error
 
 
 def drop_average(groups: Groups) -> None:

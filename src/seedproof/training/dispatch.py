@@ -75,8 +75,9 @@ class Dispatcher:
             for outcome in outcomes:
                 spec = batch[outcome.index]
                 if outcome.failure is not None:
-                    self.record(spec, outcome.failure, outcome.attempts)
-                    self.listener.failed(spec, outcome.failure)
+                    failure = self.task.masked.hide_in(outcome.failure)
+                    self.record(spec, failure, outcome.attempts)
+                    self.listener.failed(spec, failure)
                 elif outcome.result is not None and outcome.result.status == "elsewhere":
                     elsewhere.append(spec)
                     self.listener.elsewhere(spec)

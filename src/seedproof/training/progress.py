@@ -16,6 +16,7 @@ from rich.text import Text
 
 from seedproof.engines import Failure
 from seedproof.messages import Message, printable
+from seedproof.report.console import SafeConsole
 from seedproof.training.resume import FAILED, FINISHED, RUNNING, WAITING, RunState
 from seedproof.training.spec import RunSpec
 from seedproof.training.worker import Trained
@@ -215,7 +216,7 @@ def watch(
     study: str, runs: Iterable[RunState], *, shown: bool, follow: str | None
 ) -> Iterator[Board]:
     """Yield a listener that fits standard error: a live table, lines, or failures only."""
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     if not shown:
         yield Failures(study, runs, follow, console)
     elif not console.is_terminal:

@@ -12,7 +12,7 @@ from seedproof.records.declared import declare_runs
 from seedproof.records.location import Location
 from seedproof.records.locks import is_locked, plan_locked
 from seedproof.records.manifest import FailureManifest, RunManifest, StudyManifest
-from seedproof.records.reader import Store
+from seedproof.records.reader import Store, load_run
 from seedproof.training.code import EDITED, file_digest
 from seedproof.training.spec import RunSpec, StudySpec
 from seedproof.training.target import Target
@@ -118,7 +118,7 @@ class CommittedRuns:
         if not (folder / "run.json").is_file():
             return None
         if spec.run_id not in self._known:
-            self._known[spec.run_id] = RunManifest.load(folder)
+            self._known[spec.run_id] = load_run(folder)
         return self._known[spec.run_id]
 
 
@@ -139,13 +139,13 @@ def status_of(
 
 def planned(study: StudyManifest, store: Location) -> StudySpec:
     """Return the study that wrote a store."""
-    if study.plan is None or "arms" not in study.plan:
+    if study.planned.seeds is None or not study.planned.arms:
         raise StudyChangedError(
             "{store} was not written by a study. Pass a store of `seedproof run`; "
             "`seedproof measure` takes any store.",
             store=store,
         )
-    return StudySpec.from_json(study.name, study.plan)
+    return StudySpec(study.name, **vars(study.planned))
 
 
 def _state(runs: CommittedRuns, spec: RunSpec, index: int) -> RunState:
@@ -204,7 +204,7 @@ def _entered(
     # Until a run is finished, nothing was looked at.
     is_begun = bool(runs.all())
     if not is_begun or declared is not None:
-        n_runs = len(joined.seeds.assignments()) if declared is None else declared
+        n_runs = joined.seeds.n_runs if declared is None else declared
         declare_runs(store, n_runs, is_begun=is_begun)
     return joined
 

@@ -37,6 +37,7 @@ class Run:
         folder: Where to write records; None if they are checked and dropped.
         checks_at_once: Check each batch when it is logged, not when the run is committed.
         code: Digest of the code that trains it; checkpoints of different code are not found.
+        arguments: Arguments of the study, which `spec` has without secrets. If omitted, those.
 
     Examples:
         >>> import seedproof as sp
@@ -56,7 +57,9 @@ class Run:
         *,
         checks_at_once: bool = False,
         code: str = "",
+        arguments: Sequence[str] | None = None,
     ) -> None:
+        self._arguments = spec.arguments if arguments is None else tuple(arguments)
         self._code = code[:8] or "any"
         self.spec = spec
         self.folder = folder
@@ -78,7 +81,7 @@ class Run:
     @property
     def arguments(self) -> tuple[str, ...]:
         """Arguments after `--` on the command line, or `arguments` of the study."""
-        return self.spec.arguments
+        return self._arguments
 
     @property
     def seeds(self) -> Mapping[str, int]:
@@ -265,6 +268,7 @@ class Run:
         a different folder: it must not continue from weights that it would not have produced.
         """
         if self.folder is not None and self.folder.is_local:
+            (self.folder / "checkpoints").check_links()
             folder = Path(self.folder.path) / "checkpoints"
         else:
             owner = f"{getpass.getuser()} {self.folder} {self.spec.run_id}"

@@ -7,9 +7,10 @@ from typing import Any
 
 from seedproof.errors import OptionError, StudyChangedError
 from seedproof.records.location import is_unicode
+from seedproof.records.manifest import StudyPlan
 from seedproof.records.schema import digest
 from seedproof.seeds import SeedPlan
-from seedproof.typing import is_count
+from seedproof.training.masking import mask_arguments
 
 
 @dataclass(frozen=True)
@@ -49,20 +50,12 @@ class StudySpec:
     def __post_init__(self) -> None:
         if not self.name:
             raise OptionError("A study needs a name. Pass one, such as 'sst-cnn'.", option="name")
-        if not self.arms or len(set(self.arms)) != len(self.arms) or not all(self.arms):
-            raise OptionError(
-                "The arms {arms!s} are not distinct. Give each its own name.",
-                arms=list(self.arms),
-            )
-        texts = (self.name, *self.arms, *self.arguments)
-        broken = next((text for text in texts if not is_unicode(text)), None)
-        if broken is not None:
-            raise OptionError("A name or argument is not valid UTF-8. Rename it.", given=broken)
-        if not is_count(self.threads, least=1):
-            raise OptionError(
-                "{threads!r} threads per run are not allowed. Pass 1 or more.",
-                threads=self.threads,
-            )
+        if not is_unicode(self.name):
+            raise OptionError("A name is not valid UTF-8. Rename it.", given=self.name)
+        if not self.arms:
+            raise OptionError("A study needs an arm. Name one, such as 'none'.", arms=[])
+        # Everything else is checked there.
+        StudyPlan(**{key: value for key, value in vars(self).items() if key != "name"})
 
     def runs(self) -> tuple[RunSpec, ...]:
         """Return every run, all arms of a seed together: an unfinished study is still paired."""
@@ -90,12 +83,6 @@ class StudySpec:
             "arguments": list(self.arguments),
         }
 
-    @classmethod
-    def from_json(cls, name: str, plan: Mapping[str, Any]) -> "StudySpec":
-        """Return the study that `study.json` describes."""
-        lists = {"arms": tuple(plan["arms"]), "arguments": tuple(plan["arguments"])}
-        return cls(name=name, **dict(plan) | lists | {"seeds": SeedPlan(**plan["seeds"])})
-
     def joined(self, other: "StudySpec") -> "StudySpec":
         """Return the study with the runs of both: seeds and arms may be added."""
         seeds = self.seeds.grown_to(other.seeds)
@@ -105,6 +92,15 @@ class StudySpec:
             | {"seed plan": study.seeds.as_json() if seeds is None else ""}
             for study in (self, other)
         )
+        recorded = mask_arguments(self.arguments).arguments
+        if recorded != self.arguments and recorded == other.arguments:
+            raise StudyChangedError(
+                "The store has recorded secrets among its arguments, as earlier versions did, and "
+                "its runs belong to them. Use another store, delete this one, and change the "
+                "secrets.",
+                setting="arguments",
+            )
+        before["arguments"] = list(recorded)
         for setting, stored in before.items():
             if after[setting] != stored:
                 # Names in a list would be shown without its brackets.

@@ -19,6 +19,7 @@ from seedproof.records.reader import Store
 from seedproof.seeds import SeedPlan
 from seedproof.stats.looks import LOOKS, planned_looks
 from seedproof.training.dispatch import Dispatcher
+from seedproof.training.masking import mask_arguments
 from seedproof.training.progress import Board, watch
 from seedproof.training.resume import (
     FINISHED,
@@ -68,12 +69,14 @@ class Study:
         seeds: Number of seeds, or a plan of what varies.
         arms: Names of the arms, which share the seeds; the function reads `run.arm`.
         store: Where to write records: a folder, or a URL such as s3://bucket/folder.
-        arguments: Available to the function as `run.arguments`; part of every run's id.
+        arguments: Available to the function as `run.arguments`; part of every run's id. What looks
+            like a secret, such as the value of --api-key, is masked in ids and records.
         threads_per_run: Threads per run; the results depend on it.
         deterministic: Make torch use deterministic algorithms.
         seed: Root of all seeds.
         declared_runs: Number of runs per arm at which the study is judged. If omitted, that of the
             first plan; recorded with the first runs, and never changed.
+        record_arguments: If False, the arguments are neither recorded nor part of the ids.
 
     Examples:
         >>> import seedproof as sp
@@ -100,17 +103,20 @@ class Study:
         deterministic: bool = True,
         seed: int = 0,
         declared_runs: int | None = None,
+        record_arguments: bool = True,
     ) -> None:
         if declared_runs is not None:
             check_count("declared_runs", declared_runs, least=0)
         self._declared = declared_runs
         self._target = as_target(train)
+        self._arguments = tuple(map(str, arguments))
+        self._masked = mask_arguments(self._arguments)
         self._spec = StudySpec(
             name=name,
             target=self._target.name,
             seeds=as_plan(seeds, seed=seed),
             arms=(arms,) if isinstance(arms, str) else tuple(arms),
-            arguments=tuple(map(str, arguments)),
+            arguments=self._masked.arguments if record_arguments else (),
             threads=threads_per_run,
             deterministic=deterministic,
         )
@@ -124,6 +130,11 @@ class Study:
     def store(self) -> str:
         """Folder or URL of the records."""
         return self._address
+
+    @property
+    def masked(self) -> tuple[str, ...]:
+        """Names of the arguments whose values are masked in records, such as `--api-key`."""
+        return self._masked.names
 
     def run(
         self,
@@ -292,6 +303,7 @@ class Study:
             self._target,
             dict(self._target.code()),
             is_alone=not isinstance(engine, SerialEngine),
+            arguments=self._arguments,
         )
         Dispatcher(task, engine, listener, self._record).train(pending)
 
@@ -312,7 +324,7 @@ class Study:
         if not log.is_file():
             return ""
         tail = log.read_bytes(max(0, log.size() - TAIL_BYTES)).decode(errors="replace")
-        return f"The end of {log}:\n{tail}"
+        return self._masked.hide(f"The end of {log}:\n{tail}")
 
     def _folder(self, spec: RunSpec) -> Location:
         return self._store / "runs" / spec.run_id
@@ -336,7 +348,7 @@ class Study:
         for spec in self._spec.runs():
             if spec.run_id not in self._handed_out and self._claimed(spec):
                 self._handed_out.add(spec.run_id)
-                return Run(spec, self._folder(spec))
+                return Run(spec, self._folder(spec), arguments=self._arguments)
         return None
 
     def _claimed(self, spec: RunSpec) -> bool:
@@ -366,7 +378,7 @@ class Study:
         """
         try:
             if error is not None:
-                self._record(run.spec, as_failure(error))
+                self._record(run.spec, self._masked.hide_in(as_failure(error)))
                 return
             with suppress(RunExistsError):  # another process has finished it meanwhile
                 run.commit({"target": self._target.name, "code": dict(self._target.code())})

@@ -6,7 +6,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,8 +22,10 @@ from seedproof.messages import Message, problem_of
 from seedproof.records.location import Location
 from seedproof.records.locks import locked
 from seedproof.records.manifest import RunManifest
+from seedproof.records.reader import load_run
 from seedproof.records.schema import digest
 from seedproof.training.code import file_digest, loaded_files
+from seedproof.training.masking import MaskedArguments, mask_arguments
 from seedproof.training.run import Run, RunWarning
 from seedproof.training.spec import RunSpec
 from seedproof.training.target import Target, loaded_afresh
@@ -49,6 +51,13 @@ class TrainRun:
     target: Target
     code: Mapping[str, str]  # digests that are known beforehand
     is_alone: bool  # in its process, so that its output goes to `log.txt`
+    # Arguments with their secrets. If omitted, those of the specification of each run.
+    arguments: tuple[str, ...] | None = None
+
+    @property
+    def masked(self) -> MaskedArguments:
+        """The arguments without their secrets."""
+        return mask_arguments(self.arguments or ())
 
     def __call__(self, spec: RunSpec) -> Trained:
         """Train the run, unless it is finished or another process is training it."""
@@ -59,8 +68,10 @@ class TrainRun:
             finished = finished_in(folder)
             if finished is not None:
                 return finished
-            run = Run(spec, folder, code=digest(repr(sorted(self.code.items())).encode()))
-            with output_to(folder / "log.txt", is_wanted=self.is_alone):
+            code = digest(repr(sorted(self.code.items())).encode())
+            run = Run(spec, folder, code=code, arguments=self.arguments)
+            log = folder / "log.txt"
+            with output_to(log, is_wanted=self.is_alone, hide=self.masked.hide):
                 began, began_at = datetime.now(UTC), time.monotonic()
                 self._check_code()
                 with run.active(), loaded_afresh(self.target.root):
@@ -79,7 +90,7 @@ class TrainRun:
                     return _as_trained(run.commit(facts))
                 except RunExistsError:
                     # Without locks, another process may have been faster.
-                    return _as_trained(RunManifest.load(folder))
+                    return _as_trained(load_run(folder))
 
     def _check_code(self) -> None:
         """Refuse a file that was saved since the study began."""
@@ -113,7 +124,7 @@ def finished_in(folder: Location) -> Trained | None:
     """Return the result of a finished run; None if it is not finished."""
     if not (folder / "run.json").is_file():
         return None
-    return _as_trained(RunManifest.load(folder))
+    return _as_trained(load_run(folder))
 
 
 def _as_trained(manifest: RunManifest) -> Trained:
@@ -121,11 +132,17 @@ def _as_trained(manifest: RunManifest) -> Trained:
 
 
 @contextmanager
-def output_to(log: Location, *, is_wanted: bool) -> Iterator[None]:
-    """Redirect the output of this process and its children to a file of the run."""
+def output_to(
+    log: Location, *, is_wanted: bool, hide: Callable[[str], str] = str
+) -> Iterator[None]:
+    """Redirect the output of this process and its children to a file of the run.
+
+    The traceback of an exception is added without secrets, by `hide`.
+    """
     if not is_wanted:
         yield
         return
+    log.check_links()
     with ExitStack() as stack:
         path = Path(log.path)
         if not log.is_local:
@@ -139,7 +156,7 @@ def output_to(log: Location, *, is_wanted: bool) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            file.write(traceback.format_exc().encode(errors="replace"))
+            file.write(hide(traceback.format_exc()).encode(errors="replace"))
             raise
 
 

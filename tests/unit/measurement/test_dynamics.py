@@ -8,9 +8,10 @@ import pytest
 
 import seedproof as sp
 from seedproof.errors import DamagedStoreError, UnknownNameError
-from seedproof.measurement.dynamics import DynamicsMeasurement
+from seedproof.measurement.dynamics import DynamicsMeasurement, DynamicsSummary
 from seedproof.measurement.load import load_saved
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
+from seedproof.records.decoding import decode
 from seedproof.records.location import Location
 from seedproof.testing.errors import WithFields
 
@@ -189,7 +190,7 @@ def test_report_of_version_0_1_0_is_read(study):
     older["metrics"] = older["metrics"] | {"single_run_pearson": {"value": 0.5}}
     older["by_run"] = older["by_run"] | {"single_run_pearson": [0.5] * 3}
 
-    again = DynamicsMeasurement.from_summary(older)
+    again = DynamicsMeasurement.from_summary(decode(DynamicsSummary, older, allow_unknown=True))
 
     assert again.summary() == dynamics.summary() | {"cartography": None}
 

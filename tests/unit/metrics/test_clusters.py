@@ -114,7 +114,7 @@ def test_memory_does_not_grow_with_the_number_of_clusters():
     assert len(sums.keys) <= MOST_CLUSTERS
     assert residuals.n_examples == 50_000
     exact = values.var() / (50_000 - 1)
-    # The variance has the precision of MOST_CLUSTERS values: a relative error of √(2/1024).
+    # The variance has the precision of MOST_CLUSTERS values: a relative error of √(2/512).
     assert residuals.example_covariance(residuals) == pytest.approx(exact, rel=4 * 0.044)
 
 

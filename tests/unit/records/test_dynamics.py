@@ -112,7 +112,6 @@ def test_footer_describes_the_file(store, write, monkeypatch):
     footer = json.loads(pq.read_metadata(file_of(store, run)).metadata[FOOTER_KEY.encode()])
 
     assert run.parts[0].path.startswith("dynamics/dev/part-")
-    assert run.parts[0].is_possible()
     assert footer["part"] == f"id0/{run.parts[0].path}"
     assert (footer["kind"], footer["classes"]) == ("dynamics", ["cat", "dog", "fox"])
     assert footer["curve"] is None

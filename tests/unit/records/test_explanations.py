@@ -103,7 +103,6 @@ def test_part_has_the_path_size_and_digests_of_its_file(folder):
 
     content = (Path(folder.path) / part.path).read_bytes()
     assert part.path.split("/")[:3] == ["explanations", "dev", "attention"]
-    assert part.is_possible()
     assert (part.rows, part.size) == (2, len(content))
     assert part.digest == blake2b(content, digest_size=16).hexdigest()
     assert part.footer_digest == blake2b(content[-part.footer_size :], digest_size=16).hexdigest()

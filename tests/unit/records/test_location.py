@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.fs
 import pytest
 
-from seedproof.errors import NotFoundError, OptionError, RunExistsError
+from seedproof.errors import DamagedStoreError, NotFoundError, OptionError, RunExistsError
 from seedproof.records.location import Location
 from seedproof.testing.errors import WithFields
 
@@ -125,3 +125,37 @@ def test_last_writer_wins_in_object_stores(remote):
     place.commit(b"second")
 
     assert place.read_bytes() == b"second"
+
+
+def test_link_out_of_a_folder_is_neither_read_nor_written(tmp_path):
+    outside, store = tmp_path / "outside", tmp_path / "store"
+    outside.mkdir()
+    (outside / "file").write_bytes(b"secret")
+    store.mkdir()
+    (store / "folder").symlink_to(outside)
+    (store / "file").symlink_to(outside / "file")
+    place = Location.of(store)
+
+    for use in (
+        (place / "file").read_bytes,
+        (place / "folder" / "file").read_bytes,
+        (place / "folder").folders,
+        (place / "folder" / "new").make_folder,
+        lambda: (place / "folder" / "new").commit(b""),
+        lambda: (place / "folder" / "new").replace(b""),
+        lambda: (place / "file").open_write().__enter__(),
+    ):
+        with pytest.raises(DamagedStoreError):
+            use()
+    assert [path.name for path in outside.iterdir()] == ["file"]
+    assert (outside / "file").read_bytes() == b"secret"
+
+
+def test_link_inside_a_folder_and_the_folder_itself_may_be_links(tmp_path):
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / "file").write_bytes(b"content")
+    (store / "link").symlink_to("file")
+    (tmp_path / "linked").symlink_to(store)
+
+    assert (Location.of(tmp_path / "linked") / "link").read_bytes() == b"content"

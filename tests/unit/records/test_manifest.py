@@ -103,10 +103,8 @@ def test_invalid_manifest_is_refused(tmp_path, content):
     (tmp_path / "run.json").write_text(content)
 
     expected = WithFields(path=Location.of(tmp_path) / "run.json")
-    with pytest.raises(DamagedStoreError, check=expected) as refused:
+    with pytest.raises(DamagedStoreError, check=expected):
         RunManifest.load(Location.of(tmp_path))
-
-    assert refused.value.fields["type_name"] == type(refused.value.__cause__).__name__
 
 
 def test_a_missing_manifest_is_not_found(tmp_path):
@@ -123,7 +121,7 @@ def test_unreachable_store_is_reported_with_its_reason():
         raise OSError(f"{reason}.\nmany more lines")
 
     with pytest.raises(NotFoundError, check=WithFields(reason=reason)):
-        unsealed(SimpleNamespace(read_bytes=refuse))
+        unsealed(SimpleNamespace(open_read=refuse))
 
 
 def test_a_newer_schema_is_refused(tmp_path, monkeypatch):

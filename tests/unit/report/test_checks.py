@@ -14,6 +14,7 @@ import seedproof as sp
 from seedproof.errors import OptionError, UnreadableError
 from seedproof.measurement.load import load_saved
 from seedproof.predictions.checks import Check, of_arms
+from seedproof.records.decoding import decode
 from seedproof.records.location import Location
 from seedproof.report.checks import alerts, finding, notes
 from seedproof.report.gate_report import GateReport
@@ -103,7 +104,7 @@ def test_json_has_every_check(name):
     summary = json.loads(MAKERS[name](CHECKS).to_json())
 
     listed = summary["calm"] if name == "side-by-side" else summary
-    checks = map(Check.from_summary, listed["checks"])
+    checks = [decode(Check, check) for check in listed["checks"]]
     assert {replace(check, arm=None) for check in checks} == set(CHECKS)
 
 

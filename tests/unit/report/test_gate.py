@@ -15,6 +15,7 @@ from seedproof.comparison.gate.judge import GateResult, Reason
 from seedproof.comparison.gate.rules import Rule
 from seedproof.messages import Message, recorded
 from seedproof.predictions.checks import Check
+from seedproof.records.decoding import decode
 from seedproof.report.gate import (
     ADVICE,
     NearLimit,
@@ -505,4 +506,4 @@ def test_json_has_rules_checks_and_format():
 
     assert content["format"] == 3
     assert [entry["reason"] for entry in content["rules"]] == [UNTRUSTED]
-    assert tuple(map(Check.from_summary, content["checks"])) == CHECKS
+    assert tuple(decode(Check, check) for check in content["checks"]) == CHECKS

@@ -5,7 +5,7 @@ from itertools import combinations, product
 import pytest
 
 from seedproof.errors import OptionError, UnknownNameError
-from seedproof.seeds import SOURCES, SeedPlan
+from seedproof.seeds import MAX_RUNS, SOURCES, SeedPlan
 from seedproof.testing.errors import WithFields
 
 
@@ -240,3 +240,29 @@ def test_a_plan_in_which_nothing_varies_is_refused():
         SeedPlan.one_at_a_time(3, [])
     with pytest.raises(OptionError, check=WithFields(known=SOURCES)):
         SeedPlan.factorial({})
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        SeedPlan.all(7),
+        SeedPlan.one_at_a_time(4),
+        SeedPlan.one_at_a_time(1, ("init",)),
+        SeedPlan.factorial({"init": 3, "order": 4}),
+        SeedPlan.blocks(3),
+    ],
+    ids=lambda plan: plan.kind,
+)
+def test_number_of_runs_is_known_without_their_seeds(plan):
+    assert plan.n_runs == len(plan.assignments())
+
+
+@pytest.mark.parametrize("levels", [{"init": 10**9}, {"init": 10**3, "order": 10**3}])
+def test_absurd_number_of_runs_is_refused(levels):
+    with pytest.raises(OptionError, check=WithFields(most=MAX_RUNS)):
+        SeedPlan("factorial", levels)
+
+
+def test_unknown_kind_of_plan_is_refused():
+    with pytest.raises(OptionError, check=WithFields(kind="spiral")):
+        SeedPlan("spiral", {"init": 2})

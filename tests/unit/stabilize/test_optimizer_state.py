@@ -9,7 +9,12 @@ from torch.optim import SGD, Adagrad, Adam
 
 from seedproof.errors import MissingAverageError, OptionError, RunError
 from seedproof.stabilize import AverageWarning, WeightAverage, build
-from seedproof.stabilize.optimizer_state import counted_steps, drop_average, saved_average
+from seedproof.stabilize.optimizer_state import (
+    STATE_KEY,
+    counted_steps,
+    drop_average,
+    saved_average,
+)
 from seedproof.testing.errors import WithFields, warning_codes
 from seedproof.testing.trainings import (
     EVENTS,
@@ -329,3 +334,11 @@ def test_entries_of_an_optimizer_that_belong_to_no_weight_are_ignored():
     optimizer.state["note"] = 7
 
     assert isinstance(ema(model, optimizer), WeightAverage)
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"3", b"[" * 10_000])
+def test_damaged_state_is_an_error(content):
+    encoded = torch.tensor(list(content), dtype=torch.uint8)
+
+    with pytest.raises(MissingAverageError):
+        saved_average([{STATE_KEY: {"facts": encoded, "average": {}}}])

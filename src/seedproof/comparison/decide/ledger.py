@@ -20,6 +20,7 @@ from seedproof.comparison.decide.level import next_level
 from seedproof.errors import OptionError, StoreError
 from seedproof.messages import problem_of
 from seedproof.predictions.predictions import Predictions
+from seedproof.records.decoding import DecodingError, decode, parse_json
 from seedproof.records.locks import lock
 
 FORMAT = 1
@@ -38,6 +39,34 @@ class Settings:
     max_runs: int
     false_keeps: float
     min_gain: float
+
+
+@dataclass(frozen=True)
+class _LoopLine(Settings):
+    """First line of a ledger."""
+
+    format: int = FORMAT
+    event: Literal["loop"] = "loop"
+
+
+@dataclass(frozen=True)
+class _BeginLine:
+    """Line of a candidate that begins."""
+
+    event: Literal["begin"]
+    candidate: str
+    name: str
+    level: float
+
+
+@dataclass(frozen=True)
+class _DecisionLine:
+    """Line of a candidate that is decided."""
+
+    event: Decided
+    candidate: str
+    n_runs: int
+    facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -60,22 +89,20 @@ class Loop:
     entries: dict[str, Entry] = field(default_factory=dict)
     keeps: list[int] = field(default_factory=list)  # candidates that had begun at each keep
 
-    def add(self, line: Mapping[str, Any]) -> None:
+    def add(self, line: _BeginLine | _DecisionLine) -> None:
         """Add the line of a candidate."""
-        candidate, event = str(line["candidate"]), line["event"]
-        if event == "begin":
-            position = len(self.entries) + 1
-            entry = Entry(candidate, str(line["name"]), float(line["level"]), position)
-            self.entries.setdefault(candidate, entry)
+        if isinstance(line, _BeginLine):
+            entry = Entry(line.candidate, line.name, line.level, len(self.entries) + 1)
+            self.entries.setdefault(line.candidate, entry)
             return
-        if event not in {"keep", "discard"}:
-            raise ValueError(event)
-        entry = self.entries[candidate]
+        if line.candidate not in self.entries:
+            raise DecodingError("it has not begun", "candidate")
+        entry = self.entries[line.candidate]
         if entry.answer is None:
-            self.entries[candidate] = replace(
-                entry, answer=event, n_runs=int(line["n_runs"]), facts=dict(line["facts"])
+            self.entries[line.candidate] = replace(
+                entry, answer=line.event, n_runs=line.n_runs, facts=line.facts
             )
-            self.keeps += [len(self.entries)] if event == "keep" else []
+            self.keeps += [len(self.entries)] if line.event == "keep" else []
 
 
 class Ledger:
@@ -97,17 +124,19 @@ class Ledger:
         with self._open() as (file, loop):
             if candidate not in loop.entries:
                 level = next_level(len(loop.entries), loop.keeps, self.settings.false_keeps)
-                line = {"event": "begin", "candidate": candidate, "name": name, "level": level}
-                _append(file, line)
+                line = _BeginLine("begin", candidate, name, level)
+                _append(file, asdict(line))
                 loop.add(line)
             return loop.entries[candidate]
 
-    def decide(self, candidate: str, answer: str, n_runs: int, facts: Mapping[str, Any]) -> Entry:
+    def decide(
+        self, candidate: str, answer: Decided, n_runs: int, facts: Mapping[str, Any]
+    ) -> Entry:
         """Write a decision and return it; if there is a decision already, return that one."""
         with self._open() as (file, loop):
             if loop.entries[candidate].answer is None:
-                line = {"event": answer, "candidate": candidate, "n_runs": n_runs, "facts": facts}
-                _append(file, line)
+                line = _DecisionLine(answer, candidate, n_runs, facts)
+                _append(file, asdict(line))
                 loop.add(line)
             return loop.entries[candidate]
 
@@ -139,34 +168,42 @@ class Ledger:
         loop = Loop()
         for number, text in enumerate(content.split(b"\n")[:-1], start=1):
             try:
-                line = json.loads(text)
+                line = parse_json(text)
                 if number == 1:
-                    self._check(line)
+                    self._check(decode(_LoopLine, line, allow_unknown=True))
+                elif isinstance(line, dict) and line.get("event") == "begin":
+                    loop.add(decode(_BeginLine, line, allow_unknown=True))
                 else:
-                    loop.add(line)
-            except (KeyError, TypeError, ValueError, RecursionError) as error:
-                if isinstance(error, OptionError):
-                    raise
-                raise StoreError(
-                    "Line {line} of the ledger {path} is damaged. Restore the file from a backup, "
-                    "or begin another loop with --ledger, or ledger= in Python.",
-                    line=number,
-                    path=str(self.path),
-                ) from error
+                    loop.add(decode(_DecisionLine, line, allow_unknown=True))
+            except DecodingError as error:
+                raise self.damaged(error, line=number) from error
         return loop
 
-    def _check(self, line: Mapping[str, Any]) -> None:
+    def damaged(self, error: DecodingError, *, line: int | None = None) -> StoreError:
+        """Return the error for a line, or for what a decision says."""
+        return StoreError(
+            "{place} the ledger {path} is damaged: {problem}. Restore the file from a backup, or "
+            "begin another loop with --ledger, or ledger= in Python.",
+            place="A decision in" if line is None else f"Line {line} of",
+            line=line,
+            path=str(self.path),
+            problem=str(error),
+            field=error.field,
+        )
+
+    def _check(self, line: _LoopLine) -> None:
         """Refuse other settings than those that the loop began with."""
-        if line["event"] != "loop" or line["format"] > FORMAT:
-            raise ValueError(line["event"])
+        if line.format > FORMAT:
+            raise DecodingError(f"{line.format} is newer than {FORMAT}", "format")
         for name, value in asdict(self.settings).items():
-            if line[name] != value:
+            before = getattr(line, name)
+            if before != value:
                 raise OptionError(
                     "The loop in {path} began with {option} {before!r}, not {value!r}. Its error "
                     "rate holds for constant settings: pass {before!r}, or another ledger.",
                     path=str(self.path),
                     option=name,
-                    before=line[name],
+                    before=before,
                     value=value,
                 )
 

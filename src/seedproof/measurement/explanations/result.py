@@ -74,33 +74,55 @@ class ExplanationMeasurement:
         }
 
     @classmethod
-    def from_summary(cls, method: str, summary: Mapping[str, Any]) -> "ExplanationMeasurement":
+    def from_summary(cls, method: str, summary: "ExplanationSummary") -> "ExplanationMeasurement":
         """Restore a measurement from its `summary`, without the examples.
 
         Args:
             method: Method of the explanations.
-            summary: Plain data.
+            summary: The decoded summary.
 
         Returns:
             The same figures and curves.
         """
-        noise, curves = summary["noise"], summary["curves"]
         return cls(
             method=method,
-            runs=tuple(summary["runs"]),
-            n_examples=summary["n_examples"],
-            metrics={name: Estimate(**value) for name, value in summary["metrics"].items()},
-            noise=None
-            if noise is None
-            else {name: Estimate(**value) for name, value in noise.items()},
-            n_repeated=summary["n_repeated"],
-            agreed=summary["agreed"],
-            n_agreed=summary["n_agreed"],
-            curves=None if curves is None else _curves(curves),
+            runs=summary.runs,
+            n_examples=summary.n_examples,
+            metrics=summary.metrics,
+            noise=summary.noise,
+            n_repeated=summary.n_repeated,
+            agreed=summary.agreed,
+            n_agreed=summary.n_agreed,
+            curves=None if summary.curves is None else _curves(summary.curves),
             unstable_examples=pa.table({"example": pa.array([], pa.string())}),
             illustrations=SCHEMA.empty_table(),
-            notes=tuple(map(recorded, summary["notes"])),
+            notes=tuple(map(recorded, summary.notes)),
         )
+
+
+@dataclass(frozen=True)
+class CurvesSummary:
+    """Curves in `summary.json`; null stands for NaN."""
+
+    classes: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    means: Mapping[str, tuple[tuple[float | None, ...], ...]]
+    errors: Mapping[str, tuple[tuple[float | None, ...], ...]]
+
+
+@dataclass(frozen=True)
+class ExplanationSummary:
+    """Explanations by one method in `summary.json`."""
+
+    runs: tuple[str, ...]
+    n_examples: int
+    metrics: Mapping[str, Estimate]
+    noise: Mapping[str, Estimate] | None
+    n_repeated: int
+    agreed: Mapping[str, float]
+    n_agreed: int
+    curves: CurvesSummary | None
+    notes: tuple[str, ...]
 
 
 def without_nan(values: Any) -> Any:  # noqa: ANN401 - nested lists of any depth
@@ -119,9 +141,9 @@ def _plain_curves(curves: Curves) -> dict[str, Any]:
     }
 
 
-def _curves(plain: Mapping[str, Any]) -> Curves:
-    def arrays(name: str) -> dict[str, FloatArray]:
-        return {key: np.array(rows, dtype=np.float64) for key, rows in plain[name].items()}
+def _curves(plain: CurvesSummary) -> Curves:
+    def arrays(rows: Mapping[str, tuple[tuple[float | None, ...], ...]]) -> dict[str, FloatArray]:
+        return {name: np.array(values, dtype=np.float64) for name, values in rows.items()}
 
-    counts = np.array(plain["counts"], dtype=np.int64)
-    return Curves(tuple(plain["classes"]), counts, arrays("means"), arrays("errors"))
+    counts = np.array(plain.counts, dtype=np.int64)
+    return Curves(plain.classes, counts, arrays(plain.means), arrays(plain.errors))

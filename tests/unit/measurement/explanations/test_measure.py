@@ -15,9 +15,11 @@ from seedproof.measurement.explanations.illustrations import (
     SAME_EXPLANATIONS,
 )
 from seedproof.measurement.explanations.measure import estimate_figure, measure_explanations
+from seedproof.measurement.explanations.result import ExplanationSummary
 from seedproof.metrics.explanations import Explanations, RaggedScores
 from seedproof.metrics.statistic import MeanOverExamples
 from seedproof.records import explanations
+from seedproof.records.decoding import decode
 from seedproof.records.explanation_shards import open_explanations
 from seedproof.records.location import Location
 from seedproof.testing.errors import WithFields
@@ -312,7 +314,9 @@ def test_summary_restores_the_same_figures(make):
     result = measured(store)
     plain = json.loads(json.dumps(result.summary(), allow_nan=False))
 
-    again = ExplanationMeasurement.from_summary("lime", plain)
+    again = ExplanationMeasurement.from_summary(
+        "lime", decode(ExplanationSummary, plain, allow_unknown=True)
+    )
 
     assert json.dumps(again.summary()) == json.dumps(result.summary())
     assert again.illustrations.num_rows == again.unstable_examples.num_rows == 0
