@@ -2,111 +2,61 @@
 
     PYTHONPATH=tests python benchmarks/faults.py [--table faults.json] [--minutes 60] [--only NAME]
 
-Each row of the table is a kind of fault with its number of trials and of failures. After each trial
-nothing may be lost, done twice or left running:
+Each row of the table is a kind of fault with its number of trials, what each of them did, and its
+failures. After each trial nothing may be lost, done twice or left running, no lock may be held, and
+`summary.json` must be that of an undisturbed study:
 
 - `plans`: three coordinators add arms and seeds to one plan at the same moment (200 trials).
 - `commands`: two whole commands with different arms and seeds start at the same moment on one store
   (50 trials); every planned run must be trained exactly once.
-- `guardian`: the guardians, then the coordinator of a study are killed (50 trials).
-- `worker`: a worker is killed at a random moment, and the run is retried (50 trials).
-- `coordinator`: the coordinator is killed at a random moment, and the command repeated (50 trials).
+- `kill ENGINE ROLE`: a process is killed at a random moment (26 trials for each of the 12 pairs).
+- `kill guardians`: all guardians, then the coordinator of a study are killed (26 trials).
+- `full disk ENGINE`, `full disk ingest`: the disk is full after some blocks (20 points each).
+- `permission ENGINE`, `clock ENGINE`, `deleted store ENGINE`, `read-only store`: files cannot be
+  created any more, the clock jumps by a day, the store is deleted, or it cannot be written (20
+  trials each).
 
-Crashes that lose unsynced writes are in tests/integration/test_power_failure.py, which has all of
-their orders.
+Full disks and read-only stores are mounted, which only root may do. Crashes that lose unsynced
+writes are in tests/integration/test_power_failure.py, which has all of their orders.
 """
 
 import argparse
 import json
-import os
-import signal
 import subprocess
-import sys
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from uuid import uuid4
-
-import numpy as np
 
 from seedproof.records.location import Location
 from seedproof.records.manifest import StudyManifest
 from seedproof.seeds import SeedPlan
-from seedproof.testing.engines import becomes_true, processes_with
 from seedproof.training.resume import enter, planned
 from seedproof.training.spec import StudySpec
+from support.faults import (
+    N_DISK_POINTS,
+    ROLES,
+    FaultError,
+    SmallStudy,
+    Trial,
+    delete_store,
+    fill_disk,
+    fill_disk_of_ingest,
+    jump_in_time,
+    kill,
+    kill_guardians_and_coordinator,
+    lose_permission,
+    require,
+    use_read_only_store,
+)
 from support.processes import at_once
 
-MARK = "SEEDPROOF_FAULTS"
-START = "from seedproof.cli.main import main; main()"
-MODULE = """
-import time
-from pathlib import Path
-
-import numpy as np
-
-def train(run):
-    with (Path(__file__).parent / "began").open("a") as file:
-        file.write(f"{run.arm}-{run.name}\\n")
-    time.sleep(0.2)
-    probs = run.rng("init").dirichlet([1.0, 1.0, 1.0], 20)
-    run.log_predictions("test", probs=probs, labels=np.arange(20) % 3)
-"""
+N_KILLS = 26
 
 
-class FaultError(Exception):
-    """Something was lost, done twice or left running."""
-
-
-def require(condition: object, problem: str) -> None:
-    """Raise an error unless a condition holds."""
-    if not condition:
-        raise FaultError(problem)
-
-
-class Commands:
-    """Starts `seedproof run` in a folder, with a mark in the environment of all processes."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.mark = f"{MARK}-{uuid4().hex}"
-        (folder / "work.py").write_text(MODULE, encoding="utf-8")
-
-    def start(self, *arguments: str) -> "subprocess.Popen[bytes]":
-        """Start a command."""
-        words = ["run", "work:train", *arguments]
-        return subprocess.Popen(
-            [sys.executable, "-c", START, *words],
-            cwd=self.folder,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | {MARK: self.mark},
-        )
-
-    def began(self) -> Counter[str]:
-        """Count the starts of each run."""
-        path = self.folder / "began"
-        return Counter(path.read_text(encoding="utf-8").split() if path.exists() else [])
-
-    def finished(self) -> list[str]:
-        """Return the finished runs."""
-        manifests = [json.loads(p.read_text()) for p in self.folder.glob("runs/runs/*/run.json")]
-        return sorted(f"{run['arm']}-{run['name']}" for run in manifests)
-
-    def require_no_process(self) -> None:
-        """Check that all processes end soon."""
-        require(becomes_true(lambda: not processes_with(self.mark), within=5), "orphans")
-
-    def kill_all(self) -> None:
-        """Kill what a failed trial has left."""
-        for pid in processes_with(self.mark):
-            os.kill(pid, signal.SIGKILL)
-
-
-def change_plans(folder: Path, trial: int) -> None:
+def change_plans(folder: Path, trial: int) -> Mapping[str, object]:
     """Add arms and seeds from three coordinators; every second store exists before."""
     first = StudySpec("small", "train.py", SeedPlan.all(2))
     requests = [
@@ -122,84 +72,53 @@ def change_plans(folder: Path, trial: int) -> None:
     plan = planned(StudyManifest.load(store), store)
     require(set(plan.arms) == {"none", "ema", "swa", "ensemble"}, f"arms {plan.arms}")
     require(len(plan.seeds.assignments()) == 7, "seeds are lost")
+    return {}
 
 
-def start_two_commands(folder: Path, _: int) -> None:
+def start_two_commands(folder: Path, _: int) -> Mapping[str, object]:
     """Start two commands on one store; every run must be trained once."""
-    commands = Commands(folder)
-    arguments = [("--seeds", "2", "--arms", "none,ema"), ("--seeds", "3", "--arms", "swa,none")]
-    try:
-        processes = [commands.start("--workers", "1", *words) for words in arguments]
+    requests = [(2, ("none", "ema")), (3, ("swa", "none"))]
+    with SmallStudy(folder) as study:
+        processes = [
+            study.start(
+                "run", "work:train", "--workers", "1", "--seeds", str(n), "--arms", ",".join(arms)
+            )
+            for n, arms in requests
+        ]
         codes = [process.wait(300) for process in processes]
-        runs = {f"{arm}-{seed}" for arm in ("none", "ema") for seed in range(2)}
-        runs |= {f"{arm}-{seed}" for arm in ("swa", "none") for seed in range(3)}
         require(codes == [0, 0], f"exit codes {codes}")
-        require(commands.began() == dict.fromkeys(runs, 1), f"began {commands.began()}")
-        require(commands.finished() == sorted(runs), f"finished {commands.finished()}")
-        store = Location.of(folder / "runs")
-        require(
-            set(planned(StudyManifest.load(store), store).arms) == {"none", "ema", "swa"}, "arms"
-        )
-        commands.require_no_process()
-    finally:
-        commands.kill_all()
+        runs = {f"{arm}-{seed}" for n, arms in requests for arm in arms for seed in range(n)}
+        require(study.began() == dict.fromkeys(runs, 1), f"began {study.began()}")
+        finished = sorted(f"{run.arm}-{run.name}" for run in study.finished())
+        require(finished == sorted(runs), f"finished {finished}")
+        store = Location.of(study.store)
+        arms = set(planned(StudyManifest.load(store), store).arms)
+        require(arms == {"none", "ema", "swa"}, f"arms {arms}")
+        study.require_no_process()
+    return {}
 
 
-def family(coordinator: int, mark: str) -> tuple[list[int], list[int]]:
-    """Return the workers of a coordinator, and their guardians."""
-    parents = {}
-    for pid in processes_with(mark):
-        try:
-            text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-        except OSError:
-            continue
-        parents[pid] = int(text.rpartition(")")[2].split()[1])
-    workers = [pid for pid, parent in parents.items() if parent == coordinator]
-    return workers, [pid for pid, parent in parents.items() if parent in workers]
-
-
-def kill_during(kind: str) -> Callable[[Path, int], None]:
-    """Return a trial that kills some processes of a study, and then repeats the command."""
-
-    def trial(folder: Path, number: int) -> None:
-        rng = np.random.default_rng(number)
-        commands = Commands(folder)
-        words = ("--seeds", "4", "--workers", "2")
-        try:
-            process = commands.start(*words)
-            require(becomes_true(commands.began, within=120), "nothing began")
-            time.sleep(rng.uniform(0, 1))
-            workers, guardians = family(process.pid, commands.mark)
-            victims = {"worker": workers[:1], "guardian": guardians, "coordinator": []}[kind]
-            for pid in victims:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
-            if kind != "worker":
-                process.kill()
-                process.wait()
-                commands.require_no_process()
-                before = commands.finished()
-                process = commands.start(*words)
-                require(set(before) <= set(commands.finished()), "finished runs are lost")
-            require(process.wait(300) == 0, f"exit code {process.returncode}")
-            runs = [f"none-{seed}" for seed in range(4)]
-            require(commands.finished() == runs, f"finished {commands.finished()}")
-            require(commands.began().total() <= 6, f"began {commands.began()}")
-            commands.require_no_process()
-        finally:
-            commands.kill_all()
-
-    return trial
-
-
-FAULTS: dict[str, tuple[Callable[[Path, int], None], int]] = {
+FAULTS: dict[str, tuple[Trial, int]] = {
     "plans": (change_plans, 200),
     "commands": (start_two_commands, 50),
-    "guardian": (kill_during("guardian"), 50),
-    "worker": (kill_during("worker"), 50),
-    "coordinator": (kill_during("coordinator"), 50),
+    **{
+        f"kill {engine} {role}": (kill(engine, role), N_KILLS)
+        for engine, roles in ROLES.items()
+        for role in roles
+    },
+    "kill guardians": (kill_guardians_and_coordinator, N_KILLS),
+    **{
+        f"{name} {engine}": (trial(engine), N_DISK_POINTS)
+        for name, trial in {
+            "full disk": fill_disk,
+            "permission": lose_permission,
+            "clock": jump_in_time,
+            "deleted store": delete_store,
+        }.items()
+        for engine in ("serial", "processes")
+    },
+    "full disk ingest": (fill_disk_of_ingest, N_DISK_POINTS),
+    "read-only store": (use_read_only_store, N_DISK_POINTS),
 }
 
 
@@ -209,27 +128,30 @@ def main() -> None:
     parser.add_argument("--table", type=Path, default=Path("faults.json"))
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--only", nargs="*", default=list(FAULTS), choices=list(FAULTS))
+    parser.add_argument("--trials", type=int, help="at most this many of each kind")
     options = parser.parse_args()
     table = json.loads(options.table.read_text()) if options.table.exists() else {}
     end = time.monotonic() + 60 * options.minutes
-    rows = {name: table.setdefault(name, {"trials": 0, "failures": []}) for name in options.only}
+    rows = {name: table.setdefault(name, {"trials": [], "failures": []}) for name in options.only}
+    targets = {name: min(FAULTS[name][1], options.trials or FAULTS[name][1]) for name in rows}
     # In turns, so that a short time is divided between all kinds.
     while time.monotonic() < end:
-        left = [name for name, row in rows.items() if row["trials"] < FAULTS[name][1]]
-        if not left:
+        shares = {name: len(row["trials"]) / targets[name] for name, row in rows.items()}
+        name = min(shares, key=shares.__getitem__)
+        if shares[name] >= 1:
             break
-        name = min(left, key=lambda name: rows[name]["trials"] / FAULTS[name][1])
         row = rows[name]
-        with TemporaryDirectory(prefix="seedproof-faults-") as folder:
+        number, facts, start = len(row["trials"]), dict[str, object](), time.monotonic()
+        with TemporaryDirectory(prefix="seedproof-faults-", ignore_cleanup_errors=True) as folder:
             try:
-                FAULTS[name][0](Path(folder), row["trials"])
-            except (FaultError, subprocess.TimeoutExpired) as error:
-                row["failures"].append({"trial": row["trials"], "problem": str(error)})
-        row["trials"] += 1
+                facts |= FAULTS[name][0](Path(folder), number)
+            except (FaultError, subprocess.SubprocessError) as error:
+                row["failures"].append({"trial": number, "problem": str(error)})
+        row["trials"].append(facts | {"seconds": round(time.monotonic() - start, 1)})
         options.table.write_text(json.dumps(table, indent=1) + "\n")
     for name, row in rows.items():
-        n_failures = len(row["failures"])
-        print(f"{name}: {row['trials']} of {FAULTS[name][1]} trials, {n_failures} failures")
+        n_trials, n_failures = len(row["trials"]), len(row["failures"])
+        print(f"{name}: {n_trials} of {targets[name]} trials, {n_failures} failures")
     if any(row["failures"] for row in table.values()):
         raise SystemExit(1)
 

@@ -29,7 +29,8 @@ SeedproofError                      SP000
 │   ├── CodeChangedError            SP502  finished runs were made by other code
 │   ├── TaskError                   SP503  a task in another process failed
 │   ├── TargetError                 SP504  the training target cannot be found or called
-│   └── MissingAverageError         SP505  an optimizer resumes without its average
+│   ├── MissingAverageError         SP505  an optimizer resumes without its average
+│   └── PlatformError               SP506  the system lacks a call that an engine needs
 └── EnvironmentChangedError (ValueError)
                                     SP601  records were made in different environments
 """
@@ -253,6 +254,12 @@ class MissingAverageError(RunError):
     """An optimizer has taken steps, but the average of its weights was not saved with it."""
 
     code = "SP505"
+
+
+class PlatformError(RunError):
+    """The operating system lacks a call that an engine needs."""
+
+    code = "SP506"
 
 
 class EnvironmentChangedError(SeedproofError, ValueError):

@@ -13,20 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs
 import pytest
-from moto.server import ThreadedMotoServer
 
 from seedproof.cli.main import main
 from seedproof.errors import SeedproofError
 from seedproof.testing.engines import processes_with
+from support.processes import hide_torch
 
 N_RUNS, N_EXAMPLES = 5, 40
 CLASSES = ("cat", "dog", "fox")
 TEXT = "PRIVATE-TEXT"
-HIDE_TORCH = """
-from importlib.machinery import PathFinder
-find = PathFinder.find_spec
-PathFinder.find_spec = lambda name, *rest: None if name == "torch" else find(name, *rest)
-"""
 
 
 @dataclass(frozen=True)
@@ -115,9 +110,8 @@ def refused(seedproof) -> Callable[..., SeedproofError]:
 @pytest.fixture
 def without_torch(tmp_path_factory, monkeypatch) -> None:
     """Hide torch from child processes, which then start fast."""
-    folder = tmp_path_factory.mktemp("site")
-    (folder / "sitecustomize.py").write_text(HIDE_TORCH, encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+    for name, value in hide_torch(tmp_path_factory.mktemp("hidden") / "site").items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture
@@ -134,6 +128,8 @@ def mark(monkeypatch) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def server():
     """Start an S3-compatible server on a free port."""
+    from moto.server import ThreadedMotoServer
+
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()

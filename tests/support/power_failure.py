@@ -14,8 +14,10 @@ several disks, as a filesystem may write names and content in any order until it
 import os
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -126,6 +128,24 @@ class _Hook:
 _HOOK: list[_Hook] = []
 
 
+class LateExecutor:
+    """An executor that works as late as it may, in this thread: moments follow each other."""
+
+    def __init__(self, _: int) -> None:
+        self._work: list[tuple[Future[None], Callable[[], None]]] = []
+
+    def submit(self, function: Callable[[Path], None], path: Path) -> "Future[None]":
+        """Note some work."""
+        future: Future[None] = Future()
+        self._work.append((future, partial(function, path)))
+        return future
+
+    def shutdown(self, *, cancel_futures: bool) -> None:
+        """Do all of it."""
+        for future, work in () if cancel_futures else self._work:
+            future.set_result(work())
+
+
 @contextmanager
 def record(root: Path) -> Iterator[list[Moment]]:
     """Watch a folder; afterwards the list has every moment at which something had changed."""
@@ -165,6 +185,7 @@ def record(root: Path) -> Iterator[list[Moment]]:
         stack.callback(disk.close)
         disk.force(root)
         patch.setattr(durability, "sync", synced)
+        patch.setattr(durability, "ThreadPoolExecutor", LateExecutor)
         for module in list(sys.modules.values()):
             if getattr(module, "sync", None) is sync:
                 patch.setattr(module, "sync", synced)

@@ -8,6 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+HIDE_TORCH = """
+from importlib.machinery import PathFinder
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *rest: None if name == "torch" else find(name, *rest)
+"""
+
+
+def hide_torch(folder: Path, *, program: str = "") -> dict[str, str]:
+    """Return variables with which Python starts without torch, and with a program.
+
+    The program is written to a new folder.
+    """
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(HIDE_TORCH + program, encoding="utf-8")
+    paths = filter(None, (str(folder), os.environ.get("PYTHONPATH")))
+    return {"PYTHONPATH": os.pathsep.join(paths)}
+
 
 def at_once(*actions: Callable[[], object]) -> list[int]:
     """Call functions in child processes, all released by one pipe; return their exit codes."""

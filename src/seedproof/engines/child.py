@@ -27,16 +27,12 @@ def main() -> None:
     """Read a task and items from standard input, write the outcome of each to standard output."""
     faulthandler.enable()
     channel_in, answers = os.dup(0), os.dup(1)
-    lifeline = int(sys.argv[1]) if len(sys.argv) > 1 else None
-    if lifeline is not None:
-        _end_with(lifeline)
+    lifeline = int(sys.argv[1])
+    _end_with(lifeline)
     requests = os.fdopen(channel_in, "rb", buffering=0, closefd=False)
     request = pickle.loads(read_message(requests))  # noqa: S301 - from our own coordinator
     item: bytes | None = read_message(requests)
-    if lifeline is not None:
-        _guard(lifeline, answers)
-    elif request["is_fresh"]:  # other processes read their items there, and notice its end
-        threading.Thread(target=_leave_with, args=(channel_in,), daemon=True).start()
+    _guard(lifeline, answers)
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     # Prints go to standard error; standard output is for the outcome.
@@ -143,12 +139,6 @@ def _guard(lifeline: int, answers: int) -> None:
         os.killpg(os.getpgrp(), signal.SIGKILL)
     finally:
         os._exit(0)
-
-
-def _leave_with(lifeline: int) -> None:
-    while os.read(lifeline, 1):
-        pass
-    os._exit(1)
 
 
 def read_message(channel: BinaryIO) -> bytes:

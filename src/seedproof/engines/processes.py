@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import select
 import selectors
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, cast
@@ -28,6 +30,7 @@ from seedproof.engines.base import (
 )
 from seedproof.engines.child import LENGTH, write_message
 from seedproof.engines.serial import as_failure
+from seedproof.errors import PlatformError
 from seedproof.messages import Message
 
 TICK_SECONDS = 0.2
@@ -35,8 +38,6 @@ ENDING_SECONDS = 0.01
 # A finished task may still hang in a thread.
 GRACE_SECONDS = 10.0
 TAIL_BYTES = 2000
-# Windows has neither forks nor process groups.
-HAS_LIFELINES = hasattr(os, "fork")
 SOURCE = str(Path(__file__).parents[2])
 BOOT = (
     f"import sys; sys.path.insert(0, {SOURCE!r}); from seedproof.engines.child import main; main()"
@@ -74,6 +75,7 @@ class ProcessEngine:
         check_settings(
             workers=self.workers, retries=self.retries, timeout=self.timeout, threads=self.threads
         )
+        check_system()
 
     def map(
         self, task: Task[Item, Result], items: Iterable[Item], *, on_start: OnStart | None = None
@@ -111,6 +113,24 @@ class ProcessEngine:
                 child.release()
 
 
+def check_system() -> None:
+    """Refuse a system without forks, process groups or pipes that can be polled, as Windows is."""
+    calls = {
+        "os.fork": hasattr(os, "fork"),
+        "os.killpg": hasattr(os, "killpg"),
+        "select.poll": hasattr(select, "poll"),
+        "fcntl": find_spec("fcntl") is not None,
+    }
+    missing = tuple(name for name, is_there in calls.items() if not is_there)
+    if missing:
+        raise PlatformError(
+            "Work in processes needs {missing}, which {system} does not have. Use the engine "
+            "'serial', or Linux, macOS or WSL.",
+            missing=missing,
+            system=sys.platform,
+        )
+
+
 def do_alone(attempt: Attempt, engine: ProcessEngine) -> Outcome[Any]:
     """Return the outcome of one attempt in a fresh process; engines call this on other machines."""
     child = _Child(attempt.request, engine)
@@ -134,22 +154,18 @@ class _Child:
         threads = dict.fromkeys(THREAD_VARIABLES, str(engine.threads))
         # The process ends when the other end of this pipe is closed, which the system does if this
         # process crashes.
-        self._lifeline: int | None = None
-        inherited: tuple[int, ...] = ()
-        if HAS_LIFELINES:
-            lifeline, self._lifeline = os.pipe()
-            inherited = (lifeline,)
+        inherited, lifeline = os.pipe()
+        self._lifeline: int | None = lifeline
         self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-c", BOOT, *map(str, inherited)],
+            [sys.executable, "-c", BOOT, str(inherited)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             env=os.environ | threads | dict(engine.environment),
             start_new_session=True,
-            pass_fds=inherited,
+            pass_fds=(inherited,),
         )
-        for number in inherited:
-            os.close(number)
+        os.close(inherited)
         self._stdin = cast("BinaryIO", self._process.stdin)
         self._stdout = cast("BinaryIO", self._process.stdout)
         shared = {name: value for name, value in vars(request).items() if name != "item"}
@@ -253,11 +269,8 @@ class _Child:
             self._process.wait()
 
     def _kill_group(self) -> None:
-        if hasattr(os, "killpg"):
-            with suppress(ProcessLookupError, PermissionError):  # all of them have ended
-                os.killpg(self._process.pid, signal.SIGKILL)
-        else:
-            self._process.kill()
+        with suppress(ProcessLookupError, PermissionError):  # all of them have ended
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def release(self) -> None:
         """Kill the process, and close its pipes."""

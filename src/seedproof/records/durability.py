@@ -6,10 +6,14 @@ refers to, the folders that name them, the new file itself, and after the renami
 
 import errno
 import os
+import sys
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
+SYNC_THREADS = 8
 # The filesystem cannot do it; then it has no weaker guarantee than without the call.
 UNSUPPORTED = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 # Some systems do not open folders.
@@ -19,7 +23,7 @@ UNSUPPORTED_FOR_FOLDERS = UNSUPPORTED | {errno.EACCES, errno.EPERM, errno.EBADF,
 def sync(path: Path) -> None:
     """Force the content of a file, or the names in a folder, to the disk."""
     is_folder = path.is_dir()
-    if is_folder and os.name == "nt":  # its filesystems write names in order
+    if is_folder and sys.platform == "win32":  # its filesystems write names in order
         return
     try:
         number = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
@@ -47,13 +51,37 @@ def _flush(number: int) -> None:
 
 def sync_before(folder: Path, files: Iterable[Path], root: Path) -> None:
     """Force to the disk what a new file in `folder` refers to: files, and names below `root`."""
-    folders = {root, folder, *folder.parents}
-    for file in files:
-        sync(file)
-        folders.update(file.parents)
+    files = list(files)
+    if not files and folder == root:
+        return
+    folders = {root, folder, *folder.parents, *(place for file in files for place in file.parents)}
     below = [place for place in folders if place.is_relative_to(root)]
-    for place in sorted(below, key=lambda place: len(place.parts), reverse=True):
-        sync(place)
+    with Syncs() as syncs:
+        syncs.add([*files, *sorted(below, key=lambda place: len(place.parts), reverse=True)])
+
+
+class Syncs:
+    """Forces files and folders to the disk in the background; at the end of the block all are.
+
+    Several at a time: a filesystem writes what waits for it together.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(SYNC_THREADS)
+        self._pending: list[Future[None]] = []
+
+    def add(self, paths: Iterable[Path]) -> None:
+        """Force some more to the disk, in any order."""
+        self._pending += [self._pool.submit(sync, path) for path in paths]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=kind is not None)
+        if kind is None:
+            for sync_of_path in self._pending:
+                sync_of_path.result()
 
 
 def make_folder(folder: Path) -> None:

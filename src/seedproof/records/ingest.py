@@ -142,7 +142,9 @@ class Ingest:
         """Write all runs of the tables into a store."""
         store = replace(store, is_durable=self._is_durable)
         with _translated_errors(tables), self._db:
-            read = self._once("read.json", GatheredTables, lambda: self._read(tables))
+            read = self._once(
+                "read.json", GatheredTables, lambda: self._read(tables), inside="rows"
+            )
             notes = notes_on_roles(
                 self._options.columns, wide=read.wide, both_given=read.both_given
             )
@@ -157,22 +159,27 @@ class Ingest:
                 tolerance=read.precision.tolerance,
                 progress=self._progress,
             )
-            extras = self._once(
-                "extras.json", FurtherColumns, lambda: FurtherColumns(*rows.constant_extras())
-            )
+            extras = FurtherColumns((), ())
+            if read.roles.extras:
+                extras = self._once(
+                    "extras.json", FurtherColumns, lambda: FurtherColumns(*rows.constant_extras())
+                )
             notes += notes_on_dropped_columns(extras.dropped)
             rows.write(store, extras.kept, [str(note) for note in notes])
         shutil.rmtree(self._rows)
         return tuple(notes)
 
-    def _once(self, name: str, kind: type[_T], work: Callable[[], _T]) -> _T:
-        """Return the result of some work; a file keeps it for a resumed ingest."""
+    def _once(self, name: str, kind: type[_T], work: Callable[[], _T], *, inside: str = "") -> _T:
+        """Return the result of some work; a file keeps it for a resumed ingest.
+
+        It refers to the files in the folder `inside`, if there is one.
+        """
         scratch = replace(Location.of(self._scratch), is_durable=self._is_durable)
         place = scratch / name
         if not place.is_file():
             content = json.dumps(asdict(work()), ensure_ascii=False).encode()
-            # It refers to the rows on disk.
-            place.commit(content, files=(scratch / "rows").files_inside(), root=scratch.parent)
+            files = (scratch / inside).files_inside() if inside else ()
+            place.commit(content, files=files, root=scratch.parent if inside else None)
         return read_state(kind, place, is_own=True)
 
     def _read(self, tables: Sequence[Path | ArrowStream]) -> GatheredTables:

@@ -6,6 +6,7 @@ filesystems grant an exclusive lock only on a file that is open for writing.
 
 import errno
 import os
+import sys
 import time
 import weakref
 from collections.abc import Iterator
@@ -44,7 +45,7 @@ class Lock:
             with suppress(OSError):
                 self.path.unlink()
         self._end()
-        if delete and os.name == "nt":  # it does not delete an open file
+        if delete and sys.platform == "win32":  # it does not delete an open file
             with suppress(OSError):
                 self.path.unlink()
 

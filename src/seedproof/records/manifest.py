@@ -177,9 +177,9 @@ class StudyManifest:
         seeds = self.planned.seeds
         return () if seeds is None else tuple(run.name for run in seeds.assignments())
 
-    def write(self, store: Location, *, files: Sequence[Location] = ()) -> None:
-        """Write `study.json`, which must not exist yet, after files that it depends on."""
-        (store / "study.json").commit(sealed(self._content()), files=files)
+    def write(self, store: Location) -> None:
+        """Write `study.json`, which must not exist yet."""
+        (store / "study.json").commit(sealed(self._content()))
 
     def replace(self, store: Location) -> None:
         """Replace `study.json`, when a study grows."""

@@ -27,6 +27,7 @@ from seedproof.errors import (
 )
 from seedproof.records.arrow import to_numpy
 from seedproof.records.columns import Roles
+from seedproof.records.durability import Syncs
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.normalize import index_names, unique_names
@@ -151,27 +152,31 @@ class SortedRows:
             half=self._half,
         )
         store.make_folder()
-        # All runs are forced to the disk together, before the commit of the store.
+        # Runs are forced to the disk while others are sorted, before the commit of the store.
         quick = replace(store, is_durable=False)
         first: list[tuple[int, int, str, str]] = []
         done = 0
-        for name in self._runs:
-            # Facts about examples are kept once, with the first run.
-            carried = () if first else extras
-            groups = self._written(quick, name)
-            if groups is None:
-                facts = {"notes": list(notes)} if notes else {}
-                run = RunManifest(run_id=_run_id(name), name=name, facts=facts)
-                groups = self._write_run(quick, run, layout, extras=carried, done=done)
-            first = first or groups
-            if groups != first and not self._may_differ:
-                self._explain_difference()
-            done += self._gathered.rows[self._index[name]]
-            self._report("sorting", done)
-            self._report("writing", done)
+        with Syncs() as syncs:
+            for name in self._runs:
+                # Facts about examples are kept once, with the first run.
+                carried = () if first else extras
+                groups = self._written(quick, name)
+                if groups is None:
+                    facts = {"notes": list(notes)} if notes else {}
+                    run = RunManifest(run_id=_run_id(name), name=name, facts=facts)
+                    groups = self._write_run(quick, run, layout, extras=carried, done=done)
+                if store.is_durable:
+                    syncs.add(_paths(store, name))
+                first = first or groups
+                if groups != first and not self._may_differ:
+                    self._explain_difference()
+                done += self._gathered.rows[self._index[name]]
+                self._report("sorting", done)
+                self._report("writing", done)
+            if store.is_durable:
+                syncs.add([Path(store.path) / "runs", Path(store.path)])
         if not (store / "study.json").is_file():
-            study = StudyManifest("ingested", layout.rows_per_group, runs=list(self._runs))
-            study.write(store, files=[file for name in self._runs for file in _files(store, name)])
+            StudyManifest("ingested", layout.rows_per_group, runs=list(self._runs)).write(store)
 
     def _report(self, phase: str, done: int) -> None:
         if self._progress is not None:
@@ -414,11 +419,10 @@ def find_classes(
     return classes, known
 
 
-def _files(store: Location, name: str) -> list[Location]:
-    """Return the files of a run."""
-    folder = store / "runs" / _run_id(name)
-    parts = [folder / part.path for part in RunManifest.load(folder).parts]
-    return [*parts, folder / "run.json"]
+def _paths(store: Location, name: str) -> list[Path]:
+    """Return the files and folders of a run."""
+    folder = Path(store.path) / "runs" / _run_id(name)
+    return [folder, *folder.rglob("*")]
 
 
 def _run_id(name: str) -> str:

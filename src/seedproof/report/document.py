@@ -103,7 +103,7 @@ def page_parts(
         "steps": steps,
         "css": Markup("".join(_asset(name) for name in css)),  # noqa: S704 - our own files
         "js": Markup(_asset("page.js")),  # noqa: S704 - our own file
-        "vega": Markup(_script(charts.javascript())),  # noqa: S704 - Vega's own code
+        "vega": Markup(_script(_licensed(charts.javascript()))),  # noqa: S704 - Vega's own code
         "data": Markup(_json({"figures": drawn, **data})),  # noqa: S704 - escaped for a script
         "nonce": blake2b(identity.encode(), digest_size=12).hexdigest(),
     }
@@ -178,6 +178,11 @@ def _json(content: Any) -> str:  # noqa: ANN401 - plain data
 def _script(code: str) -> str:
     """Return code that cannot end the script element around it."""
     return re.sub(r"</(?=script)", r"<\\/", code, flags=re.IGNORECASE).replace("<!--", r"<\!--")
+
+
+def _licensed(code: str) -> str:
+    """Return Vega's code with its licenses, which must accompany every copy."""
+    return f"/*!\n{_asset('licenses.txt')}*/\n{code}"
 
 
 @cache

@@ -22,6 +22,8 @@ GLOBAL_LOOKUPS = {"LOAD_GLOBAL", "LOAD_NAME"}
 EDITED = "edited while the run was on"
 # Resolution of time stamps on some file systems: within it a change may go unnoticed.
 COARSE_SECONDS = 2.0
+# A file server's clock may be ahead by less. A later time is from before a clock was set back.
+SKEW_SECONDS = 3600.0
 
 
 def file_digest(path: Path) -> str:
@@ -34,11 +36,11 @@ def loaded_files(root: Path, *, since: float) -> dict[str, str]:
     digests = {}
     folder = root.resolve()
     for _, path in own_modules(root):
-        status = path.stat()
+        status, now = path.stat(), time.time()
         name = path.relative_to(folder).as_posix()
-        if status.st_mtime > since:
+        if since < status.st_mtime < now + SKEW_SECONDS:
             digests[name] = EDITED
-        elif time.time() - status.st_mtime < COARSE_SECONDS:
+        elif now - status.st_mtime < COARSE_SECONDS:
             digests[name] = file_digest(path)
         else:
             as_of = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size)

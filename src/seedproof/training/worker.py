@@ -72,13 +72,15 @@ class TrainRun:
             run = Run(spec, folder, code=code, arguments=self.arguments)
             log = folder / "log.txt"
             with output_to(log, is_wanted=self.is_alone, hide=self.masked.hide):
-                began = datetime.now(UTC)
+                began, began_at = datetime.now(UTC), time.monotonic()
                 self._check_code()
                 with run.active(), loaded_afresh(self.target.root):
                     start = time.perf_counter() - seconds_of_loading()
                     self.target(run)
                     seconds = time.perf_counter() - seconds_of_loading() - start
-                    facts = self._facts(spec, began, seconds)
+                    # By the clock of now, which may have been set meanwhile.
+                    since = time.time() - (time.monotonic() - began_at)
+                    facts = self._facts(spec, began, seconds, since=since)
                 if run.is_empty:
                     raise RunError(
                         "The run has logged nothing. Add run.log_predictions(...), or in a script "
@@ -101,8 +103,10 @@ class TrainRun:
                     name=name,
                 )
 
-    def _facts(self, spec: RunSpec, began: datetime, seconds: float) -> dict[str, Any]:
-        files = loaded_files(self.target.root, since=began.timestamp())
+    def _facts(
+        self, spec: RunSpec, began: datetime, seconds: float, *, since: float
+    ) -> dict[str, Any]:
+        files = loaded_files(self.target.root, since=since)
         return {
             "target": spec.target,
             "arguments": list(spec.arguments),

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from seedproof.records import durability
-from seedproof.records.durability import make_folder, sync
+from seedproof.records.durability import Syncs, make_folder, sync
 from seedproof.records.location import Location
+from support.power_failure import LateExecutor
 
 
 @pytest.fixture
@@ -22,6 +23,7 @@ def synced(monkeypatch, tmp_path):
         paths.append(path.relative_to(tmp_path).as_posix())
 
     monkeypatch.setattr(durability, "sync", noted)
+    monkeypatch.setattr(durability, "ThreadPoolExecutor", LateExecutor)
     return paths
 
 
@@ -105,3 +107,15 @@ def test_commit_needs_no_hard_links(tmp_path, monkeypatch):
     (Location.of(tmp_path) / "run.json").commit(b"{}")
 
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_write_error_in_the_background_fails_the_block(tmp_path, monkeypatch):
+    """Nothing may be committed after it."""
+
+    def fail(_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", fail)
+
+    with pytest.raises(OSError), Syncs() as syncs:
+        syncs.add([tmp_path])

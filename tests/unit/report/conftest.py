@@ -2,7 +2,6 @@
 
 from html.parser import HTMLParser
 
-import altair as alt
 import numpy as np
 import pytest
 
@@ -14,6 +13,7 @@ from seedproof.report.document import digest, today, versions
 @pytest.fixture(scope="session")
 def check_spec():
     """Raise an error if the chart of a figure does not match the schema of Vega-Lite."""
+    import altair as alt
 
     def checked(figure):
         content = charts.spec(figure)

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile, RunManifest
@@ -21,6 +20,7 @@ def draw() -> Callable[..., list[list[float]]]:
 
     Python and numpy compute two at a time and keep the second as part of their state.
     """
+    import torch
 
     def draw(n: int = 1) -> list[list[float]]:
         return [
@@ -34,6 +34,8 @@ def draw() -> Callable[..., list[list[float]]]:
 @pytest.fixture
 def own_generators() -> Iterator[None]:
     """Restore the global generators independently of the code under test."""
+    import torch
+
     python, numpy, of_torch = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: TID251, NPY002 - same
     yield
     random.setstate(python)

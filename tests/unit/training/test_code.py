@@ -273,6 +273,16 @@ def test_file_that_was_saved_after_loading_has_no_digest(project):
     assert digests["sp_package/inner.py"] == digest(b"y = 2\n")
 
 
+def test_clock_that_was_set_back_by_a_day_is_not_an_edit(project):
+    """Then all files are from the future."""
+    tomorrow = time.time() + 86_400
+    os.utime(project / "sp_single.py", (tomorrow, tomorrow))
+
+    digests = loaded_files(project, since=time.time())
+
+    assert digests["sp_single.py"] == digest(b"x = 1\n")
+
+
 @pytest.mark.parametrize(("before", "after"), [(9, 5), (0, 0)])
 def test_file_that_was_saved_between_two_runs_has_another_digest(project, before, after):
     """Even with the same size, or within the resolution of time stamps."""
