@@ -74,6 +74,70 @@ def watched(terminal, tmp_path, monkeypatch) -> Watch:
     return watch
 
 
+class _Opened:
+    """Files that Python opens while a block is watched; audit hooks cannot be removed."""
+
+    paths: list[str] | None = None
+
+    @classmethod
+    def hook(cls, event: str, arguments: tuple[Any, ...]) -> None:
+        """Note a file that is opened."""
+        if cls.paths is not None and event == "open" and isinstance(arguments[0], str | bytes):
+            cls.paths.append(os.fsdecode(arguments[0]))
+
+
+sys.addaudithook(_Opened.hook)
+# Where Python and the libraries read their own files.
+OWN_FOLDERS = tuple(
+    os.path.realpath(path)
+    for path in (
+        sys.prefix,
+        sys.base_prefix,
+        Path(sp.__file__).parent,
+        "/usr",
+        "/proc",
+        "/dev",
+        "/sys",
+    )
+)
+
+
+@pytest.fixture
+def opened_outside(tmp_path) -> Callable[..., AbstractContextManager[list[str]]]:
+    """A block that collects the files opened outside of the allowed folders."""
+
+    @contextmanager
+    def watch(folder: Path, *, allowed: list[Path]) -> Iterator[list[str]]:
+        inside = (*OWN_FOLDERS, *(os.path.realpath(path) for path in allowed))
+        inside = (*inside, os.path.realpath(tmp_path / "scratch"))
+        outside: list[str] = []
+        _Opened.paths = []
+        try:
+            yield outside
+        finally:
+            opened, _Opened.paths = _Opened.paths, None
+            outside += [
+                path
+                for path in opened
+                if not os.path.realpath(path).startswith(inside)
+                or os.path.realpath(path) == os.path.realpath(folder / "outside")
+            ]
+
+    return watch
+
+
+@pytest.fixture(scope="session")
+def no_control() -> Callable[[str], None]:
+    """Accepts text without control characters other than ends of lines and tabs."""
+
+    def check(text: str) -> None:
+        signs = {sign for sign in text if unicodedata.category(sign) in {"Cc", "Cs"}} - {"\n", "\t"}
+        assert not signs, ascii(signs)
+        assert not set(text) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+    return check
+
+
 @pytest.fixture
 def outcome(watched, check_message) -> Callable[..., dict[str, Any] | str]:
     """Measures an input; returns the summary, or the code of the error."""
