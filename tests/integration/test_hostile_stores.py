@@ -203,6 +203,7 @@ FOOTERS = {
     "text": b"footer",
     "list": b"[]",
     "kind": {"kind": "riddles"},
+    "kind-of-no-store": {"kind": "numbers"},
     "kind-type": {"kind": 1},
     "classes": {"classes": [0, 1]},
     "more-classes": {"kind": "probs", "classes": ["a"] * 50},

@@ -34,7 +34,7 @@ Arm: TypeAlias = Loadable | Report
 
 
 def compare(
-    targets: Arm | Sequence[Arm] | Mapping[str, Arm],
+    inputs: Arm | Sequence[Arm] | Mapping[str, Arm],
     *,
     baseline: str | None = None,
     gold: str | None = None,
@@ -54,7 +54,7 @@ def compare(
     """Compare arms with a baseline, and decide which differences are more than luck.
 
     Args:
-        targets: A store with several arms; or at least two inputs, each the runs of one arm, in a
+        inputs: A store with several arms; or at least two inputs, each the runs of one arm, in a
             list or by name: predictions, arrays, tables, stores, folders of saved reports, or
             reports.
         baseline: Name of the arm that all others are compared with; if omitted the arm `none`, or
@@ -81,14 +81,14 @@ def compare(
         engine: Where the work is done: `serial`, `processes`, or `ray`. Figures are the same.
         workers: Number of shards at a time, with processes or ray.
         address: An existing Ray cluster, such as "auto".
-        **options: How targets are read: `labels`, `ids`, `classes` and others, see
-            `sp.LoadOptions`. An option goes to the targets that it applies to.
+        **options: How inputs are read: `labels`, `ids`, `classes` and others, see
+            `sp.LoadOptions`. An option goes to the inputs that it applies to.
 
     Returns:
         Every metric of each arm with its effect, interval and verdict.
 
     Raises:
-        InputError: The targets cannot be compared; the message says why and what to do.
+        InputError: The inputs cannot be compared; the message says why and what to do.
 
     Examples:
         >>> import numpy as np
@@ -107,7 +107,7 @@ def compare(
     known_metrics(None if primary is None else [primary])
     margins = _checked(margins or {})
     pool = measuring_engine(engine, workers=workers, address=address)
-    several: Any = [targets] if isinstance(targets, Report) else targets
+    several: Any = [inputs] if isinstance(inputs, Report) else inputs
     reports = _reports(*as_list(several))
     if reports is not None:
         check_options(["report"], {**options, "skip_damaged": None})
@@ -130,7 +130,7 @@ def compare(
         return ComparisonReport(
             compare_summaries(ordered, reference=gold, primary=primary, margins=margins)
         )
-    arms = load_arms(targets, options, baseline=baseline, paired=paired)  # type: ignore[arg-type] # no report is among them
+    arms = load_arms(inputs, options, baseline=baseline, paired=paired)  # type: ignore[arg-type] # no report is among them
     for arm in arms.values():
         check_allowed(requested, arm.source)
     runs = _runs(arms.values(), declared_runs, sequential=sequential)
@@ -256,10 +256,10 @@ def arm_data(arms: Mapping[str, Predictions]) -> list[ArmData]:
     ]
 
 
-def _reports(targets: list[Any], names: list[str] | None) -> dict[str, Measurement] | None:
+def _reports(inputs: list[Any], names: list[str] | None) -> dict[str, Measurement] | None:
     """Return the measurements of reports and report folders by name; None if there are none."""
     measurements: dict[str, Measurement] = {}
-    for index, target in enumerate(targets):
+    for index, target in enumerate(inputs):
         name = None if names is None else names[index]
         if isinstance(target, Report):
             usual = "baseline" if index == 0 else f"arm {index}"
@@ -270,10 +270,10 @@ def _reports(targets: list[Any], names: list[str] | None) -> dict[str, Measureme
             measurements[name or usual] = load_saved(place)
     if not measurements:
         return None
-    if len(measurements) < len(targets):
+    if len(measurements) < len(inputs):
         raise OptionError(
             "Reports and records cannot be compared with each other. Pass the records of all arms.",
             n_reports=len(measurements),
-            n_targets=len(targets),
+            n_targets=len(inputs),
         )
     return measurements

@@ -79,7 +79,7 @@ def measure(
     """
     parse_memory(options.get("memory", "2GB"))
     requested, functions = known_metrics(metrics), checked_functions(extra)
-    predictions = load(target, options, least_runs=2)
+    predictions = load(target, options, least_runs=2, may_be_numbers=True)
     source, notes = predictions.source, predictions.notes
     check_allowed(requested, source)
     if requested is not None:

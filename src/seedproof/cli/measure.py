@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from seedproof.report.side_by_side import SideBySide
 
 
-@options.add_options(*options.READING, *options.ENGINE)
+@options.add_options(*options.READING, *options.NUMBERS, *options.ENGINE)
 def measure(
     targets: options.Targets,
     *,
@@ -46,6 +46,8 @@ def measure(
 
     A table has the columns run, example, label (optional) and either prediction or one probability
     per class, p_<class>; or one column per run: id, label, seed_0, seed_1, …
+
+    Scores and other numbers are in a column value, with target (optional) and run or trial.
     """
     from seedproof.cli.progress import progress_bar
     from seedproof.errors import OptionError

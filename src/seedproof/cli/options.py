@@ -57,10 +57,13 @@ Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON and nothing else.")
 ]
 
-_COLUMNS = ("run", "example", "label", "prediction", "probs", "wide")
-TABLES = (*_COLUMNS, "positive", "memory")
+_CLASS_COLUMNS = ("run", "example", "label", "prediction", "probs", "wide")
+_COLUMNS = (*_CLASS_COLUMNS, "value", "target", "trial")
+TABLES = (*_CLASS_COLUMNS, "positive", "memory")
 STORES = ("arm", "split", "common_examples", "skip_damaged")
-READING = (*_COLUMNS, "positive", "classes", "clusters", "slices", *STORES, "memory")
+READING = (*_CLASS_COLUMNS, "positive", "classes", "clusters", "slices", *STORES, "memory")
+# For `measure` alone.
+NUMBERS = ("value", "target", "trial", "tolerance", "thresholds")
 ENGINE = ("engine", "workers", "address")
 # Options that have the same name and meaning in every verb: type, default, help, names.
 _SHARED: dict[str, tuple[Any, ...]] = {
@@ -74,6 +77,22 @@ _SHARED: dict[str, tuple[Any, ...]] = {
         str | None,
         None,
         "Positive class, if there is a single probability column.",
+    ),
+    "value": (str, "value", "Column with a number per row, such as a score, instead of classes."),
+    "target": (str, "target", "Column with the correct numbers.", "--target", "--targets"),
+    "trial": (str, "trial", "Column that names the trial, if one model was asked repeatedly."),
+    "tolerance": (
+        str | None,
+        None,
+        "Largest difference of two numbers that does not count, such as 0.05 or 5%.",
+    ),
+    "thresholds": (
+        *(
+            list[float] | None,
+            None,
+            "Count two numbers on different sides of this limit as a flip.",
+        ),
+        *("--threshold", "--thresholds"),
     ),
     "classes": (str | None, None, "Names of the classes, such as no,yes for 0 and 1."),
     "clusters": (
@@ -117,7 +136,7 @@ def add_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., No
 
         @functools.wraps(verb)
         def call(*positional: object, **given: Any) -> None:  # noqa: ANN401 - whatever typer passes
-            reading = {name: _SHARED[name][1] for name in READING}
+            reading = {name: _SHARED[name][1] for name in (*READING, *NUMBERS)}
             reading |= {parameter.name: given.pop(parameter.name) for parameter in shared}
             verb(*positional, **given, reading=_as_in_python(reading))
 

@@ -1,8 +1,10 @@
 """All families of metrics together: add batches, merge parts, read the result."""
 
-from collections.abc import Collection
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import ClassVar, Generic, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,16 +17,22 @@ from seedproof.measurement.examples import (
     least_stable_rows,
     with_votes,
 )
-from seedproof.measurement.group_metrics import GroupAccumulator
+from seedproof.measurement.group_metrics import GroupAccumulator, GroupMetrics
 from seedproof.measurement.selection import chosen_families
+from seedproof.messages import Message
 from seedproof.metrics import Accumulator, Batch
-from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.accumulator import BatchT, Detail, Need
 from seedproof.metrics.batch import batch_of, batches
-from seedproof.metrics.flips import Flips, RunSums
+from seedproof.metrics.flips import Flips
 from seedproof.metrics.statistic import ExampleValues, Statistic
-from seedproof.records.shards import Shard
+from seedproof.predictions.checks import Check
+from seedproof.predictions.input_checks import checks_of
+from seedproof.records.shards import Shard, ShardSource
+from seedproof.stats.intervals import Estimate
 from seedproof.typing import IntArray
 
+# Metrics of each class, and by column of each value of a slice.
+GroupResults: TypeAlias = tuple[tuple[GroupMetrics, ...], Mapping[str, tuple[GroupMetrics, ...]]]
 # The largest block that glibc takes from its heap, less its overhead per block.
 KEPT_BYTES = 2**25 - 2**16
 
@@ -39,35 +47,48 @@ def _keep_freed_memory() -> None:
     np.empty(KEPT_BYTES, dtype=np.uint8)
 
 
-class MetricAccumulators:
-    """Partial results of every requested metric that the data allows.
+class Accumulators(ABC, Generic[BatchT]):
+    """Partial results of several families of metrics for one kind of answers.
 
     Args:
         n_runs: Number of runs.
-        n_classes: Number of classes.
-        has: Inputs other than predictions.
-        requested: Names of metrics. If omitted, everything that the data allows.
-        groups: Sums by class and slice. If omitted, there are none.
+        families: Families of metrics, without examples.
     """
 
-    def __init__(
-        self,
-        n_runs: int,
-        n_classes: int,
-        has: frozenset[Need],
-        requested: Collection[str] | None = None,
-        groups: GroupAccumulator | None = None,
-    ) -> None:
+    keys: ClassVar[tuple[str, ...]]  # columns that order examples, the least stable first
+
+    def __init__(self, n_runs: int, families: Sequence[Accumulator[BatchT]]) -> None:
         _keep_freed_memory()
-        self.families: list[Accumulator] = [
-            family(n_runs, n_classes) for family in chosen_families(has, requested)
-        ]
-        self.groups = groups
+        self.families = families
         self.unstable_examples: pa.Table | None = None
         self.clusters: ClusterAccumulator | None = None  # None if examples are independent
         self._n_runs = n_runs
-        self._n_classes = n_classes
         self._columns: dict[str, list[np.ndarray]] = {}
+
+    @abstractmethod
+    def batches(self, shard: Shard, blocks: IntArray | None) -> Iterator[BatchT]:
+        """Yield a shard in pieces."""
+
+    @abstractmethod
+    def rows(self, shard: Shard, columns: Detail, classes: tuple[str, ...]) -> ExampleRows:
+        """Return the examples of a shard with their columns."""
+
+    @abstractmethod
+    def with_answers(self, rows: pa.Table, shard: Shard) -> pa.Table:
+        """Add the answer of each run to examples, which are all of this shard."""
+
+    @abstractmethod
+    def group_metrics(self, metrics: Mapping[str, Estimate]) -> GroupResults:
+        """Return the metrics of each class and of each slice, given those of all examples."""
+
+    @property
+    def notes(self) -> tuple[Message, ...]:
+        """Remarks on classes and slices that are left out."""
+        return ()
+
+    @abstractmethod
+    def checks(self, source: ShardSource) -> Iterator[Check]:
+        """Yield the findings about the input."""
 
     def open(self, clusters: ClusterKeys | None) -> None:
         """Take the clusters of the examples of a shard, whose batches follow."""
@@ -84,17 +105,11 @@ class MetricAccumulators:
     ) -> ExampleRows:
         """Add a shard, given the blocks of its examples; return these examples."""
         self.open(clusters)
-        codes = None if self.groups is None else self.groups.codes(shard, clusters)
-        start = 0
-        for batch in batches(shard, self._n_classes, blocks=blocks):
+        for batch in self.batches(shard, blocks):
             self.add(batch)
-            if self.groups is not None and codes is not None:
-                rows = slice(start, start + batch.n_examples)
-                self.groups.add(batch, codes[:, rows])
-                start = rows.stop
         return self.close(shard, classes)
 
-    def add(self, batch: Batch) -> dict[str, ExampleValues]:
+    def add(self, batch: BatchT) -> dict[str, ExampleValues]:
         """Add the next batch of a shard; return the values of its examples."""
         all_values: dict[str, ExampleValues] = {}
         if self.clusters is not None:
@@ -114,20 +129,19 @@ class MetricAccumulators:
         """Return the examples of a shard after all of its batches were added."""
         columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
         self._columns = {}
-        rows = ExampleRows(shard.ids, shard.labels, shard.extras, columns, classes)
-        places = least_stable_rows([columns[key] for key in KEYS if key in columns])
-        unstable = shard.rows(places)
-        self._keep(with_votes(rows.take(places).table(), batch_of(unstable, self._n_classes)))
+        rows = self.rows(shard, columns, classes)
+        places = least_stable_rows([columns[key] for key in self.keys if key in columns])
+        self._keep(self.with_answers(rows.take(places).table(), shard.rows(places)))
         return rows
 
     def _keep(self, rows: pa.Table | None) -> None:
         """Keep the least stable of the examples so far and these rows."""
         if rows is not None:
             kept = [] if self.unstable_examples is None else [self.unstable_examples]
-            rows = least_stable(pa.concat_tables([*kept, rows]))
+            rows = least_stable(pa.concat_tables([*kept, rows]), self.keys)
             self.unstable_examples = rows.combine_chunks()
 
-    def merge(self, other: "MetricAccumulators") -> None:
+    def merge(self, other: "Accumulators[BatchT]") -> None:
         """Add the examples of another part."""
         self._keep(other.unstable_examples)
         if other.clusters is not None:
@@ -135,8 +149,6 @@ class MetricAccumulators:
             self.clusters.merge(other.clusters)
         for family, other_family in zip(self.families, other.families, strict=True):
             family.merge(other_family)
-        if self.groups is not None and other.groups is not None:
-            self.groups.merge(other.groups)
 
     def result(self) -> dict[str, Statistic]:
         """Return every metric over all examples so far, in display order."""
@@ -149,12 +161,86 @@ class MetricAccumulators:
             return statistics
         return {name: self.clusters.result(name, x) for name, x in statistics.items()}
 
-    def run_sums(self) -> RunSums:
-        """Return the sums that checks of the input need."""
-        return next(family for family in self.families if isinstance(family, Flips)).run_sums()
-
     def detail(self) -> Detail:
         """Return every array behind the metrics."""
         return {
             name: values for family in self.families for name, values in family.detail().items()
         }
+
+
+class MetricAccumulators(Accumulators[Batch]):
+    """Partial results of every requested metric of classes that the data allows.
+
+    Args:
+        n_runs: Number of runs.
+        n_classes: Number of classes.
+        has: Inputs other than predictions.
+        requested: Names of metrics. If omitted, everything that the data allows.
+        groups: Sums by class and slice. If omitted, there are none.
+    """
+
+    keys: ClassVar[tuple[str, ...]] = KEYS
+
+    def __init__(
+        self,
+        n_runs: int,
+        n_classes: int,
+        has: frozenset[Need],
+        requested: Collection[str] | None = None,
+        groups: GroupAccumulator | None = None,
+    ) -> None:
+        families = chosen_families(has, requested)
+        super().__init__(n_runs, [family(n_runs, n_classes) for family in families])
+        self.groups = groups
+        self._n_classes = n_classes
+
+    def update(
+        self,
+        shard: Shard,
+        classes: tuple[str, ...],
+        clusters: ClusterKeys | None = None,
+        blocks: IntArray | None = None,
+    ) -> ExampleRows:
+        """Add a shard, given the blocks of its examples; return these examples."""
+        if self.groups is None:
+            return super().update(shard, classes, clusters, blocks)
+        self.open(clusters)
+        codes, start = self.groups.codes(shard, clusters), 0
+        for batch in self.batches(shard, blocks):
+            self.add(batch)
+            rows = slice(start, start + batch.n_examples)
+            self.groups.add(batch, codes[:, rows])
+            start = rows.stop
+        return self.close(shard, classes)
+
+    def merge(self, other: Accumulators[Batch]) -> None:
+        """Add the examples of another part."""
+        super().merge(other)
+        if isinstance(other, MetricAccumulators) and self.groups and other.groups:
+            self.groups.merge(other.groups)
+
+    def group_metrics(self, metrics: Mapping[str, Estimate]) -> GroupResults:
+        """Return the metrics of each class and of each slice, given those of all examples."""
+        return ((), {}) if self.groups is None else self.groups.result(metrics["flip_rate"])
+
+    @property
+    def notes(self) -> tuple[Message, ...]:
+        """Remarks on classes and slices that are left out."""
+        return () if self.groups is None else self.groups.notes
+
+    def batches(self, shard: Shard, blocks: IntArray | None) -> Iterator[Batch]:
+        """Yield a shard in pieces."""
+        return batches(shard, self._n_classes, blocks=blocks)
+
+    def rows(self, shard: Shard, columns: Detail, classes: tuple[str, ...]) -> ExampleRows:
+        """Return the examples of a shard with their columns."""
+        return ExampleRows(shard.ids, shard.labels, shard.extras, columns, classes)
+
+    def with_answers(self, rows: pa.Table, shard: Shard) -> pa.Table:
+        """Add the class that each run predicts, and its probability where it is known."""
+        return with_votes(rows, batch_of(shard, self._n_classes))
+
+    def checks(self, source: ShardSource) -> Iterator[Check]:
+        """Yield the findings about the input."""
+        flips = next(family for family in self.families if isinstance(family, Flips))
+        return checks_of(source, flips.run_sums())

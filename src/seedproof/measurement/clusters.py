@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from seedproof.measurement.checksums import checksums
 from seedproof.messages import Message
-from seedproof.metrics import Batch
+from seedproof.metrics.accumulator import AnswerBatch
 from seedproof.metrics.calibration import blocks_of
 from seedproof.metrics.clusters import KEY_BITS, ClusterSums, Places, clustered
 from seedproof.metrics.statistic import (
@@ -23,7 +23,6 @@ from seedproof.metrics.statistic import (
     Statistic,
 )
 from seedproof.records.arrow import to_numpy
-from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import Shard
 from seedproof.typing import IntArray
 
@@ -123,12 +122,12 @@ class ClusterAccumulator:
         """Take the clusters of the examples of a shard, whose batches follow."""
         self._waiting = self.sums.places(clusters.keys)[clusters.indices]
 
-    def start(self, batch: Batch) -> None:
+    def start(self, batch: AnswerBatch) -> None:
         """Take the next batch of the shard."""
         places, self._waiting = np.split(self._waiting, [batch.n_examples])
         every = labeled = Places(places)
-        if batch.labeled is not batch:
-            is_labeled = slice(0) if batch.labels is None else batch.labels != UNLABELED
+        is_labeled = batch.is_labeled
+        if not is_labeled.all():
             labeled = Places(places[is_labeled])
         self._places = {EXAMPLES: every, LABELED: labeled}
         for name, of_examples in self._places.items():

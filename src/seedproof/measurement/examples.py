@@ -253,7 +253,8 @@ def _has_examples(file: Location) -> bool:
         schema = pq.read_schema(file.path, filesystem=file.files)
     except (pa.ArrowException, OSError):
         return False
-    return {"example", "flip_rate"} <= set(schema.names)
+    names = set(schema.names)
+    return "example" in names and not names.isdisjoint({"flip_rate", "sd"})
 
 
 def _read_parquet(file: Location, columns: Sequence[str] | None = None) -> pa.Table:
@@ -267,10 +268,10 @@ def _read_parquet(file: Location, columns: Sequence[str] | None = None) -> pa.Ta
 # ------------------------------------------------------------------- least stable examples
 
 
-def least_stable(table: pa.Table) -> pa.Table:
+def least_stable(table: pa.Table, keys: Sequence[str] = KEYS) -> pa.Table:
     """Return the `N_KEPT` rows on which runs disagree most, the least stable first, ties by id."""
-    keys = [(name, "descending") for name in KEYS if name in table.column_names]
-    order = pc.sort_indices(table, sort_keys=[*keys, ("example", "ascending")])
+    falling = [(name, "descending") for name in keys if name in table.column_names]
+    order = pc.sort_indices(table, sort_keys=[*falling, ("example", "ascending")])
     return table.take(order[:N_KEPT])
 
 
@@ -297,10 +298,11 @@ def with_votes(examples: pa.Table, batch: Batch) -> pa.Table:
     consensus.
     """
     if batch.probs is not None or batch.top is not None:
-        examples = examples.append_column("probs", _lists(batch.reference_probs.T, np.float32))
-    return examples.append_column("predictions", _lists(batch.predictions.T, np.int32))
+        examples = examples.append_column("probs", lists(batch.reference_probs.T, np.float32))
+    return examples.append_column("predictions", lists(batch.predictions.T, np.int32))
 
 
-def _lists(values: np.ndarray, kind: npt.DTypeLike) -> pa.Array:
+def lists(values: np.ndarray, kind: npt.DTypeLike) -> pa.Array:
+    """Return rows of values, (examples, runs), as one list per example."""
     flat = to_arrow(values.ravel(), kind)
     return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])

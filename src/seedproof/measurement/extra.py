@@ -17,9 +17,10 @@ from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.metrics.statistic import MeanOverRuns, SpreadOverRuns, Statistic
 from seedproof.records.probabilities import UNLABELED
+from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource, is_integer
 from seedproof.stats.intervals import estimate
-from seedproof.typing import IntArray
+from seedproof.typing import FloatArray, IntArray
 
 # Labels first, as in scikit-learn; None if no example has one.
 MetricFunction: TypeAlias = Callable[[Any, npt.NDArray[Any]], float]
@@ -66,15 +67,16 @@ def with_extra(
     """
     if not extra:
         return measurement
-    labels, predictions = _answers(source, measurement.left_out)
+    has_numbers = source.kind is Kind.NUMBERS
+    labels, predictions = (_numbers if has_numbers else _answers)(source, measurement.left_out)
     statistics: dict[str, Statistic] = {}
     detail = {}
     names = _values_of(measurement.classes)
-    gold = None if labels is None else names[labels]
+    gold = labels if labels is None or has_numbers else names[labels]
     for name, function in extra.items():
         by_run = np.array(
             [
-                _value(name, function, gold, names[of_run], run)
+                _value(name, function, gold, of_run if has_numbers else names[of_run], run)
                 for run, of_run in zip(measurement.runs, predictions, strict=True)
             ]
         )
@@ -115,6 +117,17 @@ def _answers(source: ShardSource, left_out: Sequence[int]) -> tuple[IntArray | N
         predictions.append(batch_of(shard, n_classes).predictions[:, chosen].astype(kind))
     together = np.concatenate(predictions, axis=1)
     return np.concatenate(labels) if is_labeled else None, together
+
+
+def _numbers(source: ShardSource, left_out: Sequence[int]) -> tuple[FloatArray | None, FloatArray]:
+    """Return targets and numbers, of the examples with a target if there are any."""
+    shards = [source.shard(index) for index in range(source.n_shards) if index not in left_out]
+    numbers = np.concatenate([np.asarray(shard.numbers) for shard in shards], axis=1)
+    if not source.n_labeled:
+        return None, numbers
+    targets = np.concatenate([np.asarray(shard.targets) for shard in shards])
+    is_known = ~np.isnan(targets)
+    return targets[is_known], numbers[:, is_known]
 
 
 def _values_of(classes: Sequence[str]) -> npt.NDArray[Any]:

@@ -91,7 +91,7 @@ class _Totals:
             mean = self._with_clusters(mean)
         if mean.n_drawn == 1:  # it shows nothing about others
             return Estimate(mean.value)
-        return estimate_mean(mean, level, is_small=True)
+        return estimate_mean(replace(mean, is_small=True), level)
 
     def _with_clusters(self, mean: MeanOverExamples) -> MeanOverExamples:
         """Return a mean with the variances from drawing clusters in place of examples."""

@@ -16,8 +16,10 @@ from seedproof.measurement.group_metrics import GroupMetrics
 from seedproof.measurement.result import FORMAT, Measurement
 from seedproof.messages import recorded
 from seedproof.predictions.checks import Check
+from seedproof.predictions.predictions import only_measured
 from seedproof.records.decoding import DecodingError, decode, read_json
 from seedproof.records.location import Location
+from seedproof.records.schema import Kind
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import is_count
 
@@ -66,6 +68,8 @@ def load_saved(folder: Location) -> Measurement:
                 newest=FORMAT,
             )
         summary = decode(_Summary, content, allow_unknown=True)
+        if summary.kind == Kind.NUMBERS:
+            raise only_measured()
         return Measurement(
             runs=summary.runs,
             classes=summary.classes,

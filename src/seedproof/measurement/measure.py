@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seedproof.engines import Engine
 from seedproof.errors import (
@@ -12,7 +12,7 @@ from seedproof.errors import (
     NotFoundError,
     SeedproofError,
 )
-from seedproof.measurement.accumulators import MetricAccumulators
+from seedproof.measurement.accumulators import Accumulators, MetricAccumulators
 from seedproof.measurement.clusters import (
     NOT_IN_EXPLANATIONS,
     ClusterKeys,
@@ -31,16 +31,17 @@ from seedproof.measurement.examples import (
 )
 from seedproof.measurement.explanations.measure import measure_explanations
 from seedproof.measurement.group_metrics import GroupAccumulator
+from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.selection import chosen_families, known
 from seedproof.messages import Message
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.predictions.checks import by_severity
-from seedproof.predictions.input_checks import checks_of
 from seedproof.records.explanation_shards import explanations_of
 from seedproof.records.explanation_shards import left_out as note_on_method
 from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
+from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.stats.intervals import estimate
 from seedproof.typing import Progress
@@ -57,7 +58,7 @@ class MeasuredShard:
     """Partial results of a shard, or the reason why it is left out."""
 
     index: int
-    accumulators: MetricAccumulators | None = None
+    accumulators: Accumulators[Any] | None = None
     left_out: SeedproofError | None = None
     notes: tuple[Message, ...] = ()
 
@@ -91,7 +92,9 @@ def _new_accumulators(
     requested: Collection[str] | None,
     clusters: str | None,
     slices: Sequence[str],
-) -> MetricAccumulators:
+) -> Accumulators[Any]:
+    if source.kind is Kind.NUMBERS:
+        return NumberAccumulators(source, requested, slices)
     n_runs, n_classes, has = len(source.runs), len(source.classes), known(source)
     groups = GroupAccumulator(
         n_runs,
@@ -241,7 +244,7 @@ def note_on_left_out(source: ShardSource, index: int, error: SeedproofError) -> 
 
 def measured(
     source: ShardSource,
-    accumulators: MetricAccumulators,
+    accumulators: Accumulators[Any],
     examples: ExampleTable,
     notes: tuple[Message, ...] = (),
     *,
@@ -259,8 +262,7 @@ def measured(
     sums = accumulators.clusters
     statistics = accumulators.result()
     metrics = {name: estimate(value) for name, value in statistics.items()}
-    groups = accumulators.groups or GroupAccumulator(len(source.runs))
-    by_class, slices = groups.result(metrics["flip_rate"])
+    by_class, slices = accumulators.group_metrics(metrics)
     return Measurement(
         runs=source.runs,
         classes=source.classes,
@@ -271,9 +273,9 @@ def measured(
         detail=accumulators.detail(),
         unstable_examples=accumulators.unstable_examples,
         example_table=examples,
-        notes=(*notes, *groups.notes),
+        notes=(*notes, *accumulators.notes),
         left_out=tuple(left_out),
-        checks=by_severity(checks_of(source, accumulators.run_sums())),
+        checks=by_severity(accumulators.checks(source)),
         repeats=source.repeats,
         clusters=None if sums is None or clusters is None else sums.described(clusters),
         by_class=by_class,

@@ -4,23 +4,28 @@ from collections.abc import Collection
 from difflib import get_close_matches
 
 from seedproof.errors import OptionError, UnknownNameError
-from seedproof.metrics import FAMILIES, METRIC_NAMES, Accumulator
+from seedproof.metrics import FAMILIES, METRIC_NAMES, ClassFamily
 from seedproof.metrics.accumulator import Need
+from seedproof.metrics.card import card_name
 from seedproof.metrics.confidence import Truncation
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.metrics.flips import Flips
+from seedproof.metrics.numbers import NUMBER_NAMES
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 
 # Every report begins with them, and they need nothing but predictions.
-ALWAYS: tuple[type[Accumulator], ...] = (Flips, Entropy)
+ALWAYS: tuple[type[ClassFamily], ...] = (Flips, Entropy)
 # Metrics of records of their own, with the call that logs these records.
 RECORDED: dict[str, tuple[tuple[str, ...], str]] = {
     "explanations": (EXPLANATION_NAMES, "run.log_explanations"),
     "dynamics": (DYNAMICS_NAMES, "run.log_dynamics"),
 }
+
+# Scores of 0 and 1 have a flip rate as well.
+SHARED = "flip_rate"
 
 _WORDS: dict[Need, str] = {
     "labels": "gold labels",
@@ -42,7 +47,7 @@ def known(source: ShardSource) -> frozenset[Need]:
 
 def chosen_families(
     has: frozenset[Need], requested: Collection[str] | None = None
-) -> tuple[type[Accumulator], ...]:
+) -> tuple[type[ClassFamily], ...]:
     """Return the families to measure, in display order; flips and entropies always come along.
 
     If `requested` is omitted, all that the data allows.
@@ -71,9 +76,9 @@ def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
             "metrics is empty. Name at least one, or omit it to measure all.",
             metrics=tuple(metrics),
         )
-    further = (*EXPLANATION_NAMES, *DYNAMICS_NAMES)
+    further = (*NUMBER_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES)
     for metric in metrics:
-        if metric not in (*METRIC_NAMES, *further):
+        if card_name(metric) not in (*METRIC_NAMES, *further):
             raise unknown(metric, further)
     return tuple(dict.fromkeys(metrics))
 
@@ -83,7 +88,15 @@ def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
     if metrics is None:
         return
     has = known(source)
+    are_numbers = source.kind is Kind.NUMBERS
     for metric in metrics:
+        if are_numbers != (card_name(metric) in NUMBER_NAMES) and metric != SHARED:
+            raise OptionError(
+                "{metric} is a metric of {right}, and these runs give {given}. Leave it out.",
+                metric=metric,
+                right="classes" if are_numbers else "numbers",
+                given="numbers" if are_numbers else "classes",
+            )
         if not needs_of([metric]) <= has:
             raise OptionError(
                 "{metric} needs {listed}, and these predictions do not have all of that. "
@@ -134,7 +147,8 @@ def unknown(metric: str, further: Collection[str] = ()) -> UnknownNameError:
 
 def narrowed(source: ShardSource, requested: Collection[str] | None) -> ShardSource:
     """Return the same runs without columns that no requested metric needs."""
-    if requested is None or needs_of(requested) - {"labels"}:
+    is_whole = requested is None or source.kind is Kind.NUMBERS
+    if is_whole or needs_of(requested or ()) - {"labels"}:
         return source
     return source.predictions_alone()
 

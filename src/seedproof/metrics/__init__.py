@@ -4,7 +4,7 @@ Each family of metrics has kernels that take arrays and an accumulator that take
 functions that this package exports take arrays and return a number.
 """
 
-from seedproof.metrics.accumulator import Accumulator
+from seedproof.metrics.accumulator import Accumulator, ClassFamily
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.calibration import Calibration
@@ -28,7 +28,7 @@ from seedproof.metrics.functional import (
 )
 from seedproof.metrics.scores import Scores
 
-FAMILIES: tuple[type[Accumulator], ...] = (
+FAMILIES: tuple[type[ClassFamily], ...] = (
     Flips,
     Entropy,
     Accuracy,
@@ -47,6 +47,7 @@ __all__ = [
     "METRIC_NAMES",
     "Accumulator",
     "Batch",
+    "ClassFamily",
     "accuracy_sd",
     "ambiguity",
     "churn",

@@ -3,20 +3,35 @@
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy.typing as npt
 
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
+from seedproof.typing import BoolArray
 
-# Inputs other than predictions: gold labels; the probability of the predicted class; of all
-# classes; of the top classes only.
+
+class AnswerBatch(Protocol):
+    """Answers of all runs for a few examples."""
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples."""
+
+    @property
+    def is_labeled(self) -> BoolArray:
+        """True for each example whose gold label or target is known: (examples)."""
+
+
+BatchT = TypeVar("BatchT", bound=AnswerBatch)
+# Inputs other than predictions: gold labels or targets; the probability of the predicted class; of
+# all classes; of the top classes only.
 Need: TypeAlias = Literal["labels", "confidence", "probs", "truncated"]
 Detail: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
 
-class Accumulator(ABC):
+class Accumulator(ABC, Generic[BatchT]):
     """A family of metrics that share their sufficient statistics.
 
     Its size never depends on the number of examples. Parts are merged in the order of the
@@ -26,28 +41,27 @@ class Accumulator(ABC):
     totals over examples: they are added up when parts are merged.
     """
 
-    figures: ClassVar[tuple[str, ...]]
+    figures: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[frozenset[Need]] = frozenset()
     memory: ClassVar[str] = "runs"
 
-    def __init__(self, n_runs: int, n_classes: int) -> None:
+    def __init__(self, n_runs: int) -> None:
         self.n_runs = n_runs
-        self.n_classes = n_classes
         self.sums: defaultdict[str, ExampleSums] = defaultdict(ExampleSums)
 
-    def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
+    def values(self, batch: BatchT) -> Mapping[str, ExampleValues]:
         """Return each figure that is a mean over examples, or the root of one, per example."""
         del batch
         return {}
 
-    def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
+    def add(self, batch: BatchT, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch, given its `values`; return columns with one value per example."""
         del batch
         for name, of_examples in values.items():
             self.sums[name].update(of_examples)
         return {}
 
-    def update(self, batch: Batch) -> Detail:
+    def update(self, batch: BatchT) -> Detail:
         """Add a batch; return columns with one value per example."""
         return self.add(batch, self.values(batch))
 
@@ -66,3 +80,11 @@ class Accumulator(ABC):
     def detail(self) -> Detail:
         """Return the arrays behind the figures, for charts and tables: by run, class or bin."""
         return {}
+
+
+class ClassFamily(Accumulator[Batch]):
+    """A family of metrics of predicted classes."""
+
+    def __init__(self, n_runs: int, n_classes: int) -> None:
+        super().__init__(n_runs)
+        self.n_classes = n_classes

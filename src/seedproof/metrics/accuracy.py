@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Accumulator, Detail, Need
+from seedproof.metrics.accumulator import ClassFamily, Detail, Need
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import (
     ExampleValues,
@@ -42,7 +42,7 @@ def correctness_variance(correct: BoolArray) -> ExampleValues:
     )
 
 
-class Accuracy(Accumulator):
+class Accuracy(ClassFamily):
     """Accuracy, its spread over runs, and the spread that independent flips would give."""
 
     figures: ClassVar[tuple[str, ...]] = (

@@ -141,11 +141,16 @@ class Batch:
         # A batch that kept itself would live until the garbage collector finds the cycle.
         return self if self._some_labeled is None else self._some_labeled
 
+    @property
+    def is_labeled(self) -> BoolArray:
+        """True for each example whose gold label is known: (examples)."""
+        if self.labels is None:
+            return np.zeros(self.n_examples, dtype=np.bool_)
+        return np.asarray(self.labels != UNLABELED)
+
     @cached_property
     def _some_labeled(self) -> "Batch | None":
-        if self.labels is None:
-            return self._select(np.zeros(self.n_examples, dtype=np.bool_))
-        known = self.labels != UNLABELED
+        known = self.is_labeled
         return None if known.all() else self._select(known)
 
     def _select(self, chosen: BoolArray) -> "Batch":

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Accumulator, Detail, Need
+from seedproof.metrics.accumulator import ClassFamily, Detail, Need
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import (
     ADDED,
@@ -56,7 +56,7 @@ def calibration_errors(
     return expected, largest
 
 
-class Calibration(Accumulator):
+class Calibration(ClassFamily):
     """Calibration errors of each run, and their spread."""
 
     figures: ClassVar[tuple[str, ...]] = ("ece", "ece_sd", "mce", "mce_sd")

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, cast
 
 from seedproof.errors import UnknownNameError
 
-Unit: TypeAlias = Literal["percent", "points", "probability", "nats", "score"]
+Unit: TypeAlias = Literal["percent", "points", "probability", "nats", "score", "value"]
 Better: TypeAlias = Literal["lower", "higher", "neither"]
 
 _HEAD = re.compile(
@@ -28,16 +28,26 @@ class Card:
     text: str  # the whole card, Markdown
 
 
+# Metrics with a parameter in their names share a card.
+_SHARED_CARDS = {r"pass\^\d+": "pass^k", r"pass@\d+": "pass@k", r"flip_rate@\S+": "flip_rate@t"}
+
+
+def card_name(name: str) -> str:
+    """Return the name of the card of a metric, such as "pass^k" for "pass^3"."""
+    return next((card for form, card in _SHARED_CARDS.items() if re.fullmatch(form, name)), name)
+
+
 @cache
 def card(name: str) -> Card:
     """Return the card of a metric."""
     folder = files("seedproof.metrics") / "cards"
     known = sorted(entry.name.removesuffix(".md") for entry in folder.iterdir())
-    if name not in known:
+    shared = card_name(name)
+    if shared not in known:
         raise UnknownNameError(
             "There is no metric {name!r}. Known: {known}.", name=name, known=tuple(known)
         )
-    text = (folder / f"{name}.md").read_text(encoding="utf-8")
+    text = (folder / f"{shared}.md").read_text(encoding="utf-8")
     head = _HEAD.match(text)
     if head is None:
         raise ValueError(
@@ -56,7 +66,7 @@ def card(name: str) -> Card:
 
 def card_or_own(name: str) -> Card:
     """Return the card of a metric; a plain one for a metric of the user's own."""
-    if (files("seedproof.metrics") / "cards" / f"{name}.md").is_file():
+    if (files("seedproof.metrics") / "cards" / f"{card_name(name)}.md").is_file():
         return card(name)
     summary = "A metric of your own, averaged over runs."
     if name.endswith("_sd"):

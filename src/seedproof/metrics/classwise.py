@@ -5,7 +5,7 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Accumulator, Detail, Need
+from seedproof.metrics.accumulator import ClassFamily, Detail, Need
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.calibration import N_BLOCKS, blocks_of
 from seedproof.metrics.statistic import (
@@ -63,7 +63,7 @@ def n_blocks_for(n_runs: int, n_classes: int) -> int:
     return n_blocks if n_runs * n_classes * n_blocks <= 4 * MOST_ENTRIES else 1
 
 
-class Classwise(Accumulator):
+class Classwise(ClassFamily):
     """Balanced accuracy and macro F1 of each run, and their spread."""
 
     figures: ClassVar[tuple[str, ...]] = (

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Accumulator, Detail, Need
+from seedproof.metrics.accumulator import ClassFamily, Detail, Need
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.entropy import HIGH_ENTROPY, entropies
 from seedproof.metrics.statistic import ExampleValues, Statistic, ValueOnly, mean_over_runs
@@ -58,7 +58,7 @@ def agreement_class(batch: Batch) -> IntArray:
     return places
 
 
-class Confidence(Accumulator):
+class Confidence(ClassFamily):
     """Spread of the probability of the gold class, or of the consensus where no label is known."""
 
     figures: ClassVar[tuple[str, ...]] = ("probability_sd",)
@@ -112,7 +112,7 @@ class Confidence(Accumulator):
         }
 
 
-class Truncation(Accumulator):
+class Truncation(ClassFamily):
     """Probability of the classes that were not kept, where runs log their top classes only."""
 
     figures: ClassVar[tuple[str, ...]] = ("hidden_probability", "probability_sd_error")

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Accumulator, Need
+from seedproof.metrics.accumulator import ClassFamily, Need
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ExampleValues, Statistic
 from seedproof.typing import FloatArray
@@ -82,7 +82,7 @@ def predictive_js(probs: FloatArray) -> ExampleValues:
     return divergences(probs)[1]
 
 
-class Divergence(Accumulator):
+class Divergence(ClassFamily):
     """Divergences between predicted distributions; single examples get no column."""
 
     figures: ClassVar[tuple[str, ...]] = ("predictive_kl", "predictive_js")

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Accumulator, Detail
+from seedproof.metrics.accumulator import ClassFamily, Detail
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.entropy_extrapolation import extrapolated_entropy
 from seedproof.metrics.statistic import ExampleValues, Statistic, ValueOnly
@@ -152,7 +152,7 @@ def _largest_entropy(n_runs: int, n_classes: int) -> float:
     return float(-(shares * np.log(shares)).sum())
 
 
-class Entropy(Accumulator):
+class Entropy(ClassFamily):
     """Label entropy over runs."""
 
     figures: ClassVar[tuple[str, ...]] = (

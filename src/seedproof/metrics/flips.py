@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Accumulator, Detail
+from seedproof.metrics.accumulator import ClassFamily, Detail
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ExampleValues, MeanOverPairs, Statistic, ValueOnly
 from seedproof.typing import FloatArray, IntArray
@@ -65,7 +65,7 @@ class RunSums:
     swaps: IntArray | None
 
 
-class Flips(Accumulator):
+class Flips(ClassFamily):
     """Pairs of runs that disagree."""
 
     figures: ClassVar[tuple[str, ...]] = (

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seedproof.errors import DtypeError, ShapeError, TooFewRunsError
-from seedproof.metrics.accumulator import Accumulator
+from seedproof.metrics.accumulator import ClassFamily
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.batch import Batch, batch_rows
 from seedproof.metrics.calibration import Calibration
@@ -236,7 +236,7 @@ def churn(old: npt.ArrayLike, new: npt.ArrayLike) -> float:
 
 
 def _of_predictions(
-    family: type[Accumulator],
+    family: type[ClassFamily],
     name: str,
     predictions: npt.ArrayLike,
     labels: npt.ArrayLike | None = None,
@@ -265,7 +265,7 @@ def _of_predictions(
 
 
 def _of_probs(
-    family: type[Accumulator],
+    family: type[ClassFamily],
     name: str,
     probs: npt.ArrayLike,
     labels: npt.ArrayLike | None = None,
@@ -308,7 +308,7 @@ def _as_indices(labels: npt.ArrayLike, n_examples: int, n_classes: int) -> IntAr
 
 
 def _value(
-    total: Accumulator, name: str, values: npt.NDArray[Any], batch: Callable[[slice], Batch]
+    total: ClassFamily, name: str, values: npt.NDArray[Any], batch: Callable[[slice], Batch]
 ) -> float:
     """Return one figure over all examples, in batches that fit into the cache."""
     if len(values) < 2 or values.shape[1] == 0:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Accumulator, Detail, Need
+from seedproof.metrics.accumulator import ClassFamily, Detail, Need
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ExampleValues, SpreadOverRuns, Statistic, mean_over_runs
 from seedproof.typing import FloatArray, IntArray
@@ -36,7 +36,7 @@ def _brier(probs: FloatArray, gold_probs: FloatArray) -> FloatArray:
     return np.asarray(squares - 2 * gold_probs + 1)
 
 
-class Scores(Accumulator):
+class Scores(ClassFamily):
     """Proper scores of each run, and their spread."""
 
     figures: ClassVar[tuple[str, ...]] = ("nll", "nll_sd", "brier", "brier_sd")

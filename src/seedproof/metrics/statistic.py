@@ -186,7 +186,7 @@ class Residuals:
         return (n_runs - 1) / n_runs * products / self.n_examples**2
 
 
-Scale: TypeAlias = Literal["log", "logit"]
+Scale: TypeAlias = Literal["log", "logit", "linear"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +205,7 @@ class MeanOverExamples:
     error: float = 0.0  # largest error of the value, on either side, because of what was not kept
     is_count: bool = False  # a count, so that half an example is next to none
     clusters: Residuals | None = None  # drawn in place of examples; None if those are independent
+    is_small: bool = False  # so few examples that they need Student's quantile, as clusters do
 
     @property
     def unbiased(self) -> float:

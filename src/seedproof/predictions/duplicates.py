@@ -29,7 +29,7 @@ DRAWS_NOTHING = "draws_nothing"
 
 def duplicates(source: ShardSource, sums: RunSums) -> Iterator[Check]:
     """Yield a finding for each group of runs that are copies of each other."""
-    n_runs, alike = len(source.runs), _equal_rows(sums.disagreements == 0)
+    n_runs, alike = len(source.runs), equal_rows(sums.disagreements == 0)
     suspects = [group for group in alike if len(group) > 1]
     if not suspects:
         return
@@ -65,7 +65,7 @@ def _share_a_seed(seeds: Sequence[Mapping[str, int]]) -> bool:
     )
 
 
-def _equal_rows(is_equal: BoolArray) -> list[list[int]]:
+def equal_rows(is_equal: BoolArray) -> list[list[int]]:
     """Return groups of runs that are equal to each other, each run in one group."""
     first = is_equal.argmax(axis=1)
     return [np.flatnonzero(first == run).tolist() for run in np.unique(first)]

@@ -39,7 +39,7 @@ def run_sums(source: ShardSource) -> RunSums:
 
 def checks_of(source: ShardSource, sums: RunSums) -> Iterator[Check]:
     """Yield the findings about aligned runs, given sums over all examples."""
-    yield from _few_runs(len(source.runs))
+    yield from few_runs(len(source.runs))
     if len(source.runs) > 1:
         constant = np.asarray(sums.class_counts.max(axis=1) == sums.n_examples)
         yield from duplicates(source, sums)
@@ -155,7 +155,8 @@ def _unexpected_classes(source: ShardSource, sums: RunSums) -> Iterator[Check]:
         )
 
 
-def _few_runs(n_runs: int) -> Iterator[Check]:
+def few_runs(n_runs: int) -> Iterator[Check]:
+    """Yield a warning if there are too few runs for a verdict."""
     if n_runs < VERDICT_FROM:
         yield Check(
             "few-runs",

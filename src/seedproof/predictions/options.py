@@ -23,6 +23,11 @@ class LoadOptions(TypedDict, total=False):
         runs: Names of the runs, with arrays.
         positive: The class whose probability is given, where there is one probability per example:
             floats (runs, examples), or a single column.
+        targets: Right number of each example, with arrays; the name of their column, with tables.
+        trials: Runs are independent trials of one model, not models of their own; with arrays of
+            numbers. A table says so by its column `trial`.
+        tolerance: Numbers that differ by no more than this count as equal, such as 0.05 or "5%".
+        thresholds: Limits of a decision: two numbers on different sides of one are a flip.
         columns: Names of the columns, with tables.
         clusters: Examples that belong together: one value per example, with arrays; the name of a
             column, with anything else.
@@ -51,6 +56,10 @@ class LoadOptions(TypedDict, total=False):
     classes: Sequence[str] | None
     runs: Sequence[str] | None
     positive: str | int | None
+    targets: npt.ArrayLike | str | None
+    trials: bool
+    tolerance: float | str | None
+    thresholds: Sequence[float] | float | None
     columns: Columns | None
     clusters: npt.ArrayLike | str | None
     slices: Mapping[str, npt.ArrayLike] | Sequence[str] | None
@@ -64,8 +73,23 @@ class LoadOptions(TypedDict, total=False):
 
 # Settings that apply to any input.
 SETTINGS = frozenset({"memory", "skip_damaged", "progress"})
+# Options for the metrics of numbers.
+NUMBERS = frozenset({"tolerance", "thresholds"})
 TAKEN_BY: dict[str, frozenset[str]] = {
-    "array": frozenset({"labels", "ids", "classes", "runs", "positive", "clusters", "slices"}),
+    "array": frozenset(
+        {
+            "labels",
+            "ids",
+            "classes",
+            "runs",
+            "positive",
+            "clusters",
+            "slices",
+            "targets",
+            "trials",
+            *NUMBERS,
+        }
+    ),
     "npz": frozenset({"classes", "positive", "clusters", "slices", "common_examples"}),
     "table": frozenset(
         {
@@ -77,6 +101,8 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             "clusters",
             "slices",
             "common_examples",
+            "targets",
+            *NUMBERS,
         }
     ),
     "store": frozenset({"arm", "split", "clusters", "slices", "common_examples"}),

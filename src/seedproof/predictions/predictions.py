@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seedproof.errors import ColumnError, NotFoundError, TooFewRunsError
+from seedproof.errors import ColumnError, NotFoundError, OptionError, TooFewRunsError
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, by_severity
 from seedproof.predictions.input_checks import checks_of, run_sums
+from seedproof.predictions.number_checks import number_checks_of, number_run_sums
 from seedproof.predictions.options import (
     DEFAULT_MEMORY,
     SETTINGS,
@@ -34,6 +35,7 @@ from seedproof.records.columns import Columns, shown
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.reader import Store
+from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource, check_run_count
 from seedproof.typing import ArrowStream, Progress
 
@@ -255,7 +257,7 @@ class Predictions:
             >>> sp.Predictions.load({"monday": ["a", "b"], "tuesday": ["a", "a"]}).runs
             ('monday', 'tuesday')
         """
-        return load(target, options, least_runs=1)
+        return load(target, options, least_runs=1, may_be_numbers=True)
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -269,7 +271,7 @@ class Predictions:
 
     @property
     def kind(self) -> str:
-        """Kind of predictions: probs, top or labels."""
+        """Kind of predictions: probs, top, labels or numbers."""
         return str(self.source.kind)
 
     @property
@@ -289,8 +291,11 @@ class Predictions:
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        """Findings about the input, errors first. The predicted classes are read once for them."""
-        further = checks_of(self.source, run_sums(self.source))
+        """Findings about the input, errors first. The predictions are read once for them."""
+        if self.source.kind is Kind.NUMBERS:
+            further = number_checks_of(self.source, number_run_sums(self.source))
+        else:
+            further = checks_of(self.source, run_sums(self.source))
         return by_severity([*self.read_checks, *further])
 
     @property
@@ -363,16 +368,40 @@ class Predictions:
 Loadable: TypeAlias = Predictions | Target
 
 
-def load(target: Loadable, options: LoadOptions, *, least_runs: int) -> Predictions:
+def load(
+    target: Loadable, options: LoadOptions, *, least_runs: int, may_be_numbers: bool = False
+) -> Predictions:
     """Read predictions from anything that holds them."""
     recognized = target if isinstance(target, Predictions) else recognize(target)
     kind = "predictions" if isinstance(recognized, Predictions) else recognized.kind
     check_options([kind], options)
-    return load_one(recognized, options, least_runs=least_runs)
+    return load_one(recognized, options, least_runs=least_runs, may_be_numbers=may_be_numbers)
 
 
-def load_one(target: Predictions | Input, options: LoadOptions, *, least_runs: int) -> Predictions:
+def load_one(
+    target: Predictions | Input,
+    options: LoadOptions,
+    *,
+    least_runs: int,
+    may_be_numbers: bool = False,
+) -> Predictions:
     """Read one of several inputs with the options that apply to it."""
+    loaded = _loaded(target, options, least_runs=least_runs)
+    if loaded.source.kind is Kind.NUMBERS and not may_be_numbers:
+        raise only_measured()
+    return loaded
+
+
+def only_measured() -> OptionError:
+    """Return the error for numbers in a verb that takes classes only."""
+    return OptionError(
+        "Numbers can be measured, but not yet compared or judged. Run seedproof measure on each "
+        "input.",
+        kind=str(Kind.NUMBERS),
+    )
+
+
+def _loaded(target: Predictions | Input, options: LoadOptions, *, least_runs: int) -> Predictions:
     if isinstance(target, Predictions):
         if len(target.runs) < least_runs:
             raise TooFewRunsError(

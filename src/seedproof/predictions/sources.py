@@ -11,15 +11,17 @@ from typing import Any, NamedTuple
 from seedproof.errors import OptionError
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, missing_runs, transposed
-from seedproof.predictions.options import DEFAULT_MEMORY
+from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS
 from seedproof.predictions.readers import read_with, reader_of
 from seedproof.predictions.shared_examples import common_ids, on_shared_examples
 from seedproof.predictions.targets import Input, opened
-from seedproof.records.arrays import ArrayShards
+from seedproof.records.arrays import ArrayShards, are_numbers, number_shards
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
 from seedproof.records.npz import open_npz, open_npz_apart
+from seedproof.records.number_settings import NumberSettings, Tolerance
+from seedproof.records.number_tables import have_numbers, read_numbers
 from seedproof.records.reader import Store
 from seedproof.records.shards import ShardSource
 from seedproof.records.small_tables import read_small_tables
@@ -89,6 +91,20 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         )
     if clusters is not None:
         extras[CLUSTER] = clusters
+    name = None if clusters is None else CLUSTER
+    is_named = bool(target.names) or any(options.get(x) is not None for x in ("runs", "ids"))
+    if _is_of_numbers(target, options):
+        numbers = number_shards(
+            target.parts,
+            targets=options.get("targets"),
+            ids=options.get("ids"),
+            runs=options.get("runs") or target.names,
+            extras=extras,
+            settings=_number_settings(options),
+            least_runs=least_runs,
+        )
+        checks = _transposed(numbers, is_named=is_named)
+        return Loaded(numbers, clusters=name, slices=tuple(slices or ()), checks=checks)
     source = ArrayShards(
         target.parts,
         labels=options.get("labels"),
@@ -99,10 +115,32 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         extras=extras,
         alone=least_runs == 1,
     )
-    name = None if clusters is None else CLUSTER
-    is_named = bool(target.names) or any(options.get(x) is not None for x in ("runs", "ids"))
     checks = _transposed(source, is_named=is_named)
     return Loaded(source, clusters=name, slices=tuple(slices or ()), checks=checks)
+
+
+def _is_of_numbers(target: Input, options: Mapping[str, Any]) -> bool:
+    """Return whether arrays hold numbers: an option says so, or they are floats with two axes."""
+    if (
+        any(options.get(name) for name in ("trials", *NUMBERS))
+        or options.get("targets") is not None
+    ):
+        return True
+    is_of_classes = any(options.get(name) is not None for name in ("positive", "labels", "classes"))
+    return not is_of_classes and are_numbers(target.parts)
+
+
+def _number_settings(options: Mapping[str, Any]) -> NumberSettings:
+    tolerance, thresholds = options.get("tolerance"), options.get("thresholds")
+    if thresholds is None:
+        thresholds = ()
+    elif isinstance(thresholds, int | float):
+        thresholds = (thresholds,)
+    return NumberSettings(
+        None if tolerance is None else Tolerance.parse(tolerance),
+        tuple(dict.fromkeys(float(threshold) for threshold in thresholds)),
+        are_trials=bool(options.get("trials")),
+    )
 
 
 def _from_npz(target: Input, options: Mapping[str, Any], least_runs: int) -> Loaded:
@@ -176,6 +214,9 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         file_names=run_names(files) if len(files) == len(target.parts) else None,
         may_differ=bool(options.get("common_examples")),
     )
+    if have_numbers(tables, table_options.columns):
+        numbers, number_notes = read_numbers(tables, table_options, _number_settings(options))
+        return _described(Loaded(numbers, (*number_notes, *_several_folders(files))), options)
     if not table_options.may_differ:
         small = read_small_tables(tables, table_options)
         if small is not None:
@@ -220,7 +261,7 @@ def _table(part: Path | ArrowStream) -> Path | ArrowStream:
 def columns_of(options: Mapping[str, Any]) -> Columns:
     """Return the names of the columns, including those of single options."""
     columns: Columns = options.get("columns") or Columns()
-    for option, role in (("labels", "label"), ("ids", "example")):
+    for option, role in (("labels", "label"), ("ids", "example"), ("targets", "target")):
         name = options.get(option)
         if name is not None and not isinstance(name, str):
             raise OptionError(

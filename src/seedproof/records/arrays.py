@@ -39,6 +39,7 @@ from seedproof.records.normalize import (
     sized_column,
     unique_names,
 )
+from seedproof.records.number_settings import NumberSettings
 from seedproof.records.probabilities import (
     UNLABELED,
     TopProbs,
@@ -46,7 +47,13 @@ from seedproof.records.probabilities import (
     most_probable_of_top,
 )
 from seedproof.records.schema import Kind, Layout, Values
-from seedproof.records.shards import Shard, ShardSource, canonical_order, check_run_count
+from seedproof.records.shards import (
+    NumberShards,
+    Shard,
+    ShardSource,
+    canonical_order,
+    check_run_count,
+)
 from seedproof.typing import FloatArray, IntArray
 
 
@@ -149,6 +156,75 @@ class ArrayShards(ShardSource):
         table = np.full(len(self._class_order) + 1, UNLABELED, dtype=np.int32)
         table[self._class_order] = np.arange(len(self._class_order))
         return np.asarray(table[indices])
+
+
+def are_numbers(values: npt.ArrayLike | Sequence[npt.ArrayLike]) -> bool:
+    """Return whether arrays have one float per run and example, and not one row per class."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # the runs have different shapes
+        return False
+    is_float = np.issubdtype(array.dtype, np.floating) and array.ndim == 2
+    return is_float and not np.allclose(array.sum(axis=1), 1, atol=1e-3)
+
+
+def number_shards(
+    values: npt.ArrayLike | Sequence[npt.ArrayLike],
+    *,
+    targets: npt.ArrayLike | None,
+    ids: npt.ArrayLike | None,
+    runs: Sequence[str] | None,
+    extras: Mapping[str, npt.ArrayLike],
+    settings: NumberSettings,
+    least_runs: int,
+) -> NumberShards:
+    """Return arrays of numbers (runs, examples) as the shards that a store of them would have."""
+    array = np.asarray(values)
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise ShapeError(
+            "Numbers have two axes, (runs, examples), but this is {dtype} of shape {shape!s}.",
+            dtype=array.dtype,
+            shape=array.shape,
+        )
+    n_runs, n_examples = array.shape
+    check_run_count(n_runs)
+    if n_runs < least_runs:
+        raise TooFewRunsError(
+            "There is {n_runs} run. Pass the numbers of at least 2 runs; axes are (runs, "
+            "examples).",
+            n_runs=n_runs,
+        )
+    if n_examples == 0:
+        raise EmptyInputError(
+            "There are no examples in an array of shape {shape}.", shape=(n_runs, 0)
+        )
+    numbers = array.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        run, example = (int(place[0]) for place in np.nonzero(~np.isfinite(numbers)))
+        raise MissingValueError(
+            "Run {run}, example {example} is {value}. Every number must be finite: leave such an "
+            "example out of every run.",
+            run=run,
+            example=example,
+            value=float(numbers[run, example]),
+        )
+    gold = None
+    if targets is not None:
+        gold = np.array(
+            [np.nan if x is None else x for x in sized_column(targets, n_examples, "targets")],
+            dtype=np.float64,
+        )
+    example_ids = as_ids(ids, n_examples)
+    columns = _as_extras(extras, n_examples) if extras else None
+    names = unique_names(range(n_runs) if runs is None else runs, n_runs, "run", ShapeError)
+    if ids is not None:
+        order = canonical_rows(example_ids)
+        example_ids, numbers = _taken(example_ids, order), numbers[:, order]
+        gold = None if gold is None else gold[order]
+        columns = None if columns is None else _taken(columns, order)
+    return NumberShards(
+        names, example_ids, numbers, targets=gold, settings=settings, extras=columns
+    )
 
 
 class RunRows:

@@ -19,6 +19,9 @@ PURPOSES = {
     "run": "the runs",
     "label": "the labels",
     "prediction": "the predictions",
+    "value": "the numbers",
+    "target": "the right numbers",
+    "trial": "the trials",
 }
 # Usual names by role, the likeliest first.
 SYNONYMS = {
@@ -61,6 +64,9 @@ class Columns:
         wide: With one column per run: the prefix of their names, or all names with commas between.
             If omitted, columns such as seed_0, seed_1, … are recognized.
         positive: The class whose probability the predictions are, if they are not classes.
+        value: Column of a number per row, such as a score, in place of predicted classes.
+        target: Column of the right numbers; it may be absent.
+        trial: Column with the trial of each row, if one model was asked several times.
 
     Examples:
         >>> import pyarrow as pa
@@ -80,6 +86,16 @@ class Columns:
     probs: str = "p_"
     wide: str = ""
     positive: str = ""
+    value: str = "value"
+    target: str = "target"
+    trial: str = "trial"
+
+    def have_numbers(self, names: Sequence[str]) -> bool:
+        """Return whether a table with these columns has numbers in place of classes."""
+        if "value" in self.changed():
+            return True
+        has_classes = self.prediction in names or any(n.startswith(self.probs) for n in names)
+        return self.value in names and not has_classes
 
     def changed(self) -> dict[str, str]:
         """Return the names that are not the default ones."""
@@ -156,6 +172,51 @@ class Roles:
             wide=wide,
             positive=positive if is_binary else None,
         )
+
+
+@dataclass(frozen=True)
+class NumberRoles:
+    """Roles of the columns of a table with a number per row."""
+
+    run: str | None  # None if the table is one run
+    are_trials: bool  # its values are trials of one model
+    example: str
+    value: str
+    target: str | None
+    extras: tuple[str, ...]  # all other columns
+
+    @property
+    def names(self) -> list[str]:
+        """All columns."""
+        used = (self.run, self.example, self.value, self.target, *self.extras)
+        return [name for name in used if name is not None]
+
+    @classmethod
+    def find(cls, names: Sequence[str], columns: Columns, *, table: str) -> "NumberRoles":
+        """Return the roles of a table's columns."""
+        check_names(names, table)
+        example = columns.example
+        if example == Columns.example and example not in names and ID in names:
+            example = ID
+        for role in ("example", "run", "trial", "value", "target"):
+            name = example if role == "example" else getattr(columns, role)
+            if name not in names and (role == "example" or role in columns.changed()):
+                raise _missing(name, role, names, columns, table)
+        has_run, has_trial = columns.run in names, columns.trial in names
+        if has_run and has_trial:
+            raise OptionError(
+                "{table} has runs ({run!r}) and trials ({trial!r}). Trials within runs cannot be "
+                "read yet: leave out one of the two columns.",
+                option="trial",
+                table=table,
+                run=columns.run,
+                trial=columns.trial,
+            )
+        run = columns.run if has_run else columns.trial if has_trial else None
+        target = columns.target if columns.target in names else None
+        used = {run, example, columns.value, target}
+        extras = tuple(name for name in names if name not in used)
+        return cls(run, has_trial, example, columns.value, target, extras)
 
 
 def check_names(names: Sequence[str], table: str) -> None:

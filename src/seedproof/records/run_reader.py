@@ -219,8 +219,8 @@ class RunReader:
             )
         self.classes = footer.classes
         try:
-            self.kind = Kind(footer.kind)
-        except ValueError as error:
+            self.kind = {str(kind): kind for kind in VALUE_COLUMNS}[footer.kind]
+        except KeyError as error:
             raise self._files.damaged_footer(f"kind: {footer.kind!r} is unknown") from error
         self._files.check_columns(_columns(self.kind, self.classes, self._files))
         self.groups = self._files.groups

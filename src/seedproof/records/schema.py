@@ -55,9 +55,10 @@ class Kind(StrEnum):
     PROBS = "probs"  # a probability for every class
     TOP = "top"  # the most probable classes with their probabilities
     LABELS = "labels"  # the predicted class alone
+    NUMBERS = "numbers"  # a number, such as a score or the prediction of a regression
 
 
-# Columns of the predictions.
+# Columns of the predictions in a store, which holds no numbers yet.
 VALUE_COLUMNS: dict[Kind, tuple[str, ...]] = {
     Kind.PROBS: ("probs",),
     Kind.TOP: ("top_classes", "top_probs"),
@@ -79,7 +80,12 @@ class Layout:
     @property
     def row_bytes(self) -> int:
         """Bytes of the values of one row in memory."""
-        width = {Kind.PROBS: len(self.classes), Kind.TOP: 2 * self.n_top, Kind.LABELS: 1}
+        width = {
+            Kind.PROBS: len(self.classes),
+            Kind.TOP: 2 * self.n_top,
+            Kind.LABELS: 1,
+            Kind.NUMBERS: 2,
+        }
         return 4 * width[self.kind]
 
     @property

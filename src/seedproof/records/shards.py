@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from seedproof.errors import ShapeError
 from seedproof.records.arrow import to_arrow
+from seedproof.records.number_settings import NumberSettings
 from seedproof.records.probabilities import UNLABELED, TopProbs
 from seedproof.records.schema import Kind, Layout
 from seedproof.typing import FloatArray, IntArray
@@ -35,6 +36,8 @@ class Shard:
     predictions: IntArray | None  # (runs, rows); None if probabilities are known
     extras: pa.Table | None = None  # further columns, by the user's own names
     top: TopProbs | None = None  # the most probable classes, where no others are known
+    numbers: FloatArray | None = None  # (runs, rows), in place of classes
+    targets: FloatArray | None = None  # (rows), NaN where unknown; None if no example has one
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -50,6 +53,8 @@ class Shard:
             probs=None if self.probs is None else self.probs[:, chosen],
             predictions=None if self.predictions is None else self.predictions[:, chosen],
             top=None if self.top is None else self.top.rows(chosen),
+            numbers=None if self.numbers is None else self.numbers[:, chosen],
+            targets=None if self.targets is None else self.targets[chosen],
             extras=None if self.extras is None else self.extras.take(taken),
         )
 
@@ -71,6 +76,8 @@ class Shard:
             labels=together("labels", 0),
             probs=together("probs", 1),
             predictions=together("predictions", 1),
+            numbers=together("numbers", 1),
+            targets=together("targets", 0),
             top=TopProbs.joined(tops) if tops else None,
             extras=pa.concat_tables(extras) if extras else None,
         )
@@ -89,7 +96,8 @@ class ShardSource(ABC):
     kind: Kind
     rows_per_shard: int  # of every shard but the last
     n_examples: int
-    n_labeled: int  # examples with a gold label
+    n_labeled: int  # examples with a gold label or a target
+    settings: NumberSettings = NumberSettings()  # for the metrics of numbers
     extras: tuple[str, ...] = ()  # names of the further columns
     is_in_memory: bool = False
     manifests: tuple["RunManifest", ...] = ()  # empty if the runs are not from a store
@@ -107,12 +115,16 @@ class ShardSource(ABC):
 
     @property
     def repeats(self) -> str:
-        """Unit of repetition: seeds where they are recorded, runs otherwise."""
+        """Unit of repetition: trials, seeds where they are recorded, runs otherwise."""
+        if self.settings.are_trials:
+            return "trials"
         return "seeds" if any(run.seeds for run in self.manifests) else "runs"
 
     def counts(self, index: int) -> tuple[int, int]:
         """Return the number of examples in one shard, and of those with a gold label."""
         shard = self.shard(index)
+        if shard.targets is not None:
+            return len(shard), int(np.count_nonzero(~np.isnan(shard.targets)))
         return len(shard), int(np.count_nonzero(shard.gold != UNLABELED))
 
     def predictions_alone(self) -> "ShardSource":
@@ -167,6 +179,56 @@ class TableShards(ShardSource):
         )
 
 
+class NumberShards(ShardSource):
+    """Numbers of aligned runs in memory, in the order in which a store would have them.
+
+    Args:
+        runs: Names of the runs.
+        ids: Ids of the examples, in canonical order.
+        numbers: Numbers with the axes (runs, examples).
+        targets: Right numbers of the examples, NaN where unknown.
+        settings: Choices for the metrics.
+        extras: Further columns.
+    """
+
+    is_in_memory = True
+    kind = Kind.NUMBERS
+    classes = ()
+
+    def __init__(
+        self,
+        runs: Sequence[str],
+        ids: pa.Array,
+        numbers: FloatArray,
+        *,
+        targets: FloatArray | None = None,
+        settings: NumberSettings,
+        extras: pa.Table | None = None,
+    ) -> None:
+        self.runs, self.settings = tuple(runs), settings
+        self.rows_per_shard = Layout(self.kind, ()).rows_per_group
+        self.n_examples = len(ids)
+        self.n_labeled = 0 if targets is None else int(np.count_nonzero(~np.isnan(targets)))
+        self.extras = () if extras is None else tuple(extras.column_names)
+        self._ids, self._numbers, self._extras = ids, numbers, extras
+        self._targets = targets if self.n_labeled else None
+
+    def shard(self, index: int) -> Shard:
+        """Return one shard, without a copy."""
+        start = index * self.rows_per_shard
+        rows = slice(start, start + self.rows_per_shard)
+        return Shard(
+            index,
+            self._ids[rows],
+            labels=None,
+            probs=None,
+            predictions=None,
+            extras=None if self._extras is None else self._extras[rows],
+            numbers=self._numbers[:, rows],
+            targets=None if self._targets is None else self._targets[rows],
+        )
+
+
 class WrappedShards(ShardSource):
     """The shards of another source, changed when they are read."""
 
@@ -174,6 +236,7 @@ class WrappedShards(ShardSource):
         self.source = source
         self.runs, self.classes, self.kind = source.runs, source.classes, source.kind
         self.rows_per_shard, self.n_examples = source.rows_per_shard, source.n_examples
+        self.settings = source.settings
 
     @property
     def repeats(self) -> str:
@@ -212,6 +275,7 @@ class OrderedShards(WrappedShards):
             shard,
             probs=None if shard.probs is None else shard.probs[order],
             predictions=None if shard.predictions is None else shard.predictions[order],
+            numbers=None if shard.numbers is None else shard.numbers[order],
             top=None if top is None else TopProbs(top.classes[order], top.probs[order]),
         )
 

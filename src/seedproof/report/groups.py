@@ -6,23 +6,26 @@ from dataclasses import dataclass
 from seedproof.measurement.group_metrics import GroupMetrics
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
+from seedproof.metrics.card import card
 from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.records.schema import Kind
 from seedproof.report.numbers import WithInterval, WithUnit
 
 # Rows on a page; a terminal shows fewer.
 N_ON_PAGE = 20
-COLUMNS = ("examples", "flip rate", "accuracy")
+# How steady groups are, and how good: of classes, and of numbers.
+STABILITY, QUALITY = ("flip_rate", "mean_difference"), ("accuracy", "mean")
 SENTENCES = {
     "class": "class",
     "gold-class": "label",
     "majority-class": "majority class",
     "slice": "value of {column}",
-    "least-stable": "Least stable {what}: {name}, flip rate {flip_rate} (overall {overall}).",
+    "least-stable": "Least stable {what}: {name}, {metric} {value} (overall {overall}).",
     "none-less-stable": "No {what} is shown to be less stable than the test set as a whole.",
     "too-few-runs-to-judge": "{n_runs} runs are too few to show which {what} is less stable than "
     "the test set as a whole.",
     "rows-left-out": "{n_shown} of {n_groups:,} shown; all are in summary.json (--out).",
-    "rows-marked": "Intervals hold simultaneously for {rows}. * marks flip rates shown to be above "
+    "rows-marked": "Intervals hold simultaneously for {rows}. * marks {metric}s shown to be above "
     "the overall {overall}.",
     "rows-unmarked": "Intervals hold simultaneously for {rows}.",
     "both-rows": "both rows",
@@ -62,9 +65,9 @@ def group_tables(measurement: Measurement) -> tuple[GroupTable, ...]:
 
 def findings(measurement: Measurement) -> dict[str, tuple[Message, ...]]:
     """Return the least stable class and the least stable value of each slice, by topic."""
-    if measurement.metrics["flip_rate"].value == 0.0:
+    if measurement.metrics[_stability(measurement)].value == 0.0:
         return {}
-    has_verdicts = measurement.n_runs >= VERDICT_FROM
+    has_verdicts = measurement.n_runs >= VERDICT_FROM or measurement.repeats == "trials"
     return {
         table.topic: (table.finding,)
         for table in group_tables(measurement)
@@ -81,52 +84,67 @@ def _kinds(measurement: Measurement) -> Iterator[tuple[str | None, Sequence[Grou
 def _table(
     measurement: Measurement, column: str | None, groups: Sequence[GroupMetrics]
 ) -> GroupTable:
-    overall = WithUnit(measurement.metrics["flip_rate"].value, "percent")
-    has_accuracy = any("accuracy" in group.metrics for group in groups)
+    stability, quality = _stability(measurement), _quality(groups)
+    overall = WithUnit(measurement.metrics[stability].value, card(stability).unit)
     is_marked = any(group.is_less_stable for group in groups)
     kind = _say("gold-class" if measurement.n_labeled else "majority-class")
     title = str(kind) if column is None else column
-    ordered = sorted(groups, key=_rank)
+    # Those that are shown to be less stable first.
+    ordered = sorted(groups, key=lambda x: (not x.is_less_stable, -x.metrics[stability].value))
     return GroupTable(
         topic="Classes" if column is None else f"By {column}",
         finding=_finding(measurement, column, ordered[0]),
-        header=(title, *(COLUMNS if has_accuracy else COLUMNS[:-1])),
-        rows=tuple(_cells(group, has_accuracy=has_accuracy) for group in ordered[:N_ON_PAGE]),
+        header=(title, "examples", _spoken(stability), *([_spoken(quality)] if quality else [])),
+        rows=tuple(_cells(group, stability, quality) for group in ordered[:N_ON_PAGE]),
         n_groups=len(groups),
         legend=_say(
             "rows-marked" if is_marked else "rows-unmarked",
             rows=_say("both-rows" if len(groups) == 2 else "all-rows", n_groups=len(groups)),
             overall=overall,
+            metric=_spoken(stability),
         ),
         is_requested=column is not None,
     )
 
 
-def _rank(group: GroupMetrics) -> tuple[bool, float]:
-    """Order groups that are shown to be less stable first, then by flip rate."""
-    return not group.is_less_stable, -group.metrics["flip_rate"].value
+def _stability(measurement: Measurement) -> str:
+    """Return the metric by which groups are ordered and judged."""
+    return STABILITY[measurement.kind == Kind.NUMBERS]
+
+
+def _quality(groups: Sequence[GroupMetrics]) -> str | None:
+    """Return the metric that says how good groups are, if it is known."""
+    known = {name for group in groups for name in group.metrics}
+    return next((name for name in QUALITY if name in known), None)
+
+
+def _spoken(metric: str) -> str:
+    return metric.replace("_", " ")
 
 
 def _finding(measurement: Measurement, column: str | None, first: GroupMetrics) -> Message:
     kind = _say("class" if measurement.n_labeled else "majority-class")
     what = kind if column is None else _say("slice", column=column)
+    stability = _stability(measurement)
+    unit = card(stability).unit
     if first.is_less_stable:
         return _say(
             "least-stable",
             what=what,
             name=first.name,
-            flip_rate=WithInterval(first.metrics["flip_rate"], "percent"),
-            overall=WithUnit(measurement.metrics["flip_rate"].value, "percent"),
+            metric=_spoken(stability),
+            value=WithInterval(first.metrics[stability], unit),
+            overall=WithUnit(measurement.metrics[stability].value, unit),
         )
-    if measurement.n_runs < VERDICT_FROM:
+    if measurement.n_runs < VERDICT_FROM and measurement.repeats != "trials":
         return _say("too-few-runs-to-judge", what=what, n_runs=measurement.n_runs)
     return _say("none-less-stable", what=what)
 
 
-def _cells(group: GroupMetrics, *, has_accuracy: bool) -> tuple[str, ...]:
-    flips = str(WithInterval(group.metrics["flip_rate"], "percent"))
-    accuracy = group.metrics.get("accuracy")
-    cells = (group.name, f"{group.n_examples:,}", flips + " *" * group.is_less_stable)
-    if not has_accuracy:
+def _cells(group: GroupMetrics, stability: str, quality: str | None) -> tuple[str, ...]:
+    spread = str(WithInterval(group.metrics[stability], card(stability).unit))
+    cells = (group.name, f"{group.n_examples:,}", spread + " *" * group.is_less_stable)
+    if quality is None:
         return cells
-    return (*cells, "" if accuracy is None else str(WithInterval(accuracy, "percent")))
+    value = group.metrics.get(quality)
+    return (*cells, "" if value is None else str(WithInterval(value, card(quality).unit)))

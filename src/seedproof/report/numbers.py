@@ -54,10 +54,22 @@ def number(value: float, unit: Unit) -> str:
 
 def number_format(scaled: float, unit: Unit) -> str:
     """Return the format of a number: fixed decimals, or one significant digit if it is tiny."""
+    if unit == "value":
+        return _value_format(scaled)
     digits = DIGITS[unit]
     # Below a hundredth of the last digit the exact value does not matter.
     is_tiny = 10 ** -(digits + 2) <= abs(scaled) < 10**-digits
     return ".1g" if is_tiny else f".{digits}f"
+
+
+def _value_format(value: float) -> str:
+    """Return the format of a number of any size: four significant digits, or three decimals."""
+    size = abs(value)
+    if size >= MANY:
+        return ",.0f"
+    if 0.0 < size < 0.001:
+        return ".2g"
+    return f".{3 - sum(size >= limit for limit in (10, 100))}f"
 
 
 def with_minus(scaled: float, number_format: str) -> str:

@@ -18,9 +18,12 @@ from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card_or_own
 from seedproof.predictions.checks import Check
 from seedproof.records.location import Location
+from seedproof.records.schema import Kind
 from seedproof.report.figures import Figure, build_figures
 from seedproof.report.figures.answers import votes
 from seedproof.report.mappings import ByName, WrittenEstimate
+from seedproof.report.numeric.figures import numeric_figures, numeric_sections
+from seedproof.report.numeric.view import build_numeric_view
 from seedproof.report.overview import Overview, PageOptions, Section, TextTable, group_table
 from seedproof.report.result import ESTIMATE_COLUMNS, MetricsResult, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
@@ -130,7 +133,12 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         Returns:
             Sentences, metrics and the least stable examples.
         """
-        return build_view(self.measurement, show=show)
+        build = build_numeric_view if self._has_numbers else build_view
+        return build(self.measurement, show=show)
+
+    @property
+    def _has_numbers(self) -> bool:
+        return self.measurement.kind == Kind.NUMBERS
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the examples, as plain data: the content of `summary.json`."""
@@ -168,6 +176,8 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
     def _page(self, options: PageOptions) -> str:
         from seedproof.report.html import render_page
 
+        if self._has_numbers:
+            return super()._page(options)
         return render_page(self.measurement, options)
 
     def _records(self) -> list[dict[str, Any]]:
@@ -177,9 +187,13 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         ]
 
     def _figures(self) -> tuple[Figure, ...]:
+        if self._has_numbers:
+            return numeric_figures(self.measurement)
         return build_figures(self.measurement)
 
     def _first_figure(self) -> Figure:
+        if self._has_numbers:
+            return numeric_figures(self.measurement)[0]
         # Few marks for any number of runs, and drawn without reading the examples.
         return votes(self.measurement)
 
@@ -200,10 +214,16 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
             title=view.title,
             sentences=tuple((sentence.topic, sentence.text) for sentence in view.sentences),
             key_figures=view.key_figures,
-            sections=(Section("Figures", "Every metric", tuple(tables)),),
+            sections=(
+                *self._numeric_sections(view),
+                Section("Figures", "Every metric", tuple(tables)),
+            ),
             notes=view.notes,
             checks=view.checks,
         )
+
+    def _numeric_sections(self, view: View) -> tuple[Section, ...]:
+        return numeric_sections(self.measurement, view) if self._has_numbers else ()
 
     def _example_table(self) -> ExampleTable:
         return self.measurement.example_table
@@ -213,8 +233,9 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         self.measurement = replace(self.measurement, example_table=table)
 
     def _about(self) -> str:
+        first = "mean" if self._has_numbers else "flip_rate"
         size = f"{self.measurement.n_runs:,} runs, {self.measurement.n_examples:,} examples"
-        return f"of {size}: flip_rate {self['flip_rate']}"
+        return f"of {size}: {first} {self[first]}"
 
 
 def _written(groups: Sequence[GroupMetrics]) -> tuple[GroupMetrics, ...]:

@@ -24,7 +24,7 @@ from seedproof.report.explanations.heat import HeatMap
 from seedproof.report.explanations.view import ExplanationTable
 from seedproof.report.groups import GroupTable
 from seedproof.report.numbers import NO_BREAK
-from seedproof.report.view import Row, Unstable, View
+from seedproof.report.view import NumberLine, Row, Unstable, View
 
 PLAIN_WIDTH = 80
 N_UNSTABLE = 5
@@ -115,6 +115,8 @@ def render(view: View, *, all_metrics: bool = False) -> RenderableType:
         parts += [Prose(f"{view.dynamics.title}.", style="dim"), *_notes(view.dynamics.notes)]
     if view.unstable:
         parts += [Text(""), _unstable(view.unstable[:N_UNSTABLE])]
+    if view.numbers:
+        parts += [Text(""), _numbers(view.numbers[:N_UNSTABLE])]
     if view.notes:
         parts += [Text(""), *_notes(view.notes)]
     return Group(*parts)
@@ -212,6 +214,34 @@ def _unstable(examples: Sequence[Unstable]) -> Table:
     for cells in zip(*columns.values(), *further, strict=True):
         table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
+
+
+def _numbers(examples: Sequence[NumberLine]) -> Table:
+    """Return the examples whose numbers differ most; ids and texts are the user's, never markup."""
+    columns = {
+        "least stable example": [example.example for example in examples],
+        "mean": [example.mean for example in examples],
+        "sd": [example.sd for example in examples],
+        "numbers": [_listed(example.numbers) for example in examples],
+    }
+    if any(example.target for example in examples):
+        columns["target"] = [example.target for example in examples]
+    columns |= {name: [x.shown[name] for x in examples] for name in examples[0].shown}
+    table = bare_table()
+    for name in columns:
+        side: JustifyMethod = "right" if name in {"mean", "sd", "target"} else "left"
+        width = MAX_VOTES if name == "numbers" else MAX_CELL
+        table.add_column(
+            Text(printable(name)), justify=side, overflow="ellipsis", no_wrap=True, max_width=width
+        )
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    return table
+
+
+def _listed(numbers: Sequence[float]) -> str:
+    """Return the numbers of all runs with few digits."""
+    return " ".join(f"{value:.3g}" for value in numbers)
 
 
 def _votes(example: Unstable) -> str:

@@ -97,6 +97,19 @@ class Unstable:
     shown: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class NumberLine:
+    """One of the examples on which the numbers of the runs differ most."""
+
+    example: str
+    target: str  # empty if it is unknown
+    mean: str
+    sd: str
+    numbers: tuple[float, ...]  # of each run
+    # Further columns that were requested, by name.
+    shown: Mapping[str, str]
+
+
 @dataclass(frozen=True, repr=False)
 class View:
     """A measurement in sentences and rows."""
@@ -104,18 +117,20 @@ class View:
     title: str
     headline: str
     sentences: tuple[Sentence, ...]
-    # Of a hundred examples: all runs agree, some differ, entropy above 0.56.
-    dots: tuple[int, int, int]
     key_figures: tuple[KeyFigure, ...]
     rows: tuple[Row, ...]
-    explanations: tuple[ExplanationTable, ...]
-    # Classes and slices, the least stable first.
-    groups: tuple[GroupTable, ...]
-    dynamics: DynamicsView | None
-    unstable: tuple[Unstable, ...]
     notes: tuple[str, ...]
     # Errors, then warnings.
     checks: tuple[Check, ...] = ()
+    # Of a hundred examples: all runs agree, some differ, entropy above 0.56; 0 for numbers.
+    dots: tuple[int, int, int] = (0, 0, 0)
+    explanations: tuple[ExplanationTable, ...] = ()
+    # Classes and slices, the least stable first.
+    groups: tuple[GroupTable, ...] = ()
+    dynamics: DynamicsView | None = None
+    unstable: tuple[Unstable, ...] = ()
+    # In place of `unstable` if the runs give numbers.
+    numbers: tuple[NumberLine, ...] = ()
 
     def __repr__(self) -> str:
         return f"<View of {self.title}: {self.headline}>"
@@ -136,7 +151,7 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
         dots=agreement_dots(measurement),
         key_figures=_key_figures(measurement),
         rows=tuple(
-            _row(name, value, is_key=name in key_metrics)
+            row(name, value, is_key=name in key_metrics)
             for name, value in measurement.metrics.items()
         ),
         explanations=build_explanations(measurement, with_texts=TOKENS in show),
@@ -181,7 +196,7 @@ def _dynamics(dynamics: DynamicsMeasurement | None) -> DynamicsView | None:
         return None
     return DynamicsView(
         title=str(sentences.dynamics_title(dynamics)),
-        rows=tuple(_row(name, value) for name, value in dynamics.metrics.items()),
+        rows=tuple(row(name, value) for name, value in dynamics.metrics.items()),
         notes=tuple(map(str, dynamics.notes)),
     )
 
@@ -246,21 +261,21 @@ def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
     metrics, n_runs = measurement.metrics, measurement.n_runs
     n_pairs = n_runs * (n_runs - 1) // 2
     pairs = _say("one-pair" if n_pairs == 1 else "pairs", n_pairs=n_pairs)
-    key_figures = [_key("flip_rate", metrics, _say("pairs-differ", pairs=pairs))]
+    key_figures = [key("flip_rate", metrics, _say("pairs-differ", pairs=pairs))]
     if "accuracy_sd" in metrics:
         independent = metrics["accuracy_sd_independent"].value
         spread = _say("spread-and-chance", chance=WithUnit(independent, "points"))
-        key_figures.append(_key("accuracy_sd", metrics, spread, reference=independent))
+        key_figures.append(key("accuracy_sd", metrics, spread, reference=independent))
     else:
-        key_figures.append(_key("label_entropy_corrected", metrics, _say("mean-entropy")))
+        key_figures.append(key("label_entropy_corrected", metrics, _say("mean-entropy")))
     flipping = _say("examples-that-flip", n_runs=n_runs)
-    key_figures.append(_key("ambiguity", metrics, flipping, title="Examples that flip"))
+    key_figures.append(key("ambiguity", metrics, flipping, title="Examples that flip"))
     if measurement.explanations:
         key_figures.append(_top_words(measurement, pairs))
     elif "probability_sd" in metrics:
-        key_figures.append(_key("probability_sd", metrics, _say("probability-spread")))
+        key_figures.append(key("probability_sd", metrics, _say("probability-spread")))
     else:
-        key_figures.append(_key("discrepancy", metrics, _say("runs-farthest-apart")))
+        key_figures.append(key("discrepancy", metrics, _say("runs-farthest-apart")))
     return tuple(key_figures)
 
 
@@ -272,7 +287,7 @@ def _top_words(measurement: Measurement, pairs: Message) -> KeyFigure:
     if explained.noise is not None:
         code, noise = "top-words-and-noise", explained.noise[TOP_WORDS].value
         fields["noise"] = WithUnit(noise, "percent")
-    return _key(
+    return key(
         TOP_WORDS,
         explained.metrics,
         _say(code, **fields),
@@ -281,7 +296,7 @@ def _top_words(measurement: Measurement, pairs: Message) -> KeyFigure:
     )
 
 
-def _key(
+def key(
     name: str,
     metrics: Mapping[str, Estimate],
     meaning: Message,
@@ -289,6 +304,7 @@ def _key(
     reference: float | None = None,
     title: str | None = None,
 ) -> KeyFigure:
+    """Return a metric as a key figure, with a reference such as the value expected by chance."""
     about, estimate = card(name), metrics[name]
     bar, mark = interval_bar(estimate, reference)
     return KeyFigure(
@@ -308,6 +324,8 @@ def interval_bar(
 ) -> tuple[tuple[float, float, float] | None, float | None]:
     """Return the interval with its value, and a reference, on a scale from 0 to 1."""
     if estimate.low is None or estimate.high is None or is_too_wide(estimate):
+        return None, None
+    if estimate.low < 0.0:
         return None, None
     scale = 1.25 * max(estimate.high, reference or 0.0) or 1.0
     bar = (estimate.low / scale, estimate.value / scale, estimate.high / scale)
@@ -345,7 +363,8 @@ def _votes(predictions: Sequence[int], classes: Sequence[str]) -> tuple[tuple[st
     return (*named[:MAX_VOTES], ("other", rest))
 
 
-def _row(name: str, value: Estimate, *, is_key: bool = True) -> Row:
+def row(name: str, value: Estimate, *, is_key: bool = True) -> Row:
+    """Return one line of the table of metrics."""
     about = card_or_own(name)
     return Row(
         name=name,

@@ -18,6 +18,7 @@ from seedproof.metrics.statistic import (
     MeanOverPairs,
     MeanOverRuns,
     RootOfMean,
+    Scale,
     SpreadOverRuns,
     Statistic,
     ValueOnly,
@@ -122,12 +123,12 @@ def over_drawn(
 
 
 def drawn_df(*statistics: MeanOverExamples) -> float:
-    """Return the degrees of freedom of the variance from drawing examples: many, or few clusters.
+    """Return the degrees of freedom of the variance from drawing examples, or few of them.
 
     A single cluster shows nothing about others, so that its variance of 0 needs no quantile.
     """
-    clusters = [x.clusters.n_clusters for x in statistics if x.clusters is not None]
-    return max(min(clusters) - 1, 1) if clusters else np.inf
+    drawn = [x.n_drawn for x in statistics if x.is_clustered or x.is_small]
+    return max(min(drawn) - 1, 1) if drawn else np.inf
 
 
 @singledispatch
@@ -144,28 +145,28 @@ def _(statistic: ValueOnly, level: Level = PLAIN) -> Estimate:
 
 
 @estimate.register
-def estimate_mean(
-    statistic: MeanOverExamples, level: Level = PLAIN, *, is_small: bool = False
-) -> Estimate:
-    """Return a mean over examples with its interval.
-
-    A group may be small: then the variance of its examples gets Student's quantile, as that of
-    clusters always does.
-    """
+def estimate_mean(statistic: MeanOverExamples, level: Level = PLAIN) -> Estimate:
+    """Return a mean over examples with its interval."""
     over = over_drawn(statistic, has_runs=statistic.without is not None)
     value, largest = statistic.unbiased, statistic.largest
-    if value <= 0.0 or (largest is not None and abs(value - largest) < 1e-12):
+    is_linear = statistic.scale == "linear"
+    is_least = value <= 0.0 and not is_linear
+    if is_least or (largest is not None and abs(value - largest) < 1e-12):
         return _all_alike(statistic, level.example_tail)
     if statistic.n_drawn == 1:  # it shows nothing about others
         if statistic.without is None:
             return Estimate(value)
         over = "runs"
+    if is_linear:
+        below, above = map(np.sqrt, _squared_widths(statistic, level))
+        low, high = float(value - below), float(value + above)
+        return Estimate(value, low, high, over) if low < high else Estimate(value)
     if statistic.scale == "logit":
-        below, above = map(np.sqrt, _squared_widths(statistic, level, is_small=is_small))
+        below, above = map(np.sqrt, _squared_widths(statistic, level))
         center = float(logit(value))
         low, high = float(expit(center - below)), float(expit(center + above))
     else:
-        low, high = _log_interval(statistic, level, is_small=is_small)
+        low, high = _log_interval(statistic, level)
     # A bound, not a random error: it is added in full.
     low, high = max(low - statistic.error, 0.0), high + statistic.error
     if largest is not None:
@@ -176,37 +177,34 @@ def estimate_mean(
     return Estimate(value, float(min(low, value)), float(max(high, value)), over)
 
 
-def _log_interval(
-    statistic: MeanOverExamples, level: Level, *, is_small: bool
-) -> tuple[float, float]:
+def _log_interval(statistic: MeanOverExamples, level: Level) -> tuple[float, float]:
     """Interval on the log scale around the value less its expected bias."""
     center = statistic.unbiased
     residual = np.log1p(EXTRAPOLATION_ERROR * statistic.extrapolated / center)
-    squares = _squared_widths(statistic, level, is_small=is_small)
+    squares = _squared_widths(statistic, level)
     below, above = (np.sqrt(square + residual**2) for square in squares)
     with np.errstate(over="ignore"):  # few runs and a small tail
         return float(center * np.exp(-below)), float(center * np.exp(above))
 
 
-def _squared_widths(
-    statistic: MeanOverExamples, level: Level, *, is_small: bool
-) -> tuple[float, float]:
+def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, float]:
     """Squared half widths below and above, from runs (Student) and examples (normal).
 
-    Clusters in place of examples get Student's quantile as well.
+    Clusters in place of examples, and few examples, get Student's quantile as well.
     """
     value, n = statistic.value, statistic.n_examples
-    slope = 1 / value if statistic.scale == "log" else 1 / (value * (1 - value))
+    slope = _slope(value, statistic.scale)
     examples = statistic.example_variance * slope**2
-    df = statistic.n_drawn - 1 if is_small else drawn_df(statistic)
-    quantile = student_quantile(df, 1 - level.example_tail)
+    quantile = student_quantile(drawn_df(statistic), 1 - level.example_tail)
     alone = quantile**2 * examples
     if statistic.without is None:
         return alone, alone
     # Half an example is the least that leaving out a run may leave of a count, or half of the
     # value where even that is less than an example.
     floor = 0.5 * min(1 / n, value) if statistic.is_count else 0.5 / n * value
-    if statistic.scale == "log":
+    if statistic.scale == "linear":
+        left_out = statistic.without
+    elif statistic.scale == "log":
         left_out = np.log(np.maximum(statistic.without, floor))
     else:
         floor = min(floor, 0.5 * (1 - value))
@@ -219,6 +217,13 @@ def _squared_widths(
         for widening in widenings
     )
     return below, above
+
+
+def _slope(value: float, scale: Scale) -> float:
+    """Return the derivative of a scale at a value."""
+    if scale == "linear":
+        return 1.0
+    return 1 / value if scale == "log" else 1 / (value * (1 - value))
 
 
 def two_way_variance(

@@ -44,7 +44,7 @@ def _alone(predictions, labels, chosen, level):
     batch = Batch(predictions[:, chosen], n_classes=int(predictions.max()) + 1)
     flips = Flips(batch.n_runs, batch.n_classes)
     flips.update(batch)
-    yield "flip_rate", estimate_mean(flips.result()["flip_rate"], level, is_small=True)
+    yield "flip_rate", estimate_mean(replace(flips.result()["flip_rate"], is_small=True), level)
     is_known = chosen & (labels >= 0)
     if is_known.any():
         labeled = Batch(
@@ -54,7 +54,7 @@ def _alone(predictions, labels, chosen, level):
         accuracy.update(labeled)
         yield (
             "accuracy",
-            estimate_mean(accuracy.result()["accuracy"], level, is_small=True),
+            estimate_mean(replace(accuracy.result()["accuracy"], is_small=True), level),
         )
 
 
@@ -189,7 +189,7 @@ def test_clusters_are_drawn_in_place_of_examples():
             interaction_variance=interaction,
             clusters=Residuals(int(chosen.sum()), np.zeros(23), np.zeros((len(right), 23))),
         )
-        expected = estimate_mean(statistic, PLAIN.divided(4), is_small=True)
+        expected = estimate_mean(statistic, PLAIN.divided(4))
         assert group.metrics["accuracy"].low == pytest.approx(expected.low, rel=1e-9)
 
 

@@ -9,6 +9,7 @@ from seedproof.metrics import card as card_module
 from seedproof.metrics.card import Better, Unit, card, card_or_own
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
+from seedproof.metrics.numbers import NUMBER_NAMES
 from seedproof.testing.errors import WithFields
 
 NEEDS = {
@@ -22,7 +23,7 @@ NEEDS = {
 }
 
 
-NAMES = (*METRIC_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES)
+NAMES = tuple(dict.fromkeys((*METRIC_NAMES, *NUMBER_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES)))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -36,7 +36,7 @@ def test_least_stable_class_is_named_with_its_interval():
 
     assert message.code == "least-stable"
     assert message.fields["name"] == "dog"
-    assert message.fields["flip_rate"].estimate == report.by_class[1].metrics["flip_rate"]
+    assert message.fields["value"].estimate == report.by_class[1].metrics["flip_rate"]
     assert message.fields["overall"].value == report["flip_rate"].value
 
 

@@ -1,0 +1,92 @@
+"""The measuring pass over numbers."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from seedproof.measurement.accumulators import Accumulators, GroupResults
+from seedproof.measurement.clusters import ClusterKeys
+from seedproof.measurement.examples import ExampleRows, lists
+from seedproof.measurement.number_groups import NumberGroups
+from seedproof.metrics.accumulator import Detail
+from seedproof.metrics.card import card_name
+from seedproof.metrics.numbers import NUMBER_FAMILIES
+from seedproof.metrics.numbers.batch import NumberBatch, number_batches
+from seedproof.metrics.numbers.family import NumberFamily
+from seedproof.metrics.numbers.means import Means
+from seedproof.metrics.numbers.runs import RunEquality
+from seedproof.metrics.numbers.spread import Spread
+from seedproof.predictions.checks import Check
+from seedproof.predictions.number_checks import number_checks_of
+from seedproof.records.shards import Shard, ShardSource
+from seedproof.stats.intervals import Estimate
+from seedproof.typing import IntArray
+
+# Every report begins with them.
+ALWAYS: tuple[type[NumberFamily], ...] = (Means, Spread, RunEquality)
+
+
+class NumberAccumulators(Accumulators[NumberBatch]):
+    """Partial results of every requested metric of numbers that the data allows."""
+
+    keys: ClassVar[tuple[str, ...]] = ("sd",)
+
+    def __init__(
+        self,
+        source: ShardSource,
+        requested: Collection[str] | None = None,
+        slices: Sequence[str] = (),
+    ) -> None:
+        n_runs, names = len(source.runs), {card_name(name) for name in requested or ()}
+        families = [
+            family(n_runs, source.settings)
+            for family in NUMBER_FAMILIES
+            if (source.n_labeled or "labels" not in family.needs)
+            and (requested is None or family in ALWAYS or not names.isdisjoint(family.figures))
+        ]
+        super().__init__(n_runs, families)
+        self.slices = NumberGroups(n_runs, source.settings, slices) if slices else None
+
+    def update(
+        self,
+        shard: Shard,
+        classes: tuple[str, ...],
+        clusters: ClusterKeys | None = None,
+        blocks: IntArray | None = None,
+    ) -> ExampleRows:
+        """Add a shard, given the blocks of its examples; return these examples."""
+        if self.slices is not None:
+            self.slices.add(shard, clusters)
+        return super().update(shard, classes, clusters, blocks)
+
+    def merge(self, other: Accumulators[NumberBatch]) -> None:
+        """Add the examples of another part."""
+        super().merge(other)
+        if isinstance(other, NumberAccumulators) and self.slices and other.slices:
+            self.slices.merge(other.slices)
+
+    def group_metrics(self, metrics: Mapping[str, Estimate]) -> GroupResults:
+        """Return no classes, and the metrics of each value of a slice."""
+        slices = {} if self.slices is None else self.slices.result(metrics["mean_difference"])
+        return (), slices
+
+    def batches(self, shard: Shard, blocks: IntArray | None) -> Iterator[NumberBatch]:
+        """Yield a shard in pieces."""
+        return number_batches(shard, blocks=blocks)
+
+    def rows(self, shard: Shard, columns: Detail, classes: tuple[str, ...]) -> ExampleRows:
+        """Return the examples of a shard with their columns."""
+        targets = {} if shard.targets is None else {"target": shard.targets}
+        return ExampleRows(shard.ids, None, shard.extras, {**targets, **columns}, classes)
+
+    def with_answers(self, rows: pa.Table, shard: Shard) -> pa.Table:
+        """Add the number of each run."""
+        numbers = np.asarray(shard.numbers)
+        return rows.append_column("numbers", lists(numbers.T, np.float64))
+
+    def checks(self, source: ShardSource) -> Iterator[Check]:
+        """Yield the findings about the input."""
+        equality = next(family for family in self.families if isinstance(family, RunEquality))
+        return number_checks_of(source, equality.run_sums())

@@ -1,0 +1,87 @@
+"""Numbers of all runs for a few examples: the input of every kernel of numbers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seedproof.metrics.batch import batch_rows
+from seedproof.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from seedproof.records.shards import Shard  # pyarrow is not needed for kernels
+
+
+@dataclass(frozen=True, eq=False)
+class NumberBatch:
+    """Numbers of all runs for the same few examples.
+
+    Quantities that several kernels need are computed once, on first use, and kept with the batch.
+    """
+
+    numbers: FloatArray  # float64, axes (runs, examples)
+    targets: FloatArray | None = None  # per example, NaN where unknown
+    blocks: IntArray | None = None  # independent sets of examples: their number, per example
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs."""
+        return int(self.numbers.shape[0])
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples in this batch."""
+        return int(self.numbers.shape[1])
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """The mean over runs of each example: (examples)."""
+        return np.asarray(self.numbers.mean(axis=0))
+
+    @cached_property
+    def is_passed(self) -> BoolArray | None:
+        """Numbers as pass or fail, the same axes; None if any is neither 1 nor 0."""
+        passed = self.numbers == 1.0
+        return passed if (passed | (self.numbers == 0.0)).all() else None
+
+    @cached_property
+    def is_labeled(self) -> BoolArray:
+        """True for each example whose target is known: (examples)."""
+        if self.targets is None:
+            return np.zeros(self.n_examples, dtype=np.bool_)
+        return ~np.isnan(self.targets)
+
+    @property
+    def labeled(self) -> "NumberBatch":
+        """The examples whose target is known; this batch itself if all are."""
+        # A batch that kept itself would live until the garbage collector finds the cycle.
+        return self if self._some_labeled is None else self._some_labeled
+
+    @cached_property
+    def _some_labeled(self) -> "NumberBatch | None":
+        chosen = self.is_labeled
+        if chosen.all():
+            return None
+        return NumberBatch(
+            self.numbers[:, chosen],
+            None if self.targets is None else self.targets[chosen],
+            None if self.blocks is None else self.blocks[chosen],
+        )
+
+
+def number_batches(
+    shard: "Shard", n_rows: int | None = None, blocks: IntArray | None = None
+) -> Iterator[NumberBatch]:
+    """Yield a shard in pieces whose size depends on its shape alone, never on the machine."""
+    if shard.numbers is None:
+        raise ValueError("this shard has no numbers")
+    n_rows = n_rows or batch_rows(len(shard.numbers))
+    for start in range(0, len(shard), n_rows):
+        rows = slice(start, start + n_rows)
+        yield NumberBatch(
+            np.ascontiguousarray(shard.numbers[:, rows], dtype=np.float64),
+            None if shard.targets is None else shard.targets[rows],
+            None if blocks is None else blocks[rows],
+        )

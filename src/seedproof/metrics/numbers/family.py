@@ -1,0 +1,51 @@
+"""The base class of the metric families of numbers."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from seedproof.metrics.accumulator import Accumulator, Detail
+from seedproof.metrics.numbers.batch import NumberBatch
+from seedproof.metrics.statistic import ExampleValues, MeanOverExamples, Scale
+from seedproof.records.number_settings import NumberSettings
+from seedproof.typing import FloatArray
+
+
+class NumberFamily(Accumulator[NumberBatch]):
+    """A family of metrics of numbers."""
+
+    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
+        super().__init__(n_runs)
+        self.settings = settings
+        self._n_other_batches = 0  # with a number that is neither 0 nor 1
+
+    @property
+    def is_pass_or_fail(self) -> bool:
+        """True if all numbers so far are 0 or 1."""
+        return self._n_other_batches == 0
+
+    def columns(
+        self, batch: NumberBatch, values: Mapping[str, ExampleValues]
+    ) -> Mapping[str, FloatArray]:
+        """Return columns of the table of examples."""
+        del batch, values
+        return {}
+
+    def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add a batch; return columns with one value per example."""
+        super().add(batch, values)
+        self._n_other_batches += batch.is_passed is None
+        return self.columns(batch, values)
+
+    def mean_of(
+        self,
+        name: str,
+        *,
+        scale: Scale = "log",
+        largest: float | None = None,
+        is_count: bool = False,
+    ) -> MeanOverExamples:
+        """Return a quantity as a mean over examples, of which there may be few."""
+        mean = self.sums[name].mean_over_examples(scale=scale, largest=largest, is_count=is_count)
+        if self.settings.are_trials:
+            mean = replace(mean, without=None, interaction_variance=0.0)
+        return replace(mean, is_small=True)

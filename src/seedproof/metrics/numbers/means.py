@@ -1,0 +1,61 @@
+"""Mean score, its spread over runs, and the part of the spread that independent noise gives."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from seedproof.metrics.accumulator import Detail
+from seedproof.metrics.numbers.batch import NumberBatch
+from seedproof.metrics.numbers.family import NumberFamily
+from seedproof.metrics.numbers.spread import variance_over_runs
+from seedproof.metrics.statistic import (
+    ExampleValues,
+    ExcessSpread,
+    RootOfMean,
+    SpreadOverRuns,
+    Statistic,
+    mean_over_runs,
+)
+
+
+class Means(NumberFamily):
+    """Mean over runs and examples, and its spread over runs."""
+
+    figures: ClassVar[tuple[str, ...]] = (
+        "mean",
+        "mean_sd",
+        "mean_sd_independent",
+        "mean_sd_excess",
+    )
+
+    def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+        """Return the mean, and the variance over runs, per example."""
+        return {
+            "mean": mean_over_runs(batch.numbers),
+            "mean_sd_independent": variance_over_runs(batch.numbers),
+        }
+
+    def result(self) -> Mapping[str, Statistic]:
+        """Return the mean and the parts of its spread, over all examples so far.
+
+        Trials of one model differ by independent noise alone.
+        """
+        mean = self.mean_of("mean", scale="linear")
+        if self.is_pass_or_fail:
+            mean = self.mean_of("mean", scale="logit", largest=1.0, is_count=True)
+        variance = self.mean_of("mean_sd_independent")
+        independent = RootOfMean(variance, divisor=variance.n_examples)
+        if self.settings.are_trials:
+            return {"mean": mean, "mean_sd_independent": independent}
+        by_run = self.sums["mean"].mean_by_run
+        return {
+            "mean": mean,
+            "mean_sd": SpreadOverRuns(by_run),
+            "mean_sd_independent": independent,
+            "mean_sd_excess": ExcessSpread(
+                by_run, known=(variance.value / variance.n_examples) ** 0.5
+            ),
+        }
+
+    def detail(self) -> Detail:
+        """Return the mean of each run."""
+        return {"mean_by_run": self.sums["mean"].mean_by_run}

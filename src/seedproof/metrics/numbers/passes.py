@@ -1,0 +1,110 @@
+"""Scores that are pass or fail: disagreement, pass^k and pass@k, solid and flaky examples."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from math import comb
+from typing import ClassVar
+
+import numpy as np
+
+from seedproof.metrics.accumulator import Detail
+from seedproof.metrics.numbers.batch import NumberBatch
+from seedproof.metrics.numbers.family import NumberFamily
+from seedproof.metrics.numbers.spread import flips_across
+from seedproof.metrics.statistic import ExampleValues, Statistic, ValueOnly
+from seedproof.records.number_settings import NumberSettings
+from seedproof.typing import BoolArray, FloatArray
+
+# With more runs, only these powers and the number of runs itself.
+MOST_POWERS = 16
+
+
+def all_of(passed: BoolArray, k: int) -> ExampleValues:
+    """Return the chance that k of these runs, drawn without replacement, all pass, per example.
+
+    It is unbiased for the chance that k new ones pass; the k-th power of the share is not.
+    """
+    n_runs, n_passed = len(passed), passed.sum(axis=0)
+    without = None
+    if n_runs > max(k, 2):
+        without = _all_pass(n_runs - 1, k)[n_passed - passed]
+    return ExampleValues(_all_pass(n_runs, k)[n_passed], without)
+
+
+def any_of(passed: BoolArray, k: int) -> ExampleValues:
+    """Return the chance that at least one of k of these runs passes, per example."""
+    none_pass = all_of(~passed, k)
+    without = none_pass.without
+    return ExampleValues(1.0 - none_pass.whole, None if without is None else 1.0 - without)
+
+
+@lru_cache(maxsize=256)
+def _all_pass(n_runs: int, k: int) -> FloatArray:
+    """Return C(c, k) / C(n, k) for c = 0, …, n."""
+    total = comb(n_runs, k)
+    return np.array([comb(n_passed, k) / total for n_passed in range(n_runs + 1)])
+
+
+def powers_of(n_runs: int) -> tuple[int, ...]:
+    """Return the numbers of runs k that are reported: all, or the first and the last."""
+    first = range(1, min(n_runs, MOST_POWERS) + 1)
+    return tuple(dict.fromkeys((*first, n_runs)))
+
+
+class Passes(NumberFamily):
+    """Examples that pass in all, some or none of the runs; empty unless all numbers are 0 or 1."""
+
+    figures: ClassVar[tuple[str, ...]] = (
+        "flip_rate",
+        "solid_share",
+        "flaky_share",
+        "broken_share",
+        "pass^k",
+        "pass@k",
+    )
+
+    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
+        super().__init__(n_runs, settings)
+        self._passed_counts = np.zeros(self.n_runs + 1, dtype=np.int64)
+
+    def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+        """Return disagreement, pass^k and pass@k per example."""
+        passed = batch.is_passed
+        if passed is None or not self.is_pass_or_fail:
+            return {}
+        powers = powers_of(self.n_runs)
+        return {
+            "flip_rate": flips_across(passed),
+            **{f"pass^{k}": all_of(passed, k) for k in powers},
+            **{f"pass@{k}": any_of(passed, k) for k in powers},
+        }
+
+    def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add a batch; return the number of runs that pass."""
+        columns = super().add(batch, values)
+        if batch.is_passed is not None:
+            n_passed = batch.is_passed.sum(axis=0)
+            self._passed_counts += np.bincount(n_passed, minlength=self.n_runs + 1)
+        return columns
+
+    def result(self) -> Mapping[str, Statistic]:
+        """Return all figures over all examples so far; empty if any number is not 0 or 1."""
+        if not self.is_pass_or_fail:
+            return {}
+        n_examples = int(self._passed_counts.sum())
+        broken, *flaky, solid = (self._passed_counts / n_examples).tolist()
+        return {
+            "flip_rate": self.mean_of("flip_rate", largest=1.0, is_count=True),
+            "solid_share": ValueOnly(solid),
+            "flaky_share": ValueOnly(sum(flaky)),
+            "broken_share": ValueOnly(broken),
+            **{
+                name: self.mean_of(name, scale="logit", largest=1.0, is_count=True)
+                for name in self.sums
+                if name != "flip_rate"
+            },
+        }
+
+    def detail(self) -> Detail:
+        """Return the number of examples by how many runs pass."""
+        return {"passed_counts": self._passed_counts} if self.is_pass_or_fail else {}

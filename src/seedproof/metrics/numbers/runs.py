@@ -1,0 +1,58 @@
+"""Sums over examples that show which runs are no evidence."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from seedproof.metrics.accumulator import Detail
+from seedproof.metrics.numbers.batch import NumberBatch
+from seedproof.metrics.numbers.family import NumberFamily
+from seedproof.metrics.statistic import ExampleValues, Statistic
+from seedproof.records.number_settings import NumberSettings
+from seedproof.typing import BoolArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class NumberRunSums:
+    """Sums that checks of the input need; see `predictions.number_checks`."""
+
+    n_examples: int
+    differ: BoolArray  # whether two runs differ on any example: (runs, runs)
+    n_varied: IntArray  # examples with another number than most others of the run: (runs)
+    n_flips: float | None  # examples on which two runs are expected to differ, if pass or fail
+
+
+class RunEquality(NumberFamily):
+    """Runs that are equal to each other, or that give one number to every example."""
+
+    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
+        super().__init__(n_runs, settings)
+        self._n_examples = 0
+        self._n_flips = 0.0
+        self._differ = np.zeros((n_runs, n_runs), dtype=np.bool_)
+        self._n_varied = np.zeros(n_runs, dtype=np.int64)
+
+    def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add a batch; there are no columns."""
+        columns = super().add(batch, values)
+        self._n_examples += batch.n_examples
+        contents = [hash(row.tobytes()) for row in batch.numbers]
+        self._differ |= np.not_equal.outer(contents, contents)
+        n_other = np.count_nonzero(batch.numbers != batch.numbers[:, :1], axis=1)
+        if batch.is_passed is not None:
+            n_other = np.minimum(n_other, batch.n_examples - n_other)
+            n_passed = batch.is_passed.sum(axis=0)
+            pairs = n_passed * (self.n_runs - n_passed)
+            self._n_flips += float(pairs.sum()) * 2 / (self.n_runs * (self.n_runs - 1))
+        self._n_varied += n_other
+        return columns
+
+    def result(self) -> Mapping[str, Statistic]:
+        """Return no metric."""
+        return {}
+
+    def run_sums(self) -> NumberRunSums:
+        """Return the sums that checks of the input need."""
+        n_flips = self._n_flips if self.is_pass_or_fail else None
+        return NumberRunSums(self._n_examples, self._differ, self._n_varied, n_flips)

@@ -1,0 +1,123 @@
+"""Differences between runs on the same example, and across a tolerance or a threshold."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from seedproof.metrics.flips import flip_rate
+from seedproof.metrics.numbers.batch import NumberBatch
+from seedproof.metrics.numbers.family import NumberFamily
+from seedproof.metrics.statistic import ExampleValues, RootOfMean, Statistic
+from seedproof.records.number_settings import Tolerance
+from seedproof.typing import BoolArray, FloatArray, IntArray
+
+
+def variance_over_runs(numbers: FloatArray) -> ExampleValues:
+    """Return the sample variance over runs per example, from the axes (runs, examples)."""
+    n_runs = len(numbers)
+    squares = np.square(numbers - numbers.mean(axis=0))
+    whole = squares.sum(axis=0)
+    without = None
+    if n_runs > 2:
+        # Rounding may leave less than nothing where a single run differs.
+        without = np.maximum(whole - squares * (n_runs / (n_runs - 1)), 0.0)
+    return ExampleValues(
+        whole, without, whole_denominator=n_runs - 1, without_denominator=n_runs - 2
+    )
+
+
+def mean_difference(numbers: FloatArray) -> ExampleValues:
+    """Return the mean absolute difference of two runs per example (Gini's mean difference)."""
+    n_runs = len(numbers)
+    order = np.argsort(numbers, axis=0, kind="stable")
+    # Differences from the lowest: sums of large numbers would lose their digits.
+    ascending = np.take_along_axis(numbers, order, axis=0)
+    ascending = ascending - ascending[0]
+    below = np.cumsum(ascending, axis=0)
+    rank = np.arange(n_runs)[:, np.newaxis]
+    # Of each number: its differences from the lower ones, and from the higher ones.
+    sums = (2 * rank + 2 - n_runs) * ascending - 2 * below + below[-1]
+    by_run = np.empty_like(sums)
+    np.put_along_axis(by_run, order, sums, axis=0)
+    return _over_pairs(by_run)
+
+
+def pairs_beyond(numbers: FloatArray, tolerance: Tolerance) -> ExampleValues:
+    """Return the share of the pairs of runs that differ by more than a tolerance, per example."""
+    n_runs = len(numbers)
+    by_run = np.zeros(numbers.shape, dtype=np.int64)
+    for shift in range(1, n_runs):
+        differ = tolerance.is_exceeded(numbers[shift:], numbers[:-shift])
+        by_run[shift:] += differ
+        by_run[:-shift] += differ
+    return _over_pairs(by_run)
+
+
+def flips_across(is_above: BoolArray) -> ExampleValues:
+    """Return the share of the pairs of runs on different sides of a threshold, per example."""
+    n_above: IntArray = is_above.sum(axis=0, dtype=np.int64)
+    return flip_rate(np.where(is_above, n_above, len(is_above) - n_above))
+
+
+def _over_pairs(by_run: FloatArray | IntArray) -> ExampleValues:
+    """Return means over pairs of runs, given the sum over all others of each run."""
+    n_runs = len(by_run)
+    whole = by_run.sum(axis=0)
+    return ExampleValues(
+        whole,
+        whole - 2 * by_run if n_runs > 2 else None,
+        whole_denominator=n_runs * (n_runs - 1),
+        without_denominator=(n_runs - 1) * (n_runs - 2),
+    )
+
+
+class Spread(NumberFamily):
+    """Spread over runs on the same example."""
+
+    figures: ClassVar[tuple[str, ...]] = ("example_sd", "mean_difference")
+
+    def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+        """Return variance and mean difference per example."""
+        return {
+            "example_sd": variance_over_runs(batch.numbers),
+            "mean_difference": mean_difference(batch.numbers),
+        }
+
+    def columns(
+        self, batch: NumberBatch, values: Mapping[str, ExampleValues]
+    ) -> dict[str, FloatArray]:
+        """Return mean, standard deviation and range of each example."""
+        return {
+            "mean": batch.means,
+            "sd": np.sqrt(values["example_sd"].values),
+            "mean_difference": values["mean_difference"].values,
+        }
+
+    def result(self) -> Mapping[str, Statistic]:
+        """Return the spread on a typical example, over all examples so far."""
+        return {
+            "example_sd": RootOfMean(self.mean_of("example_sd"), divisor=1.0),
+            "mean_difference": self.mean_of("mean_difference"),
+        }
+
+
+class Limits(NumberFamily):
+    """Pairs of runs that differ by more than a tolerance, or lie across a threshold."""
+
+    figures: ClassVar[tuple[str, ...]] = ("beyond_tolerance", "flip_rate@t")
+
+    def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+        """Return the share of pairs per example, for each limit."""
+        settings = self.settings
+        values = {
+            f"flip_rate@{threshold:g}": flips_across(batch.numbers >= threshold)
+            for threshold in settings.thresholds
+        }
+        if settings.tolerance is not None:
+            values["beyond_tolerance"] = pairs_beyond(batch.numbers, settings.tolerance)
+        return values
+
+    def result(self) -> Mapping[str, Statistic]:
+        """Return the shares over all examples so far."""
+        return {name: self.mean_of(name, largest=1.0, is_count=True) for name in self.sums}

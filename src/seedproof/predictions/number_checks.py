@@ -1,0 +1,80 @@
+"""Checks of runs that give numbers, from sums that the measuring pass has anyway."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from seedproof.metrics.numbers.batch import number_batches
+from seedproof.metrics.numbers.runs import NumberRunSums, RunEquality
+from seedproof.predictions.checks import Check, named
+from seedproof.predictions.duplicates import IMPLAUSIBLE, equal_rows
+from seedproof.predictions.input_checks import few_runs
+from seedproof.records.shards import ShardSource
+
+# A constant run is reported if every other run gives other numbers at least this often.
+LEAST_OTHER_NUMBERS = 10
+
+
+def number_run_sums(source: ShardSource) -> NumberRunSums:
+    """Return the sums over all examples."""
+    equality = RunEquality(len(source.runs), source.settings)
+    for index in range(source.n_shards):
+        for batch in number_batches(source.shard(index)):
+            equality.update(batch)
+    return equality.run_sums()
+
+
+def number_checks_of(source: ShardSource, sums: NumberRunSums) -> Iterator[Check]:
+    """Yield the findings about aligned runs of numbers, given sums over all examples."""
+    if not source.settings.are_trials:
+        yield from few_runs(len(source.runs))
+    if len(source.runs) > 1:
+        yield from _duplicates(source, sums)
+        yield from _constant_runs(source, sums)
+
+
+def _duplicates(source: ShardSource, sums: NumberRunSums) -> Iterator[Check]:
+    n_runs, noun = len(source.runs), source.repeats
+    groups = equal_rows(~sums.differ)
+    for group in groups:
+        if len(group) == 1 or (len(groups) > 1 and not _is_implausible(sums, len(group))):
+            continue
+        names = tuple(source.runs[run] for run in group)
+        same = f"All {noun}" if len(group) == n_runs else f"{noun.capitalize()} {named(names)}"
+        yield Check(
+            "duplicate-runs",
+            "error",
+            names,
+            f"{same} have identical numbers. Copies are not evidence of stability.",
+            "Check that none is given twice, and that answers did not come from a cache or from "
+            "a model that draws nothing.",
+        )
+
+
+def _is_implausible(sums: NumberRunSums, n_equal: int) -> bool:
+    """Return whether chance does not explain that some, not all, runs are equal.
+
+    Numbers that are equal to the last digit are no accident; outcomes of 0 and 1 may be.
+    """
+    if sums.n_flips is None:
+        return True
+    n_pairs = len(sums.differ) * (len(sums.differ) - 1) / 2
+    return n_pairs * float(np.exp(-sums.n_flips * (n_equal - 1))) < IMPLAUSIBLE
+
+
+def _constant_runs(source: ShardSource, sums: NumberRunSums) -> Iterator[Check]:
+    is_constant = sums.n_varied == 0
+    others = sums.n_varied[~is_constant]
+    if not is_constant.any() or not len(others) or others.min() < LEAST_OTHER_NUMBERS:
+        return
+    first = source.shard(0).numbers
+    for run in np.flatnonzero(is_constant):
+        value = 0.0 if first is None else float(first[run, 0])
+        yield Check(
+            "constant-run",
+            "error",
+            (source.runs[run],),
+            f"{source.repeats.removesuffix('s').capitalize()} {source.runs[run]} gives {value:g} "
+            f"to all {sums.n_examples:,} examples; the others do not.",
+            "Look at its log. Make it again, or leave it out.",
+        )

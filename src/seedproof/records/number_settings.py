@@ -1,0 +1,61 @@
+"""Choices that numbers need and classes do not: a tolerance, thresholds, what repeats."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from seedproof.errors import OptionError
+from seedproof.typing import BoolArray, FloatArray
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The largest difference of two numbers that does not count."""
+
+    size: float
+    is_relative: bool = False  # a share of the larger of the two
+
+    @classmethod
+    def parse(cls, given: float | str) -> "Tolerance":
+        """Return a tolerance from a number, or from a text such as "0.05" or "5%".
+
+        >>> Tolerance.parse("5%")
+        Tolerance(size=0.05, is_relative=True)
+        """
+        text = str(given).strip()
+        match = re.fullmatch(r"(.+?)\s*(%?)", text)
+        try:
+            size = float(match[1]) if match else np.nan
+        except ValueError:
+            size = np.nan
+        if match is None or not 0 <= size < np.inf:
+            raise OptionError(
+                "`{option}` is {text!r}. Pass a number, such as 0.05, or a share of the larger "
+                "number, such as 5%.",
+                option="tolerance",
+                text=text,
+            )
+        return cls(size / 100, is_relative=True) if match[2] else cls(size)
+
+    def is_exceeded(self, first: FloatArray, second: FloatArray) -> BoolArray:
+        """Return where two arrays of numbers differ by more than this."""
+        limit: FloatArray | float = self.size
+        if self.is_relative:
+            limit = self.size * np.maximum(np.abs(first), np.abs(second))
+        # 0.30000000000000004 less 0.25 is no more than 0.05.
+        return np.asarray(np.abs(first - second) > limit * (1 + 1e-12))
+
+    def __str__(self) -> str:
+        return f"{100 * self.size:g} %" if self.is_relative else f"{self.size:g}"
+
+
+@dataclass(frozen=True)
+class NumberSettings:
+    """Choices for the metrics of numbers."""
+
+    tolerance: Tolerance | None = None
+    thresholds: tuple[float, ...] = ()
+    # Runs are independent trials of one model: no run is better than another, and the numbers of
+    # an example already contain their noise. Otherwise each run is a model of its own.
+    are_trials: bool = False

@@ -1,0 +1,368 @@
+"""Tables with a number per run and example, read into memory."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from seedproof.errors import (
+    ColumnError,
+    DtypeError,
+    DuplicateExampleError,
+    EmptyInputError,
+    LabelConflictError,
+    MissingExampleError,
+    MissingValueError,
+    OptionError,
+    SeedproofError,
+    TooFewRunsError,
+)
+from seedproof.messages import Message
+from seedproof.records.arrow import to_arrow, to_numpy
+from seedproof.records.columns import Columns, NumberRoles, check_names
+from seedproof.records.memory_limit import data_bytes
+from seedproof.records.normalize import canonical_rows
+from seedproof.records.number_settings import NumberSettings
+from seedproof.records.partition import are_integers
+from seedproof.records.row_counts import LineCounter, QuotedRowCounter, count_rows
+from seedproof.records.shards import NumberShards, check_run_count, natural_order
+from seedproof.records.tables import TableOptions, names_of, notes_on_dropped_columns
+from seedproof.records.text_files import (
+    JSON_SUFFIXES,
+    PARQUET_SUFFIXES,
+    TEXT_SUFFIXES,
+    read_header,
+    reason_of,
+    suffix_of,
+    unpacked,
+    unreadable,
+)
+from seedproof.typing import ArrowStream, BoolArray, FloatArray, IntArray
+
+# Rows of a table take up to this many times their size on disk.
+MOST_GROWTH = 8
+
+
+def have_numbers(tables: Sequence[Path | ArrowStream], columns: Columns) -> bool:
+    """Return whether tables have numbers in place of classes, by the names of their columns."""
+    if "value" in columns.changed():
+        return True
+    return all(columns.have_numbers(_names(table)) for table in tables)
+
+
+def _names(table: Path | ArrowStream) -> list[str]:
+    """Return the columns of a table; empty if they are only known once it is read."""
+    if not isinstance(table, os.PathLike):
+        return [str(name) for name in names_of(table)]
+    suffix, is_packed = suffix_of(Path(table))
+    try:
+        if suffix in PARQUET_SUFFIXES and not is_packed:
+            import pyarrow.parquet as pq
+
+            return list(pq.read_schema(table).names)
+        return read_header(Path(table))[0] if suffix in TEXT_SUFFIXES else []
+    except (SeedproofError, pa.ArrowException, OSError):
+        return []  # reported where the table is read
+
+
+def read_numbers(
+    tables: Sequence[Path | ArrowStream], options: TableOptions, settings: NumberSettings
+) -> tuple[NumberShards, list[Message]]:
+    """Read numbers: one row per run and example, in one table or in one per run."""
+    read = [_read(table, options) for table in tables]
+    titles = [_title(table) for table in tables]
+    paths = [table if isinstance(table, Path) else None for table in tables]
+    roles = [
+        NumberRoles.find(table.column_names, options.columns, table=title)
+        for table, title in zip(read, titles, strict=True)
+    ]
+    first = roles[0]
+    is_one_run = first.run is None
+    if is_one_run and len(tables) == 1:
+        raise ColumnError(
+            "{table} has neither a column {run!r} nor {trial!r} with the run or trial of each row. "
+            "Name it with --run or --trial, or pass one file per run.",
+            table=titles[0],
+            run=options.columns.run,
+            trial=options.columns.trial,
+        )
+    if any(other != first for other in roles):
+        raise ColumnError(
+            "{table} and {other_table} have different columns. Give all files the same columns.",
+            table=titles[0],
+            other_table=next(t for t, r in zip(titles, roles, strict=True) if r != first),
+        )
+    rows = pa.concat_tables([table.select(first.names) for table in read], promote_options="none")
+    if not len(rows):
+        raise EmptyInputError("{table} has no rows.", table=titles[0])
+    if is_one_run:
+        names = list(options.run_names(paths))
+        run_of: IntArray = np.repeat(np.arange(len(read)), [len(table) for table in read])
+    else:
+        names, run_of = _encoded(rows.column(str(first.run)), str(first.run))
+    settings = replace(settings, are_trials=settings.are_trials or first.are_trials)
+    return _Rows(rows, first, names, run_of, options, settings).aligned()
+
+
+def _title(table: Path | ArrowStream) -> str:
+    return table.name if isinstance(table, Path) else "The table"
+
+
+def _read(table: Path | ArrowStream, options: TableOptions) -> pa.Table:
+    """Read all columns of a table that fits into the memory limit."""
+    limit = data_bytes(options.memory) // MOST_GROWTH
+    if not isinstance(table, os.PathLike):
+        return pa.RecordBatchReader.from_stream(table).read_all()
+    path = Path(table)
+    suffix, is_packed = suffix_of(path)
+    try:
+        if suffix in PARQUET_SUFFIXES and not is_packed:
+            return _read_parquet(path, limit)
+        if suffix in JSON_SUFFIXES:
+            return _read_lines(path, limit)
+        return _read_text(path, limit)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise unreadable((path.name,), reason_of(error)) from error
+
+
+def _read_parquet(path: Path, limit: int) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        facts = file.metadata
+        sizes = [facts.row_group(i).total_byte_size for i in range(facts.num_row_groups)]
+        if sum(sizes) > limit:
+            raise OptionError(
+                "{table} is too large to be read with {option} of this size. Raise it with "
+                "--memory.",
+                option="memory",
+                table=path.name,
+            )
+        check_names(file.schema_arrow.names, path.name)
+        return file.read()
+
+
+def _read_lines(path: Path, limit: int) -> pa.Table:
+    import pyarrow.json
+
+    count = count_rows(path, LineCounter(), row_bytes=limit, at_most=limit)
+    with unpacked(path) as (stream, _):
+        block = pyarrow.json.ReadOptions(block_size=max(2**20, 2 * count.buffer_bytes))
+        return _complete(path, pyarrow.json.read_json(stream, block), count.n_rows)
+
+
+def _read_text(path: Path, limit: int) -> pa.Table:
+    import pyarrow.csv
+
+    names, separator = read_header(path)
+    check_names(names, path.name)
+    count = count_rows(path, QuotedRowCounter(separator), row_bytes=limit, at_most=limit)
+    with unpacked(path) as (stream, _):
+        table = pyarrow.csv.read_csv(
+            stream,
+            read_options=pyarrow.csv.ReadOptions(
+                column_names=names, skip_rows=1, block_size=max(2**20, 2 * count.buffer_bytes)
+            ),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=separator, newlines_in_values=count.has_quotes
+            ),
+            convert_options=pyarrow.csv.ConvertOptions(
+                null_values=["", "NA", "NaN", "nan", "null"], strings_can_be_null=True
+            ),
+        )
+    return _complete(path, table, count.n_rows - 1)
+
+
+def _complete(path: Path, table: pa.Table, n_rows: int) -> pa.Table:
+    """Return a table that has all rows of its file; Arrow may lose very long ones."""
+    if len(table) != n_rows:
+        reason = Message(
+            "rows-lost",
+            "{n_rows:,} rows were counted, and {n_read:,} were read",
+            n_rows=n_rows,
+            n_read=len(table),
+        )
+        raise unreadable((path.name,), reason)
+    return table
+
+
+def _encoded(column: pa.ChunkedArray, name: str) -> tuple[list[str], IntArray]:
+    """Return the distinct values of a column as text, in natural order, and their index per row."""
+    if column.null_count:
+        raise MissingValueError(
+            "Column {column!r} has {n_missing} empty cells. Fill them in.",
+            column=name,
+            n_missing=column.null_count,
+        )
+    encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    ordered = natural_order(list(names))
+    place = {text: index for index, text in enumerate(ordered)}
+    return ordered, np.array([place[text] for text in names])[to_numpy(encoded.indices)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of all tables, one after the other."""
+
+    table: pa.Table
+    roles: NumberRoles
+    runs: list[str]
+    run_of: IntArray
+    options: TableOptions
+    settings: NumberSettings
+
+    def aligned(self) -> tuple[NumberShards, list[Message]]:
+        """Return the runs on the same examples, in the order of their ids."""
+        check_run_count(len(self.runs))
+        if len(self.runs) < self.options.least_runs:
+            raise TooFewRunsError(
+                "There is only one run: {run!r}. Pass the numbers of at least 2 runs or trials.",
+                run=self.runs[0],
+                n_runs=len(self.runs),
+            )
+        ids, example_of = self._examples()
+        grid = self._grid(ids, example_of)
+        notes: list[Message] = []
+        is_kept = np.asarray((grid >= 0).all(axis=0))
+        if not is_kept.all():
+            notes.append(self._dropped(ids, grid, is_kept))
+            grid, ids = grid[:, is_kept], ids.filter(to_arrow(is_kept))
+        numbers = self._numbers(self.roles.value, "value")
+        if np.isnan(numbers[grid]).any():
+            row = int(grid[np.isnan(numbers[grid])].min())
+            raise MissingValueError(
+                "Example {example!r} of run {run!r} has no number. Fill it in, or leave the "
+                "example out of every run.",
+                example=self.table.column(self.roles.example)[row].as_py(),
+                run=self.runs[int(self.run_of[row])],
+            )
+        targets = None
+        if self.roles.target is not None:
+            targets = self._targets(self._numbers(self.roles.target, "target"), grid, ids)
+        extras, dropped = self._extras(grid)
+        notes += notes_on_dropped_columns(dropped)
+        source = NumberShards(
+            self.runs, ids, numbers[grid], targets=targets, settings=self.settings, extras=extras
+        )
+        return source, notes
+
+    def _examples(self) -> tuple[pa.Array, IntArray]:
+        """Return the ids in order, and the index of its id per row."""
+        column = self.table.column(self.roles.example)
+        if column.null_count:
+            raise MissingValueError(
+                "Column {column!r} has {n_missing} empty cells. Give every example an id.",
+                column=self.roles.example,
+                n_missing=column.null_count,
+            )
+        encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+        ids = encoded.dictionary
+        if are_integers(ids):
+            ids = ids.cast(pa.int64())
+        order = canonical_rows(ids).astype(np.int64)
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return ids.take(to_arrow(order)), place[to_numpy(encoded.indices)]
+
+    def _grid(self, ids: pa.Array, example_of: IntArray) -> IntArray:
+        """Return the row of each run and example, (runs, examples); −1 where there is none."""
+        flat = self.run_of * len(ids) + example_of
+        counts = np.bincount(flat, minlength=len(self.runs) * len(ids))
+        if counts.max() > 1:
+            run, example = divmod(int(counts.argmax()), len(ids))
+            raise DuplicateExampleError(
+                "Run {run!r} has example {example!r} {n_rows} times. If the model was asked "
+                "several times, name the column of these trials with --trial.",
+                run=self.runs[run],
+                example=ids[example].as_py(),
+                n_rows=int(counts.max()),
+            )
+        grid = np.full(len(counts), -1, dtype=np.int64)
+        grid[flat] = np.arange(len(flat))
+        return grid.reshape(len(self.runs), len(ids))
+
+    def _dropped(self, ids: pa.Array, grid: IntArray, is_kept: BoolArray) -> Message:
+        """Return a note on the examples that some run lacks, if they may be dropped."""
+        n_dropped = int((~is_kept).sum())
+        if not self.options.may_differ or not is_kept.any():
+            example = int(np.flatnonzero(~is_kept)[0])
+            run = int(np.flatnonzero(grid[:, example] < 0)[0])
+            raise MissingExampleError(
+                "{n_examples:,} of {n_all:,} examples are missing from some runs; for example, run "
+                "{run!r} has no example {example!r}. Pass --common-examples, or "
+                "common_examples=True, to drop them.",
+                n_examples=n_dropped,
+                n_all=len(ids),
+                run=self.runs[run],
+                example=ids[example].as_py(),
+            )
+        return Message(
+            "examples-dropped",
+            "{n_dropped:,} of {n_all:,} examples are missing from some runs and were dropped.",
+            n_dropped=n_dropped,
+            n_all=len(ids),
+        )
+
+    def _numbers(self, name: str, role: str) -> FloatArray:
+        """Return a column as numbers, NaN where it is empty."""
+        column = self.table.column(name)
+        try:
+            numbers = to_numpy(column.cast(pa.float64()), missing=np.nan)
+        except pa.ArrowException as error:
+            texts = column.cast(pa.string()).combine_chunks()
+            text = next(x for x in texts.to_pylist() if x is not None and not _is_number(x))
+            raise DtypeError(
+                "Column {column!r} with the {role} of each row has {text!r}, which is not a "
+                "number. Pass numbers, such as 1 and 0 for pass and fail.",
+                column=name,
+                role=role,
+                text=text,
+            ) from error
+        if np.isinf(numbers).any():
+            raise DtypeError(
+                "Column {column!r} has an infinite number. Pass finite numbers.", column=name
+            )
+        return np.asarray(numbers)
+
+    def _targets(self, numbers: FloatArray, grid: IntArray, ids: pa.Array) -> FloatArray:
+        of_runs = numbers[grid]
+        first = of_runs[0]
+        differs = (of_runs != first) & ~(np.isnan(of_runs) & np.isnan(first))
+        if differs.any():
+            run, example = (int(x[0]) for x in np.nonzero(differs))
+            raise LabelConflictError(
+                "The target of example {example!r} is {first:g} in run {first_run!r} and {other:g} "
+                "in run {run!r}. Give it one target.",
+                example=ids[example].as_py(),
+                first=float(first[example]),
+                other=float(of_runs[run, example]),
+                first_run=self.runs[0],
+                run=self.runs[run],
+            )
+        return np.asarray(first)
+
+    def _extras(self, grid: IntArray) -> tuple[pa.Table | None, list[str]]:
+        """Return columns whose value is the same in all runs, as text, and the other names."""
+        kept: dict[str, pa.Array] = {}
+        dropped: list[str] = []
+        for name in self.roles.extras:
+            texts = self.table.column(name).cast(pa.string()).combine_chunks()
+            encoded = texts.dictionary_encode(null_encoding="encode")
+            codes = to_numpy(encoded.indices)[grid]
+            if (codes != codes[0]).any():
+                dropped.append(name)
+            else:
+                kept[name] = texts.take(to_arrow(grid[0]))
+        return pa.table(kept) if kept else None, dropped
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Reports of runs that give a number for each example."""

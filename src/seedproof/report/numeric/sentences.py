@@ -1,0 +1,190 @@
+"""Sentences about runs that give a number for each example, each with its condition."""
+
+from seedproof.measurement.clusters import in_clusters
+from seedproof.measurement.result import Measurement
+from seedproof.messages import Message, Sentences
+from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.report import groups
+from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit
+from seedproof.report.sentences import Sentence
+
+# An outcome seen in every trial is at least this likely, with 95 % confidence.
+TAIL = 0.05
+
+_MEANS = f"Means of the runs differ by ±{NO_BREAK}{{spread}}"
+SENTENCES = {
+    "measured": "{n_runs} {repeats} · {n_examples:,} examples{clusters}{labeled}",
+    "some-targets": " ({n_labeled:,} with a target)",
+    "no-number-differs": "All {n_runs} {repeats} give the same numbers.",
+    "outcomes-changed": "Another {repeat} changes about {n_changed} in {per:,} outcomes.",
+    "outcomes-of-few-differ": "Two of these {n_runs} {repeats} differ on about {n_changed} in "
+    "{per:,} outcomes.",
+    "numbers-differ": "Two {repeats} differ by {difference} on one example, on average.",
+    "pass-rate": "The pass rate is {mean} over {over}.",
+    "mean": "The mean is {mean} over {over}.",
+    "one-trial": f"A single trial of each example would give it to within ±{NO_BREAK}{{noise}} "
+    "(standard deviation).",
+    "means-equal": "The means of all {n_runs} runs are equal.",
+    "means-of-few-runs": f"{_MEANS}. {{n_runs}} runs are too few to explain that spread.",
+    "means-within-noise": f"{_MEANS}; independent noise alone would give ±{NO_BREAK}{{noise}}. "
+    "With {n_runs} runs, no significant excess is shown.",
+    "means-beyond-noise": f"{_MEANS}; independent noise alone would give ±{NO_BREAK}{{noise}}. "
+    "Some runs are better than others as a whole.",
+    "examples-differ": f"On one example, {{repeats}} differ by ±{NO_BREAK}{{spread}} (standard "
+    "deviation).",
+    "outcomes-differ": "Two {repeats} of one example disagree in {flips} of all pairs.",
+    "flaky-examples": "{n_flaky:,} of {n_examples:,} examples ({share}) are flaky: they pass in "
+    "some {repeats} and fail in others.",
+    "solid-examples": "{n_solid:,} passed and {n_broken:,} failed in all {n_runs}. With so few "
+    "{repeats}, such an example is only shown to do so at least {least} of the time.",
+    "all-pass": "All of {n_runs} {repeats} pass with a chance of {all_pass}, at least one with "
+    "{any_passes}.",
+    "beyond-tolerance": "{share} of the pairs differ by more than the tolerance.",
+    "across-threshold": "At the threshold {threshold}, {share} of the decisions flip.",
+    "errors": "The mean absolute error is {mae}, the root mean squared error {rmse}.",
+    "over-examples": "Intervals are over examples: {repeats} of one model are independent, so the "
+    "means of examples contain their noise.",
+    "no-targets": "There are no targets, so errors are left out.",
+    "two-runs": "With two runs, intervals are over examples only; another pair of runs may differ "
+    "more.",
+}
+_say = Sentences(SENTENCES)
+
+
+def title(measurement: Measurement) -> Message:
+    """Return the size of the input in one line."""
+    labeled: Message | str = ""
+    if 0 < measurement.n_labeled < measurement.n_examples:
+        labeled = _say("some-targets", n_labeled=measurement.n_labeled)
+    return _say(
+        "measured",
+        n_runs=measurement.n_runs,
+        repeats=measurement.repeats,
+        n_examples=measurement.n_examples,
+        clusters=in_clusters(measurement.clusters),
+        labeled=labeled,
+    )
+
+
+def headline(measurement: Measurement) -> Message:
+    """Return how far two runs differ, on outcomes or on numbers."""
+    metrics, fields = measurement.metrics, _words(measurement)
+    if metrics["mean_difference"].value == 0.0:
+        return _say("no-number-differs", **fields)
+    if "flip_rate" not in metrics:
+        difference = WithUnit(metrics["mean_difference"].value, "value")
+        return _say("numbers-differ", difference=difference, **fields)
+    flips, per = metrics["flip_rate"].value, 100
+    while per * flips < 1:
+        per *= 10
+    is_short = measurement.n_runs < VERDICT_FROM and measurement.repeats != "trials"
+    code = "outcomes-of-few-differ" if is_short else "outcomes-changed"
+    return _say(code, n_changed=round(per * flips), per=per, **fields)
+
+
+def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
+    """Return the main findings by topic."""
+    by_topic = {
+        "Mean": _mean(measurement),
+        "Outcomes": _outcomes(measurement),
+        "Examples": _examples(measurement),
+        **groups.findings(measurement),
+        "Errors": _errors(measurement),
+    }
+    return tuple(Sentence(topic, messages) for topic, messages in by_topic.items() if messages)
+
+
+def _words(measurement: Measurement) -> dict[str, object]:
+    repeats = measurement.repeats
+    return {
+        "n_runs": measurement.n_runs,
+        "repeats": repeats,
+        "repeat": repeats.removesuffix("s"),
+    }
+
+
+def _mean(measurement: Measurement) -> tuple[Message, ...]:
+    metrics = measurement.metrics
+    mean = metrics["mean"]
+    code = "pass-rate" if "flip_rate" in metrics else "mean"
+    first = _say(code, mean=WithInterval(mean, "value"), over=mean.over or "these examples")
+    noise = WithUnit(metrics["mean_sd_independent"].value, "value")
+    if "mean_sd" not in metrics:
+        return first, _say("one-trial", noise=noise)
+    spread, alone = metrics["mean_sd"], metrics["mean_sd_independent"]
+    n_runs, written = measurement.n_runs, WithUnit(spread.value, "value")
+    if spread.value == 0.0:
+        return first, _say("means-equal", n_runs=n_runs)
+    if spread.low is None or n_runs < VERDICT_FROM:
+        return first, _say("means-of-few-runs", spread=written, n_runs=n_runs)
+    is_beyond = spread.low > (alone.value if alone.high is None else alone.high)
+    code = "means-beyond-noise" if is_beyond else "means-within-noise"
+    return first, _say(code, spread=written, noise=noise, n_runs=n_runs)
+
+
+def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
+    metrics, words = measurement.metrics, _words(measurement)
+    if "flip_rate" not in metrics:
+        return ()
+    broken, *flaky, solid = measurement.detail["passed_counts"].tolist()
+    n_runs = measurement.n_runs
+    return (
+        _say("outcomes-differ", flips=WithInterval(metrics["flip_rate"], "percent"), **words),
+        _say(
+            "flaky-examples",
+            n_flaky=sum(flaky),
+            n_examples=measurement.n_examples,
+            share=WithUnit(metrics["flaky_share"].value, "percent"),
+            **words,
+        ),
+        _say(
+            "solid-examples",
+            n_solid=solid,
+            n_broken=broken,
+            least=WithUnit(TAIL ** (1 / n_runs), "percent"),
+            **words,
+        ),
+        _say(
+            "all-pass",
+            all_pass=WithInterval(metrics[f"pass^{n_runs}"], "value"),
+            any_passes=WithInterval(metrics[f"pass@{n_runs}"], "value"),
+            **words,
+        ),
+    )
+
+
+def _examples(measurement: Measurement) -> tuple[Message, ...]:
+    metrics, words = measurement.metrics, _words(measurement)
+    messages = []
+    if "flip_rate" not in metrics:
+        spread = WithInterval(metrics["example_sd"], "value")
+        messages.append(_say("examples-differ", spread=spread, **words))
+    if "beyond_tolerance" in metrics:
+        share = WithInterval(metrics["beyond_tolerance"], "percent")
+        messages.append(_say("beyond-tolerance", share=share))
+    for name, flips in metrics.items():
+        if name.startswith("flip_rate@"):
+            share = WithInterval(flips, "percent")
+            threshold = name.removeprefix("flip_rate@")
+            messages.append(_say("across-threshold", threshold=threshold, share=share))
+    return tuple(messages)
+
+
+def _errors(measurement: Measurement) -> tuple[Message, ...]:
+    metrics = measurement.metrics
+    if "mae" not in metrics:
+        return ()
+    mae, rmse = (WithInterval(metrics[name], "value") for name in ("mae", "rmse"))
+    return (_say("errors", mae=mae, rmse=rmse),)
+
+
+def limits(measurement: Measurement) -> tuple[Message, ...]:
+    """Return the limitations of these runs and their records."""
+    messages = []
+    if measurement.repeats == "trials":
+        messages.append(_say("over-examples", repeats=measurement.repeats))
+    elif measurement.n_runs == 2:
+        messages.append(_say("two-runs"))
+    if not measurement.n_labeled and "flip_rate" not in measurement.metrics:
+        messages.append(_say("no-targets"))
+    return tuple(messages)
