@@ -174,8 +174,10 @@ def _not_categorical(source: ShardSource, sums: RunSums) -> Iterator[Check]:
     used = np.flatnonzero(sums.class_counts.sum(axis=0))
     names = [source.classes[index] for index in used]
     numbers = _as_numbers(names)
+    remedy = "Pass classes, or map the answers to a few classes first."
     if numbers is not None and _are_rounded(numbers, used, sums):
         message = f"The {len(names):,} answers look like rounded numbers, not like classes."
+        remedy = "Measure them as numbers: name their column with --value, or pass floats."
     elif numbers is None and len(names) >= MANY_NUMBERS and len(names) > sums.n_examples / 2:
         message = f"{len(names):,} different answers to {sums.n_examples:,} examples: this looks "
         message += "like free text, not like classes."
@@ -186,7 +188,7 @@ def _not_categorical(source: ShardSource, sums: RunSums) -> Iterator[Check]:
         "warning",
         (),
         message,
-        "Pass classes, or map the answers to a few classes first.",
+        remedy,
     )
 
 

@@ -384,8 +384,8 @@ def find_classes(
     spelled = {*texts["l"], *texts["y"]}
     if len(spelled) > MAX_CLASSES:
         raise ClassesError(
-            "There are more than {at_most:,} different predictions. Multi-label and "
-            "regression outputs are not measured; map free text to answers first.",
+            "There are more than {at_most:,} different predictions. Measure numbers with "
+            "--value, and map free text to answers first; multi-label outputs are not measured.",
             at_most=MAX_CLASSES,
         )
     whole, known_classes = _spellings(spelled), of_columns
@@ -444,9 +444,10 @@ def _reject_regression(predictions: Sequence[str], n_rows: int) -> None:
         return
     if all(NUMBER_TEXT.match(name) for name in predictions):
         raise DtypeError(
-            "Predictions such as {prediction!r} are numbers that hardly ever repeat. Regression "
-            "is not supported: give predicted classes, or one probability per class.",
+            "Predictions such as {prediction!r} are numbers that hardly ever repeat. Name their "
+            "column with --value, or columns=sp.Columns(value=…) in Python, to measure numbers.",
             prediction=predictions[0],
+            option="value",
         )
 
 

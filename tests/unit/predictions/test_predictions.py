@@ -466,6 +466,7 @@ class _WithManifests:
 
     def __init__(self, manifests):
         self.manifests = manifests
+        self.runs = tuple(run.name for run in manifests)
 
 
 def test_parquet_file_is_read_like_the_table_in_memory(tmp_path):
