@@ -293,7 +293,7 @@ def delete_store(engine: str) -> Trial:
             n_before = study.began().total()
             while study.store.exists():  # workers may create files meanwhile
                 shutil.rmtree(study.store, ignore_errors=True)
-            code = study.end(process, 0, 2, 4)
+            code = study.end(process, 2, 4)
             n_began = study.began().total()
             study.require_no_process()
             study.end(study.start(), 0)
@@ -316,7 +316,7 @@ def lose_permission(engine: str) -> Trial:
             for place in places:
                 place.chmod(0o555)
             before = study.commits()
-            code = study.end(process, 0, 2, 4)
+            code = study.end(process, 2, 4)
             study.require_no_process()
             for place in places:
                 place.chmod(0o755)

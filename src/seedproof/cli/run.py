@@ -262,6 +262,7 @@ def _show_look(report: "GateReport") -> None:
 def _conclude(status: "Status", store: str, requested: set[str], *, verb: str) -> None:
     typer.echo(str(status), err=True)
     _refuse_failed(status, store, requested)
+    _refuse_missing(status, store, requested)
     if status.is_done:
         typer.echo(str(next_step(status, store, verb=verb)), err=True)
 
@@ -278,6 +279,21 @@ def _refuse_failed(status: "Status", store: str, requested: set[str]) -> None:
         typer.echo(
             f"For details: seedproof status {store} --tracebacks. "
             "The same command retries these runs.",
+            err=True,
+        )
+        raise typer.Exit(SOME_FAILED)
+
+
+def _refuse_missing(status: "Status", store: str, requested: set[str]) -> None:
+    """Exit if requested runs are not in the store, although none of them failed."""
+    from seedproof.training.resume import WAITING
+
+    missing = [run for run in status.runs if run.status == WAITING]
+    n_missing = sum(run.spec.run_id in requested for run in missing)
+    if n_missing:
+        typer.echo(
+            f"{n_missing} requested runs are not in {store}: was it deleted? The same command "
+            "makes them again.",
             err=True,
         )
         raise typer.Exit(SOME_FAILED)
