@@ -105,12 +105,17 @@ class Predictions:
         positive: str | int | None = None,
         clusters: npt.ArrayLike | None = None,
         slices: Mapping[str, npt.ArrayLike] | None = None,
+        targets: npt.ArrayLike | None = None,
+        trials: bool = False,
+        tolerance: float | str | None = None,
+        thresholds: Sequence[float] | float | None = None,
     ) -> "Predictions":
         """Take predictions that are in memory.
 
         Args:
             values: Probabilities (runs, examples, classes); predicted classes (runs, examples) as
-                integers or text; or one array per run, in a list or by name.
+                integers or text; numbers (runs, examples) as floats; or one array per run, in a
+                list or by name.
             labels: Gold class of each example, as index or name; None, NaN or -1 where unknown.
             ids: Id of each example; its position if omitted.
             classes: Names of the classes; their indices if omitted.
@@ -118,6 +123,10 @@ class Predictions:
             positive: The class whose probability floats with two axes (runs, examples) are.
             clusters: One value per example; examples with the same value belong together.
             slices: Values per example by name of the slice.
+            targets: Right number of each example; None or NaN where unknown.
+            trials: Runs are trials of one model, not models of their own; for numbers.
+            tolerance: Numbers that differ by no more than this count as equal, such as "5%".
+            thresholds: Two numbers on different sides of one of these are a flip.
 
         Returns:
             The predictions.
@@ -138,6 +147,10 @@ class Predictions:
             positive=positive,
             clusters=clusters,
             slices=slices,
+            targets=targets,
+            trials=trials,
+            tolerance=tolerance,
+            thresholds=thresholds,
         )
 
     @classmethod
@@ -155,6 +168,8 @@ class Predictions:
         positive: str | None = None,
         clusters: str | None = None,
         slices: Sequence[str] | None = None,
+        tolerance: float | str | None = None,
+        thresholds: Sequence[float] | float | None = None,
         common_examples: bool = False,
         memory: str | int = DEFAULT_MEMORY,
         progress: Progress | None = None,
@@ -169,6 +184,8 @@ class Predictions:
             positive: The class whose probability the predictions are.
             clusters: Column of the examples that belong together.
             slices: Columns of the groups to report on.
+            tolerance: Numbers that differ by no more than this count as equal, such as "5%".
+            thresholds: Two numbers on different sides of one of these are a flip.
             common_examples: Drop examples that some run lacks.
             memory: Limit for reading, such as "4GB"; larger tables are sorted on disk.
             progress: Called with the number of rows read.
@@ -190,6 +207,8 @@ class Predictions:
             positive=positive,
             clusters=clusters,
             slices=slices,
+            tolerance=tolerance,
+            thresholds=thresholds,
             common_examples=common_examples,
             memory=memory,
             progress=progress,
@@ -281,7 +300,7 @@ class Predictions:
 
     @property
     def n_labeled(self) -> int:
-        """Number of examples with a gold label."""
+        """Number of examples with a gold label or a target."""
         return self.source.n_labeled
 
     @property
@@ -356,10 +375,11 @@ class Predictions:
         return self.n_examples
 
     def __repr__(self) -> str:
+        noun = "target" if self.source.kind is Kind.NUMBERS else "gold label"
         parts = [
             f"{len(self.runs)} run{'s' * (len(self.runs) != 1)} × {self.n_examples:,} examples",
             self.kind,
-            f"{self.n_labeled:,} with a gold label" if self.n_labeled else "no gold labels",
+            f"{self.n_labeled:,} with a {noun}" if self.n_labeled else f"no {noun}s",
         ]
         return f"<Predictions: {', '.join(parts)}>"
 
