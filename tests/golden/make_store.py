@@ -17,7 +17,7 @@ import pyarrow as pa
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest, RecordedFile, RunManifest, StudyManifest
-from seedproof.records.schema import Kind, Layout, version_text
+from seedproof.records.schema import VALUE_COLUMNS, Kind, Layout, version_text
 from seedproof.records.writer import PredictionsWriter
 from seedproof.seeds import SeedPlan
 from seedproof.training.spec import RunSpec, StudySpec
@@ -50,7 +50,7 @@ def main() -> None:
             write_run(place, run)
         elif run.arm in STOPPED:
             write_failure(place, run, STOPPED[run.arm])
-    expected = {kind: values_of(kind) for kind in Kind}
+    expected = {kind: values_of(kind) for kind in VALUE_COLUMNS}
     text = json.dumps(expected, indent=1, ensure_ascii=False)
     (HERE / f"store-{version_text()}.json").write_text(text + "\n", encoding="utf-8")
 

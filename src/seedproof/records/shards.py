@@ -236,7 +236,11 @@ class WrappedShards(ShardSource):
         self.source = source
         self.runs, self.classes, self.kind = source.runs, source.classes, source.kind
         self.rows_per_shard, self.n_examples = source.rows_per_shard, source.n_examples
-        self.settings = source.settings
+
+    @cached_property
+    def settings(self) -> NumberSettings:  # type: ignore[override] # mypy takes it as read-only
+        """Choices for the metrics of numbers."""
+        return self.source.settings
 
     @property
     def repeats(self) -> str:
