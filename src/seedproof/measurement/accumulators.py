@@ -105,9 +105,19 @@ class Accumulators(ABC, Generic[BatchT]):
     ) -> ExampleRows:
         """Add a shard, given the blocks of its examples; return these examples."""
         self.open(clusters)
+        self.open_groups(shard, clusters)
         for batch in self.batches(shard, blocks):
             self.add(batch)
+            self.add_to_groups(batch)
         return self.close(shard, classes)
+
+    @abstractmethod
+    def open_groups(self, shard: Shard, clusters: ClusterKeys | None) -> None:
+        """Take the classes and slices of the examples of a shard, whose batches follow."""
+
+    @abstractmethod
+    def add_to_groups(self, batch: BatchT) -> None:
+        """Add the next batch of the shard to its classes and slices."""
 
     def add(self, batch: BatchT) -> dict[str, ExampleValues]:
         """Add the next batch of a shard; return the values of its examples."""
@@ -193,25 +203,19 @@ class MetricAccumulators(Accumulators[Batch]):
         super().__init__(n_runs, [family(n_runs, n_classes) for family in families])
         self.groups = groups
         self._n_classes = n_classes
+        # Groups of the examples whose batches are still to come.
+        self._waiting: IntArray = np.zeros((0, 0), dtype=np.int64)
 
-    def update(
-        self,
-        shard: Shard,
-        classes: tuple[str, ...],
-        clusters: ClusterKeys | None = None,
-        blocks: IntArray | None = None,
-    ) -> ExampleRows:
-        """Add a shard, given the blocks of its examples; return these examples."""
-        if self.groups is None:
-            return super().update(shard, classes, clusters, blocks)
-        self.open(clusters)
-        codes, start = self.groups.codes(shard, clusters), 0
-        for batch in self.batches(shard, blocks):
-            self.add(batch)
-            rows = slice(start, start + batch.n_examples)
-            self.groups.add(batch, codes[:, rows])
-            start = rows.stop
-        return self.close(shard, classes)
+    def open_groups(self, shard: Shard, clusters: ClusterKeys | None) -> None:
+        """Take the classes and slices of the examples of a shard, whose batches follow."""
+        if self.groups is not None:
+            self._waiting = self.groups.codes(shard, clusters)
+
+    def add_to_groups(self, batch: Batch) -> None:
+        """Add the next batch of the shard to its classes and slices."""
+        if self.groups is not None:
+            codes, self._waiting = np.split(self._waiting, [batch.n_examples], axis=1)
+            self.groups.add(batch, codes)
 
     def merge(self, other: Accumulators[Batch]) -> None:
         """Add the examples of another part."""

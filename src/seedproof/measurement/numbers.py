@@ -49,17 +49,13 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         super().__init__(n_runs, families)
         self.slices = NumberGroups(n_runs, source.settings, slices) if slices else None
 
-    def update(
-        self,
-        shard: Shard,
-        classes: tuple[str, ...],
-        clusters: ClusterKeys | None = None,
-        blocks: IntArray | None = None,
-    ) -> ExampleRows:
-        """Add a shard, given the blocks of its examples; return these examples."""
+    def open_groups(self, shard: Shard, clusters: ClusterKeys | None) -> None:
+        """Add a whole shard to its slices."""
         if self.slices is not None:
             self.slices.add(shard, clusters)
-        return super().update(shard, classes, clusters, blocks)
+
+    def add_to_groups(self, batch: NumberBatch) -> None:
+        """Do nothing: the whole shard was added."""
 
     def merge(self, other: Accumulators[NumberBatch]) -> None:
         """Add the examples of another part."""

@@ -43,7 +43,7 @@ class Tolerance:
         limit: FloatArray | float = self.size
         if self.is_relative:
             limit = self.size * np.maximum(np.abs(first), np.abs(second))
-        # 0.30000000000000004 less 0.25 is no more than 0.05.
+        # Rounding must not count: 0.30000000000000004 and 0.25 differ by 0.05.
         return np.asarray(np.abs(first - second) > limit * (1 + 1e-12))
 
     def __str__(self) -> str:

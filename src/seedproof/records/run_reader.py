@@ -71,7 +71,7 @@ class PartFiles:
         self._parts = [part for part in run.parts if part.path.startswith(prefix)]
         self._open_files: dict[int, pq.ParquetFile] = {}
         footers = [self._footer(part_idx) for part_idx in range(len(self._parts))]
-        # The first footer describes all parts; None if there is no part.
+        # The first footer describes all parts; None without parts.
         self.footer = footers[0] if footers else None
         self.groups = [group for footer in footers for group in footer.groups]
         self._place = [

@@ -57,7 +57,7 @@ class SeedPlan:
     def __post_init__(self) -> None:
         if self.kind not in get_args(PlanKind):
             raise OptionError(
-                "There is no plan of the kind {kind!r}. Known: {known}.",
+                "{kind!r} is not a kind of plan. Known: {known}.",
                 kind=self.kind,
                 known=get_args(PlanKind),
             )
