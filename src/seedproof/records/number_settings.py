@@ -51,6 +51,19 @@ class Tolerance:
 
 
 @dataclass(frozen=True)
+class Levels:
+    """Levels of repetition, such as trials of each run and judges of each trial.
+
+    Args:
+        names: The levels, the outermost first, such as ("run", "trial").
+        codes: For each level, the place of each repeat in it, such as ((0, 0, 1, 1), (0, 1, 0, 1)).
+    """
+
+    names: tuple[str, ...]
+    codes: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
 class NumberSettings:
     """Choices for the metrics of numbers."""
 
@@ -59,3 +72,5 @@ class NumberSettings:
     # Runs are independent trials of one model: no run is better than another, and the numbers of
     # an example already contain their noise. Otherwise each run is a model of its own.
     are_trials: bool = False
+    # None if each run has a single number per example.
+    levels: Levels | None = None
