@@ -9,8 +9,9 @@ failures. After each trial nothing may be lost, done twice or left running, no l
 - `plans`: three coordinators add arms and seeds to one plan at the same moment (200 trials).
 - `commands`: two whole commands with different arms and seeds start at the same moment on one store
   (50 trials); every planned run must be trained exactly once.
-- `kill ENGINE ROLE`: a process is killed at a random moment (26 trials for each of the 12 pairs).
-- `kill guardians`: all guardians, then the coordinator of a study are killed (26 trials).
+- `kill ENGINE ROLE`: a process is killed at a random moment (10 trials of each role with Ray, which
+  takes a minute to start, and 30 with the other engines).
+- `kill guardians`: all guardians, then the coordinator of a study are killed (30 trials).
 - `full disk ENGINE`, `full disk ingest`: the disk is full after some blocks (20 points each).
 - `permission ENGINE`, `clock ENGINE`, `deleted store ENGINE`, `read-only store`: files cannot be
   created any more, the clock jumps by a day, the store is deleted, or it cannot be written (20
@@ -53,7 +54,7 @@ from support.faults import (
 )
 from support.processes import at_once
 
-N_KILLS = 26
+N_KILLS = {"serial": 30, "processes": 30, "ray": 10, "slurm": 30}
 
 
 def change_plans(folder: Path, trial: int) -> Mapping[str, object]:
@@ -102,11 +103,11 @@ FAULTS: dict[str, tuple[Trial, int]] = {
     "plans": (change_plans, 200),
     "commands": (start_two_commands, 50),
     **{
-        f"kill {engine} {role}": (kill(engine, role), N_KILLS)
+        f"kill {engine} {role}": (kill(engine, role), N_KILLS[engine])
         for engine, roles in ROLES.items()
         for role in roles
     },
-    "kill guardians": (kill_guardians_and_coordinator, N_KILLS),
+    "kill guardians": (kill_guardians_and_coordinator, N_KILLS["processes"]),
     **{
         f"{name} {engine}": (trial(engine), N_DISK_POINTS)
         for name, trial in {
