@@ -13,6 +13,7 @@ on a busy machine the ratio of two wall times is noisy.
 """
 
 import argparse
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -191,6 +192,7 @@ def compare_ingest_syncs(n_rows: int) -> None:
         for turn in range(N_TURNS):
             for is_synced in (True, False) if turn % 2 else (False, True):
                 store = folder / f"store-{turn}-{is_synced}"
+                os.sync()  # otherwise the writes of the previous turn are done in this one
                 start = time.perf_counter()
                 with SyncClock(is_synced=is_synced) as clock:
                     resumable_ingest.ingest_tables([folder / "table.csv"], store)
