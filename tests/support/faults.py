@@ -206,7 +206,17 @@ class SmallStudy:
 
     def require_no_process(self, *, within: float = 5.0) -> None:
         """Check that all processes end soon."""
-        require(becomes_true(lambda: not processes_with(self.mark), within=within), "orphans")
+        is_over = becomes_true(lambda: not processes_with(self.mark), within=within)
+        require(is_over, f"orphans: {[_command(pid) for pid in processes_with(self.mark)]}")
+
+    def require_no_training(self, coordinator: int) -> None:
+        """Check that workers and guardians end soon."""
+
+        def are_over() -> bool:
+            processes = self.processes(coordinator)
+            return not processes["worker"] and not processes["guardian"]
+
+        require(becomes_true(are_over, within=15), "a training goes on without its coordinator")
 
     def check(self, before: Mapping[str, tuple[int, int]], *, n_lost: int) -> None:
         """Check a finished study, of which some runs were committed and some lost before."""
@@ -219,6 +229,14 @@ class SmallStudy:
         held = [path for path in self.folder.rglob(LOCK_FILE) if is_held(path)]
         require(not held, f"stale locks: {held}")
         require(summary(self.store) == undisturbed_summary(), "another summary.json")
+
+
+def _command(pid: int) -> str:
+    """Return the command line of a process; "" if it has ended."""
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+        return words.decode(errors="replace").strip()
+    return ""
 
 
 def summary(store: Path) -> bytes:
@@ -255,8 +273,10 @@ def kill(engine: str, role: str) -> Trial:
             os.kill(victim, signal.SIGKILL)
             if role == "coordinator":
                 process.wait()
-                # Jobs of SLURM go on.
-                study.require_no_process(within=60 if engine == "slurm" else 15)
+                if engine != "slurm":  # whose jobs go on
+                    study.require_no_training(process.pid)
+                # Agents of Ray wait for their dead coordinator for about a minute.
+                study.require_no_process(within={"ray": 120, "slurm": 60}.get(engine, 15))
                 process = study.start()
             study.end(process, 0)
             study.check(before, n_lost=max(1, len(processes["worker"])))

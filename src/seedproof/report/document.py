@@ -44,6 +44,7 @@ def render_result(
     return template("result.html").render(
         view=overview,
         topics=topics,
+        card_html=card_html,
         made=provenance(identity, json_file=json_file),
         **page_parts(
             figures,

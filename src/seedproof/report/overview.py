@@ -7,7 +7,7 @@ from seedproof.messages import Message
 from seedproof.predictions.checks import Check
 from seedproof.report.groups import GroupTable
 from seedproof.report.numbers import in_brackets, signless
-from seedproof.report.view import KeyFigure, interval_bar
+from seedproof.report.view import KeyFigure, Row, interval_bar
 from seedproof.stats.intervals import Estimate
 
 BRACKETS = (
@@ -36,6 +36,28 @@ class TextTable:
 
 
 @dataclass(frozen=True)
+class Strip:
+    """One example: its cells, and the numbers of all runs as a drawing."""
+
+    cells: tuple[str, ...]
+    ticks: tuple[float, ...] = ()  # on a scale from 0 to 1
+    target: float | None = None  # on the same scale
+    passed: tuple[bool, ...] = ()  # in place of ticks
+    text: str = ""  # the numbers, for readers of the page who do not see the drawing
+
+
+@dataclass(frozen=True)
+class StripTable:
+    """Examples with the numbers of all runs; the first column names the rows."""
+
+    header: tuple[str, ...]
+    title: str  # of the drawings
+    rows: tuple[Strip, ...]
+    ends: tuple[str, ...]  # of their scale
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Section:
     """One topic of a page: its finding, its tables, and the charts whose section it is."""
 
@@ -43,6 +65,9 @@ class Section:
     finding: str
     tables: tuple[TextTable, ...] = ()
     paragraphs: tuple[str, ...] = ()
+    strips: StripTable | None = None
+    # Metrics with their cards, which a page shows in place of the tables.
+    metrics: tuple[Row, ...] = ()
 
     @property
     def slug(self) -> str:

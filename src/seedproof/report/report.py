@@ -32,6 +32,8 @@ from seedproof.report.view import View, build_view
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import FloatArray
 
+EVERY_METRIC = "Every metric, with its interval and the variation it accounts for"
+
 
 class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
     """Seed dependence of predictions: a mapping of metrics to estimates.
@@ -199,8 +201,8 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
 
     def _overview(self, show: Sequence[str]) -> Overview:
         view = self.view(show=show)
-        tables = [TextTable(HEADER, tuple(map(metric_cells, view.rows)))]
-        tables += map(group_table, view.groups)
+        every = TextTable(HEADER, tuple(map(metric_cells, view.rows)))
+        tables = [] if self._has_numbers else list(map(group_table, view.groups))
         tables += [
             TextTable(*explanation_cells(explained), title=f"explanations by {explained.title}")
             for explained in view.explanations
@@ -209,21 +211,17 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
             tables.append(
                 TextTable(HEADER, tuple(map(metric_cells, view.dynamics.rows)), title=DYNAMICS)
             )
+        sections = numeric_sections(self.measurement, view) if self._has_numbers else ()
+        metrics = Section("All metrics", EVERY_METRIC, (every, *tables), metrics=view.rows)
         return Overview(
             headline=view.headline,
             title=view.title,
             sentences=tuple((sentence.topic, sentence.text) for sentence in view.sentences),
             key_figures=view.key_figures,
-            sections=(
-                *self._numeric_sections(view),
-                Section("Figures", "Every metric", tuple(tables)),
-            ),
+            sections=(*sections, metrics),
             notes=view.notes,
             checks=view.checks,
         )
-
-    def _numeric_sections(self, view: View) -> tuple[Section, ...]:
-        return numeric_sections(self.measurement, view) if self._has_numbers else ()
 
     def _example_table(self) -> ExampleTable:
         return self.measurement.example_table

@@ -23,7 +23,7 @@ from seedproof.report.console import SafeConsole
 from seedproof.report.explanations.heat import HeatMap
 from seedproof.report.explanations.view import ExplanationTable
 from seedproof.report.groups import GroupTable
-from seedproof.report.numbers import NO_BREAK
+from seedproof.report.numbers import NO_BREAK, number
 from seedproof.report.view import NumberLine, Row, Unstable, View
 
 PLAIN_WIDTH = 80
@@ -220,12 +220,13 @@ def _numbers(examples: Sequence[NumberLine]) -> Table:
     """Return the examples whose numbers differ most; ids and texts are the user's, never markup."""
     columns = {
         "least stable example": [example.example for example in examples],
-        "mean": [example.mean for example in examples],
-        "sd": [example.sd for example in examples],
+        "mean": [number(example.mean, "value") for example in examples],
+        "sd": [number(example.sd, "value") for example in examples],
         "numbers": [_listed(example.numbers) for example in examples],
     }
-    if any(example.target for example in examples):
-        columns["target"] = [example.target for example in examples]
+    targets = [example.target for example in examples]
+    if any(target is not None for target in targets):
+        columns["target"] = ["" if x is None else number(x, "value") for x in targets]
     columns |= {name: [x.shown[name] for x in examples] for name in examples[0].shown}
     table = bare_table()
     for name in columns:

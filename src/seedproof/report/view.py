@@ -10,7 +10,7 @@ from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
 from seedproof.metrics import METRIC_NAMES
-from seedproof.metrics.card import Unit, card, card_or_own
+from seedproof.metrics.card import Unit, card, card_name, card_or_own
 from seedproof.predictions.checks import Check
 from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.report import checks, sentences
@@ -102,9 +102,9 @@ class NumberLine:
     """One of the examples on which the numbers of the runs differ most."""
 
     example: str
-    target: str  # empty if it is unknown
-    mean: str
-    sd: str
+    target: float | None  # None if it is unknown
+    mean: float
+    sd: float
     numbers: tuple[float, ...]  # of each run
     # Further columns that were requested, by name.
     shown: Mapping[str, str]
@@ -368,7 +368,7 @@ def row(name: str, value: Estimate, *, is_key: bool = True) -> Row:
     about = card_or_own(name)
     return Row(
         name=name,
-        title=about.title,
+        title=about.title if card_name(name) == name else f"{about.title}: {name}",
         value=str(WithUnit(value.value, about.unit)),
         interval=_interval(value, about.unit),
         over=value.over or "",

@@ -15,6 +15,7 @@ from typing import Any, cast
 from seedproof.errors import OptionError
 from seedproof.report.charts.comparison import DRAWN_BY as OF_COMPARISON
 from seedproof.report.charts.measurement import DRAWN_BY as OF_MEASUREMENT
+from seedproof.report.charts.numbers import DRAWN_BY as OF_NUMBERS
 from seedproof.report.charts.theme import CONFIG, LIGHT, Spec, field, mark, shown, var
 from seedproof.report.figures.base import Figure, drawn
 from seedproof.report.numbers import NO_BREAK
@@ -37,7 +38,7 @@ SYMBOLS: dict[str, tuple[str, list[int], float]] = {
 HOLLOW = frozenset({"ring", "line", "thin", "dash"})
 CHANNELS = ("fill", "stroke", "shape", "strokeDash", "strokeWidth")
 LETTER_WIDTH, SYMBOL_WIDTH = 6.6, 36
-DRAWN_BY = {**OF_MEASUREMENT, **OF_COMPARISON}
+DRAWN_BY = {**OF_MEASUREMENT, **OF_COMPARISON, **OF_NUMBERS}
 
 
 def spec(figure: Figure) -> Spec:

@@ -24,16 +24,20 @@ from seedproof.report.figures.base import Figure
 LONG_NAME, PHONE_WIDTH = 20, 270
 
 
-def _accuracy_by_run(figure: Figure) -> Spec:
-    facts = figure.facts
-    spread = [row["accuracy"] for row in figure.rows]
-    low, high = min(*spread, facts["low"]), max(*spread, facts["high"])
+def _by_run(figure: Figure) -> Spec:
+    """Return a value of each run, with the band expected by chance, and an interval if known."""
+    facts, interval = figure.facts, figure.facts.get("interval")
+    value, format_ = facts.get("value", "accuracy"), facts.get("format", ".2f")
+    ends = [row[value] for row in figure.rows] + [facts["low"], facts["high"]]
+    ends += [] if interval is None else [interval["low"], interval["high"]]
+    low, high = min(ends), max(ends)
     room = (high - low) * 0.18 or 1.0
     scale = {"domain": [low - room, high + room], "nice": False, "zero": False}
     x_axis = {"tickCount": 6, "labelOverlap": True}
-    x = field("accuracy:Q", scale=scale, title=facts["axis"], axis=x_axis)
-    y_axis = BARE | {"title": "run", "labels": facts["named"]}
-    y = field("run:N", sort=[row["run"] for row in figure.rows], axis=y_axis)
+    x = field(f"{value}:Q", scale=scale, title=facts["axis"], axis=x_axis)
+    names = [row["run"] for row in figure.rows] + ([] if interval is None else [interval["run"]])
+    y_axis = BARE | {"title": facts.get("repeat", "run"), "labels": facts["named"]}
+    y = field("run:N", sort=names, axis=y_axis)
     band = [{"low": facts["low"], "high": facts["high"], "mean": facts["mean"]}]
     where = ["inside", "outside"]
     colors = {"domain": where, "range": [var("accent"), var("alert-mark")]}
@@ -50,7 +54,7 @@ def _accuracy_by_run(figure: Figure) -> Spec:
         shown(
             mark("rule", color=var("rule-2"), opacity=1 if facts["named"] else 0),
             x=mean,
-            x2=field("accuracy"),
+            x2=field(value),
             y=y,
         ),
         shown(
@@ -59,22 +63,33 @@ def _accuracy_by_run(figure: Figure) -> Spec:
             y=y,
             color=field("where:N", scale=colors, legend=None),
             shape=field("where:N", scale=shapes, legend=None),
-            tooltip=[field("run:N"), field("accuracy:Q", format=".2f")],
+            tooltip=[field("run:N"), field(f"{value}:Q", format=format_)],
         ),
     ]
+    if interval is not None:
+        ink = {"color": var("ink")}
+        parts += [
+            shown(mark("rule", size=2, **ink), [interval], x=field("low:Q"), x2=field("high"), y=y),
+            shown(
+                mark("point", filled=True, shape="square", size=70, opacity=1, **ink),
+                [interval],
+                x=field("value:Q"),
+                y=y,
+            ),
+        ]
     if facts["named"]:
-        text = field("accuracy:Q", format=".1f")
+        text = field(f"{value}:Q", format=facts.get("text", ".1f"))
         parts += [
             shown(
                 mark("text", align=align, dx=dx),
-                where=f"datum.accuracy {sign} datum.mean",
+                where=f"datum['{value}'] {sign} datum.mean",
                 x=x,
                 y=y,
                 text=text,
             )
             for sign, align, dx in ((">=", "left", 9), ("<", "right", -9))
         ]
-    height = max(22 * len(figure.rows), 60) if facts["named"] else 320
+    height = max(22 * len(names), 60) if facts["named"] else 320
     rows = [{**row, "mean": facts["mean"]} for row in figure.rows]
     return layers(*parts, rows=rows, height=height)
 
@@ -337,7 +352,7 @@ def _ece_by_run(figure: Figure) -> Spec:
 
 
 DRAWN_BY: Mapping[str, Callable[[Figure], Spec]] = {
-    "accuracy_by_run": _accuracy_by_run,
+    "accuracy_by_run": _by_run,
     "flip_matrix": _flip_matrix,
     "splits": _splits,
     "entropies": _entropies,

@@ -29,7 +29,7 @@ SENTENCES = {
     "means-within-noise": f"{_MEANS}; independent noise alone would give ±{NO_BREAK}{{noise}}. "
     "With {n_runs} runs, no significant excess is shown.",
     "means-beyond-noise": f"{_MEANS}; independent noise alone would give ±{NO_BREAK}{{noise}}. "
-    "Some runs are better than others as a whole.",
+    "Some runs give higher numbers than others on the whole.",
     "examples-differ": f"On one example, {{repeats}} differ by ±{NO_BREAK}{{spread}} (standard "
     "deviation).",
     "outcomes-differ": "Two {repeats} of one example disagree in {flips} of all pairs.",

@@ -5,10 +5,9 @@ from typing import Any
 
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
-from seedproof.metrics.card import card
 from seedproof.report import checks
 from seedproof.report.groups import group_tables
-from seedproof.report.numbers import WithUnit, number
+from seedproof.report.numbers import WithUnit
 from seedproof.report.numeric import sentences
 from seedproof.report.view import KeyFigure, NumberLine, View, can_show, key, row, unknown_column
 
@@ -88,16 +87,12 @@ def _lines(measurement: Measurement, show: Sequence[str]) -> tuple[NumberLine, .
     return tuple(
         NumberLine(
             example=str(values["example"]),
-            target=_written(values.get("target")),
-            mean=number(values["mean"], "value"),
-            sd=number(values["sd"], "value"),
+            target=values.get("target"),
+            mean=values["mean"],
+            sd=values["sd"],
             numbers=tuple(values["numbers"]),
             shown={name: "" if values[name] is None else str(values[name]) for name in show},
         )
         for values in rows
         if values["sd"] > 0.0
     )
-
-
-def _written(value: float | None) -> str:
-    return "" if value is None else number(value, card("mean").unit)
