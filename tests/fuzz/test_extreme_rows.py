@@ -173,6 +173,9 @@ def test_no_row_is_lost(case, tmp_path):
             "--memory",
         ) and case.size > 20 * MB:
             return
+        # A row of equal cells packs like a bomb.
+        if case.packing and case.size > 20 * MB and error.fields.get("problem") == "size":
+            return
         raise
     assert json.loads(report.to_json())["n_examples"] == case.n_examples
 
