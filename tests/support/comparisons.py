@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import brentq
 
-from seedproof.comparison.arms.arm_contrast import PairSums
+from seedproof.comparison.arms.arm_contrast import ClassPairs
 from seedproof.measurement.accumulators import MetricAccumulators
 from seedproof.measurement.clusters import ClusterKeys
 from seedproof.metrics.batch import Batch
@@ -27,7 +27,7 @@ def contrasts(
         accumulator.open(keys)
         sides.append((batch, accumulator.add(batch)))
         accumulators.append(accumulator)
-    sums = PairSums(base.n_runs, arm.n_runs, is_paired=is_paired)
+    sums = ClassPairs(base.n_runs, arm.n_runs, is_paired=is_paired)
     sums.open(keys)
     sums.update(*sides)
     return sums.contrasts(accumulators[0].result(), accumulators[1].result(), ("none", "arm"))

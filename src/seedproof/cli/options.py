@@ -62,8 +62,7 @@ _COLUMNS = (*_CLASS_COLUMNS, "value", "target", "trial")
 TABLES = (*_CLASS_COLUMNS, "positive", "memory")
 STORES = ("arm", "split", "common_examples", "skip_damaged")
 READING = (*_CLASS_COLUMNS, "positive", "classes", "clusters", "slices", *STORES, "memory")
-# For `measure` alone.
-NUMBERS = ("value", "target", "trial", "tolerance", "thresholds")
+NUMBERS = ("value", "target", "trial", "tolerance", "thresholds", "lower_is_better")
 ENGINE = ("engine", "workers", "address")
 # Options that have the same name and meaning in every verb: type, default, help, names.
 _SHARED: dict[str, tuple[Any, ...]] = {
@@ -94,6 +93,7 @@ _SHARED: dict[str, tuple[Any, ...]] = {
         ),
         *("--threshold", "--thresholds"),
     ),
+    "lower_is_better": (bool, False, "Lower numbers are better, as for losses and errors."),
     "classes": (str | None, None, "Names of the classes, such as no,yes for 0 and 1."),
     "clusters": (
         *(str | None, None, "Column that identifies groups of related examples."),

@@ -1,13 +1,15 @@
 """The same examples of several arms, for any size of their shards."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
-from seedproof.errors import LabelConflictError, MissingExampleError
+from seedproof.errors import LabelConflictError, MissingExampleError, OptionError
+from seedproof.records.number_settings import NumberSettings
 from seedproof.records.probabilities import UNLABELED
+from seedproof.records.schema import Kind
 from seedproof.records.shards import Shard, ShardSource
 from seedproof.typing import IntArray
 
@@ -37,6 +39,7 @@ class ArmAlignment:
     def __post_init__(self) -> None:
         n_first = self.sources[0].n_examples
         for name, source in zip(self.names, self.sources, strict=True):
+            self._check_kind(name, source)
             if source.n_examples != n_first:
                 raise MissingExampleError(
                     "{name!r} has {n_first:,} examples and {other_name!r} has {n_here:,}. "
@@ -46,6 +49,28 @@ class ArmAlignment:
                     other_name=name,
                     n_here=source.n_examples,
                 )
+
+    def _check_kind(self, name: str, source: ShardSource) -> None:
+        """Refuse numbers next to classes, and numbers that are measured in different ways."""
+        first, are_numbers = self.sources[0], source.kind is Kind.NUMBERS
+        if are_numbers != (first.kind is Kind.NUMBERS):
+            kinds = ("numbers" if x.kind is Kind.NUMBERS else "classes" for x in (first, source))
+            raise OptionError(
+                "{name!r} has {kind} and {other_name!r} has {other_kind}. Compare answers of one "
+                "kind.",
+                name=self.names[0],
+                other_name=name,
+                **dict(zip(("kind", "other_kind"), kinds, strict=True)),
+            )
+        if are_numbers and _shared(source) != _shared(first):
+            raise OptionError(
+                "{name!r} and {other_name!r} are read with different tolerances, thresholds, "
+                "directions, or units of repetition (runs or trials). Read both in the same way.",
+                name=self.names[0],
+                other_name=name,
+                settings=first.settings,
+                other_settings=source.settings,
+            )
 
     @property
     def n_shards(self) -> int:
@@ -96,26 +121,45 @@ class ArmAlignment:
         )
 
     def _check_labels(self, arm_idx: int, first: Shard, shard: Shard) -> None:
-        if first.labels is None or shard.labels is None:
+        """Refuse labels or targets that differ from those of the first arm."""
+        if first.targets is not None and shard.targets is not None:
+            noun, labels, others = "target", first.targets, shard.targets
+            differs = (labels != others) & ~(np.isnan(labels) & np.isnan(others))
+        elif first.labels is not None and shard.labels is not None:
+            noun, labels = "label", _names(first.labels, self.sources[0].classes)
+            others = _names(shard.labels, self.sources[arm_idx].classes)
+            differs = labels != others
+        else:
             return
-        labels = _names(first.labels, self.sources[0].classes)
-        others = _names(shard.labels, self.sources[arm_idx].classes)
-        different = np.flatnonzero(labels != others)
-        if len(different):
-            place = int(different[0])
-            label, other = labels[place] or None, others[place] or None
-            here, there = ("no label" if x is None else f"the label {x!r}" for x in (label, other))
-            raise LabelConflictError(
-                "Example {example!r} has {here} in {name!r} and {there} in {other_name!r}. Give "
-                "each example the same label everywhere.",
-                example=first.ids[place].as_py(),
-                here=here,
-                name=self.names[0],
-                there=there,
-                other_name=self.names[arm_idx],
-                label=label,
-                other_label=other,
-            )
+        if not differs.any():
+            return
+        place = int(np.flatnonzero(differs)[0])
+        label, other = (_known(x[place]) for x in (labels, others))
+        here, there = (f"no {noun}" if x is None else f"the {noun} {x!r}" for x in (label, other))
+        raise LabelConflictError(
+            "Example {example!r} has {here} in {name!r} and {there} in {other_name!r}. Give "
+            "each example the same {noun} everywhere.",
+            example=first.ids[place].as_py(),
+            here=here,
+            name=self.names[0],
+            there=there,
+            other_name=self.names[arm_idx],
+            noun=noun,
+            label=label,
+            other_label=other,
+        )
+
+
+def _shared(source: ShardSource) -> NumberSettings:
+    """Return the settings that arms have in common; their levels may differ."""
+    return replace(source.settings, levels=None)
+
+
+def _known(label: str | np.floating) -> str | float | None:
+    """Return a label or target; None if it is unknown."""
+    if isinstance(label, str):
+        return label or None
+    return None if np.isnan(label) else float(label)
 
 
 def _names(labels: IntArray, classes: tuple[str, ...]) -> np.ndarray:

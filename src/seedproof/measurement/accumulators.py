@@ -66,8 +66,10 @@ class Accumulators(ABC, Generic[BatchT]):
         self._columns: dict[str, list[np.ndarray]] = {}
 
     @abstractmethod
-    def batches(self, shard: Shard, blocks: IntArray | None) -> Iterator[BatchT]:
-        """Yield a shard in pieces."""
+    def batches(
+        self, shard: Shard, blocks: IntArray | None, n_rows: int | None = None
+    ) -> Iterator[BatchT]:
+        """Yield a shard in pieces of so many rows; as many as fit the cache if omitted."""
 
     @abstractmethod
     def rows(self, shard: Shard, columns: Detail, classes: tuple[str, ...]) -> ExampleRows:
@@ -232,9 +234,11 @@ class MetricAccumulators(Accumulators[Batch]):
         """Remarks on classes and slices that are left out."""
         return () if self.groups is None else self.groups.notes
 
-    def batches(self, shard: Shard, blocks: IntArray | None) -> Iterator[Batch]:
+    def batches(
+        self, shard: Shard, blocks: IntArray | None, n_rows: int | None = None
+    ) -> Iterator[Batch]:
         """Yield a shard in pieces."""
-        return batches(shard, self._n_classes, blocks=blocks)
+        return batches(shard, self._n_classes, n_rows, blocks)
 
     def rows(self, shard: Shard, columns: Detail, classes: tuple[str, ...]) -> ExampleRows:
         """Return the examples of a shard with their columns."""

@@ -44,6 +44,7 @@ class NumberAccumulators(Accumulators[NumberBatch]):
             family(n_runs, source.settings)
             for family in NUMBER_FAMILIES
             if (source.n_labeled or "labels" not in family.needs)
+            and family.least_runs <= n_runs
             and (requested is None or family in ALWAYS or not names.isdisjoint(family.figures))
         ]
         super().__init__(n_runs, families)
@@ -68,9 +69,11 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         slices = {} if self.slices is None else self.slices.result(metrics["mean_difference"])
         return (), slices
 
-    def batches(self, shard: Shard, blocks: IntArray | None) -> Iterator[NumberBatch]:
+    def batches(
+        self, shard: Shard, blocks: IntArray | None, n_rows: int | None = None
+    ) -> Iterator[NumberBatch]:
         """Yield a shard in pieces."""
-        return number_batches(shard, blocks=blocks)
+        return number_batches(shard, n_rows, blocks)
 
     def rows(self, shard: Shard, columns: Detail, classes: tuple[str, ...]) -> ExampleRows:
         """Return the examples of a shard with their columns."""

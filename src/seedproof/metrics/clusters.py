@@ -35,11 +35,14 @@ def clustered(statistic: Statistic, residuals: Residuals) -> Statistic:
             mean = clustered(statistic.mean, residuals)
             return replace(statistic, mean=mean) if isinstance(mean, MeanOverExamples) else mean
         case MeanOverExamples():
-            has_runs = statistic.without is not None
+            drawn, has_runs = residuals.example_covariance(residuals), statistic.without is not None
             return replace(
                 statistic,
-                example_variance=residuals.example_covariance(residuals),
-                interaction_variance=residuals.jackknife_covariance(residuals) if has_runs else 0.0,
+                example_variance=drawn,
+                # If no run is left out, all of the variance may be the noise of runs.
+                interaction_variance=residuals.jackknife_covariance(residuals)
+                if has_runs
+                else drawn,
                 clusters=residuals,
             )
     return statistic

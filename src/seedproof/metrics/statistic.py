@@ -197,7 +197,8 @@ class MeanOverExamples:
     n_examples: int
     without: FloatArray | None  # mean without run r, axes (runs); None if undefined
     example_variance: float  # variance of the mean from drawing examples
-    interaction_variance: float  # part of it that the variance over runs counts as well
+    # Part of it that the variance over runs counts as well, or that is the noise of trials.
+    interaction_variance: float
     scale: Scale = "log"  # scale on which the interval is symmetric
     largest: float | None = None  # the largest value one example can have, if bounded
     bias_left: float = 0.0  # expected bias of the value because of few runs: truth less value

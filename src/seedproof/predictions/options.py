@@ -28,6 +28,7 @@ class LoadOptions(TypedDict, total=False):
             numbers. A table says so by its column `trial`.
         tolerance: Numbers that differ by no more than this count as equal, such as 0.05 or "5%".
         thresholds: Limits of a decision: two numbers on different sides of one are a flip.
+        lower_is_better: Lower numbers are better, as for losses and errors; higher ones if omitted.
         columns: Names of the columns, with tables.
         clusters: Examples that belong together: one value per example, with arrays; the name of a
             column, with anything else.
@@ -60,6 +61,7 @@ class LoadOptions(TypedDict, total=False):
     trials: bool
     tolerance: float | str | None
     thresholds: Sequence[float] | float | None
+    lower_is_better: bool
     columns: Columns | None
     clusters: npt.ArrayLike | str | None
     slices: Mapping[str, npt.ArrayLike] | Sequence[str] | None
@@ -74,7 +76,7 @@ class LoadOptions(TypedDict, total=False):
 # Settings that apply to any input.
 SETTINGS = frozenset({"memory", "skip_damaged", "progress"})
 # Options for the metrics of numbers.
-NUMBERS = frozenset({"tolerance", "thresholds"})
+NUMBERS = frozenset({"tolerance", "thresholds", "lower_is_better"})
 TAKEN_BY: dict[str, frozenset[str]] = {
     "array": frozenset(
         {

@@ -403,12 +403,25 @@ def load_one(
     options: LoadOptions,
     *,
     least_runs: int,
+    least_trials: int | None = None,
     may_be_numbers: bool = False,
 ) -> Predictions:
-    """Read one of several inputs with the options that apply to it."""
+    """Read one of several inputs with the options that apply to it.
+
+    Trials of one model need as many as runs, unless `least_trials` is given.
+    """
     loaded = _loaded(target, options, least_runs=least_runs)
     if loaded.source.kind is Kind.NUMBERS and not may_be_numbers:
         raise only_measured()
+    if loaded.source.settings.are_trials and least_trials is not None:
+        least_runs = least_trials
+    if len(loaded.runs) < least_runs:
+        raise TooFewRunsError(
+            "There is only one of the {repeats}: {run!r}. Pass at least 2.",
+            repeats=loaded.repeats,
+            run=loaded.runs[0],
+            n_runs=len(loaded.runs),
+        )
     return loaded
 
 
@@ -423,7 +436,7 @@ def only_measured() -> OptionError:
 
 def _loaded(target: Predictions | Input, options: LoadOptions, *, least_runs: int) -> Predictions:
     if isinstance(target, Predictions):
-        if len(target.runs) < least_runs:
+        if len(target.runs) < least_runs and not target.source.settings.are_trials:
             raise TooFewRunsError(
                 "Flips can be measured only with two or more runs, but there is only one: {run!r}. "
                 "Pass the predictions of at least 2 runs.",

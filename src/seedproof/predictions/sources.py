@@ -140,6 +140,7 @@ def _number_settings(options: Mapping[str, Any]) -> NumberSettings:
         None if tolerance is None else Tolerance.parse(tolerance),
         tuple(dict.fromkeys(float(threshold) for threshold in thresholds)),
         are_trials=bool(options.get("trials")),
+        better="lower" if options.get("lower_is_better") else "higher",
     )
 
 

@@ -188,7 +188,7 @@ def number_shards(
         )
     n_runs, n_examples = array.shape
     check_run_count(n_runs)
-    if n_runs < least_runs:
+    if n_runs < least_runs and not settings.are_trials:
         raise TooFewRunsError(
             "There is {n_runs} run. Pass the numbers of at least 2 runs; axes are (runs, "
             "examples).",

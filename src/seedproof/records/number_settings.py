@@ -2,11 +2,14 @@
 
 import re
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from seedproof.errors import OptionError
 from seedproof.typing import BoolArray, FloatArray
+
+Direction: TypeAlias = Literal["higher", "lower"]
 
 
 @dataclass(frozen=True)
@@ -74,3 +77,5 @@ class NumberSettings:
     are_trials: bool = False
     # None if each run has a single number per example.
     levels: Levels | None = None
+    # Direction in which a score is better; the mean of predictions that have targets has none.
+    better: Direction = "higher"

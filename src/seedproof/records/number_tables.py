@@ -218,7 +218,7 @@ class _Rows:
     def aligned(self) -> tuple[NumberShards, list[Message]]:
         """Return the runs on the same examples, in the order of their ids."""
         check_run_count(len(self.runs))
-        if len(self.runs) < self.options.least_runs:
+        if len(self.runs) < self.options.least_runs and not self.settings.are_trials:
             raise TooFewRunsError(
                 "There is only one run: {run!r}. Pass the numbers of at least 2 runs or trials.",
                 run=self.runs[0],

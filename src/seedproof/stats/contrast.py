@@ -81,8 +81,12 @@ def compared(
     cross: Cross | None,
     is_paired: bool,
     level: Level = PLAIN,
+    needs_runs: bool = True,
 ) -> Effect:
-    """Return the effect of an arm on one metric."""
+    """Return the effect of an arm on one metric, judged if the interval is over runs.
+
+    Trials of one model need no runs.
+    """
     values = _value(base), _value(arm)
     value = _plain(metric, *values)
     if isinstance(base, SpreadOverRuns) and isinstance(arm, SpreadOverRuns):
@@ -98,7 +102,7 @@ def compared(
         return effect_of(metric, value, None, level=level, note=TOO_LITTLE_KEPT)
     difference = contrast(base, arm, Pair(metric, is_paired, cross))
     note = None if difference else NO_COUNTERPART
-    return effect_of(metric, value, difference, level=level, note=note)
+    return effect_of(metric, value, difference, level=level, note=note, needs_runs=needs_runs)
 
 
 def _value(statistic: Statistic) -> float:
@@ -133,8 +137,13 @@ def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | N
     has_runs = base.without is not None and arm.without is not None
     over, example_df = over_drawn(base, has_runs=has_runs), drawn_df(base, arm)
     if base.without is None or arm.without is None:
+        # Trials may be added and judged again: the part that is their noise has its own tail.
+        noise = min(max(interaction, 0.0), examples)
         return Contrast(
-            center, 0.0, np.inf, examples, error=error, over=over, example_df=example_df
+            *(center, noise, example_df, examples, noise),
+            error=error,
+            over=over,
+            example_df=example_df,
         )
     left_out = base.without, arm.without
     if pair.is_ratio:
@@ -182,7 +191,19 @@ def _examples(
         drawn -= both * pair.cross.example_covariance(base.value, arm.value)
         if pair.is_paired:
             counted -= both * pair.cross.interaction_covariance
-    return max(drawn, 0.0), counted
+    return max(drawn, 0.0) + _unseen(base, arm, pair), counted
+
+
+def _unseen(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> float:
+    """Variance of a difference of shares that few examples do not show.
+
+    Half an example in each direction is added: Agresti and Min (2005), Statistics in Medicine
+    24:729. Otherwise arms that differ on a handful of examples, or on none, are called different,
+    or equal, too easily.
+    """
+    if pair.is_ratio or not (base.is_small and base.is_count and base.largest == 1.0):
+        return 0.0
+    return 1 / min(base.n_drawn, arm.n_drawn) ** 2
 
 
 def _run_variance(base: FloatArray, arm: FloatArray, pair: Pair) -> tuple[float, float]:

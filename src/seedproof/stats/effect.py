@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from seedproof.messages import Message
-from seedproof.metrics.card import card
+from seedproof.metrics.card import Better, card, card_name
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.stats.distributions import student_quantile
 from seedproof.stats.intervals import WITHOUT_RUNS, Level, Over, two_way_variance
@@ -15,15 +15,22 @@ from seedproof.stats.intervals import WITHOUT_RUNS, Level, Over, two_way_varianc
 POWER = 0.8
 # An undecided interval whose upper end is more than this multiple of its value is not printed.
 WIDEST = 100.0
-# Means that measure how good the runs are; everything else measures how steady they are.
-QUALITY = frozenset({"accuracy", "balanced_accuracy", "macro_f1", "nll", "brier", "ece", "mce"})
+# Errors of numbers, whose size depends on their unit: they are compared by their ratio.
+ERRORS = frozenset({"mae", "rmse"})
+# Metrics that measure how good the runs are; everything else measures how steady they are.
+QUALITY = ERRORS | {
+    *("accuracy", "balanced_accuracy", "macro_f1", "nll", "brier", "ece", "mce"),
+    *("mean", "bias", "pass^k", "pass@k"),
+}
 # Ratios of agreements near 1 mean little; like means they are compared by their difference.
 AGREEMENTS = frozenset({"explanation_overlap", "explanation_tau", "explanation_rbo"})
 # Among them the shares, whose differences are between −1 and 1.
 SHARES = frozenset(
     {"accuracy", "balanced_accuracy", "macro_f1", "ece", "mce"}
-    | {"explanation_overlap", "explanation_rbo"}
+    | {"explanation_overlap", "explanation_rbo", "pass^k", "pass@k"}
 )
+# Means of numbers of any size: no difference is small for all of them.
+UNBOUNDED = frozenset({"mean", "bias"})
 # Usual margins: a tenth of the baseline for ratios, half a percentage point for differences.
 RATIO_MARGIN, DIFFERENCE_MARGIN = 0.1, 0.005
 
@@ -33,6 +40,8 @@ Verdict: TypeAlias = Literal[
     "less steady",
     "better",
     "worse",
+    "higher",
+    "lower",
     "equivalent",
     "no difference shown",
     "too few runs",
@@ -45,6 +54,8 @@ OPPOSITE: Mapping[Verdict, Verdict] = {
     "less steady": "steadier",
     "better": "worse",
     "worse": "better",
+    "higher": "lower",
+    "lower": "higher",
 }
 
 
@@ -69,7 +80,8 @@ class Effect:
             with those of all other exploratory metrics and arms.
         confidence: Confidence of the interval alone, such as 0.95; more if several hold
             simultaneously.
-        margin: The change that does not matter: a share of the baseline for a ratio.
+        margin: The change that does not matter: a share of the baseline for a ratio; None if
+            there is none, as for means of numbers of any size.
 
     Examples:
         >>> import seedproof as sp
@@ -104,7 +116,7 @@ class Effect:
             return False
         high = np.inf if self.high is None else self.high
         if self.scale == "difference":
-            return self.metric in SHARES and self.low <= -1.0 and high >= 1.0
+            return card_name(self.metric) in SHARES and self.low <= -1.0 and high >= 1.0
         return self.low <= 1.0 <= high and high > WIDEST * self.value > 0.0
 
     def summary(self) -> dict[str, Any]:
@@ -146,9 +158,9 @@ class Contrast:
         return self.half_width(level) + student_quantile(self.df, POWER) * float(np.sqrt(variance))
 
 
-def is_inside(effect: Effect, margin: float) -> bool:
+def is_inside(effect: Effect, margin: float, *, needs_runs: bool = True) -> bool:
     """Return whether an interval lies within a margin of no change: a share for ratios."""
-    if effect.low is None or effect.high is None or effect.over in WITHOUT_RUNS:
+    if effect.low is None or effect.high is None or (needs_runs and effect.over in WITHOUT_RUNS):
         return False
     if effect.scale == "difference":
         return -margin <= effect.low and effect.high <= margin
@@ -182,11 +194,16 @@ def with_enough_runs(effect: Effect, n_runs: int) -> Effect:
 
 def scale_of(metric: str) -> Scale:
     """Return the scale on which arms are compared."""
-    return "difference" if metric in QUALITY | AGREEMENTS else "ratio"
+    return "difference" if card_name(metric) in (QUALITY - ERRORS) | AGREEMENTS else "ratio"
 
 
-def usual_margin(metric: str) -> float:
-    """Return the margin within which a change of a metric does not matter, if none is given."""
+def usual_margin(metric: str, *, is_share: bool = False) -> float | None:
+    """Return the margin within which a change does not matter, if none is given.
+
+    None for numbers of any size, unless they are shares between 0 and 1.
+    """
+    if metric in UNBOUNDED and not is_share:
+        return None
     return RATIO_MARGIN if scale_of(metric) == "ratio" else DIFFERENCE_MARGIN
 
 
@@ -195,11 +212,20 @@ def judged(metric: str, low: float, high: float) -> Verdict:
     no_change = 0.0 if scale_of(metric) == "difference" else 1.0
     if low <= no_change <= high:
         return "no difference shown"
-    is_higher = low > no_change
-    is_good = is_higher == (card(metric).better == "higher")
-    if metric in QUALITY:
-        return "better" if is_good else "worse"
-    return "steadier" if is_good else "less steady"
+    is_higher, better = low > no_change, card(metric).better
+    is_good = is_higher == (better == "higher")
+    if card_name(metric) not in QUALITY:
+        return "steadier" if is_good else "less steady"
+    if better == "neither":
+        return "higher" if is_higher else "lower"
+    return "better" if is_good else "worse"
+
+
+def directed(effect: Effect, better: Better) -> Effect:
+    """Return an effect on a metric whose better direction depends on what the numbers are."""
+    if better == "neither" or effect.verdict not in {"higher", "lower"}:
+        return effect
+    return replace(effect, verdict="better" if effect.verdict == better else "worse")
 
 
 def effect_of(
@@ -209,8 +235,12 @@ def effect_of(
     *,
     level: Level,
     note: Message | None = None,
+    needs_runs: bool = True,
 ) -> Effect:
-    """Return an effect with interval and power, and a verdict if the interval is over runs."""
+    """Return an effect with interval and power, and a verdict if the interval is over runs.
+
+    Trials of one model need none: the interval over examples contains their noise.
+    """
     scale = scale_of(metric)
     if contrast is None:
         return Effect(metric, scale, value, note=note)
@@ -219,12 +249,12 @@ def effect_of(
     if scale == "ratio":
         with np.errstate(over="ignore"):
             low, high, detectable = (float(np.exp(x)) for x in (low, high, detectable))
-    if metric in SHARES:
+    if card_name(metric) in SHARES:
         low, high = max(low, -1.0), min(high, 1.0)
     if value is not None:  # a value is expected inside its own interval
         low, high = min(low, value), max(high, value)
     over = contrast.over
-    if over in WITHOUT_RUNS:
+    if needs_runs and over in WITHOUT_RUNS:
         return Effect(metric, scale, value, low, high, over, verdict="too few runs", note=note)
     verdict = judged(metric, low, high)
     upper, shows = (x if np.isfinite(x) else None for x in (high, detectable))

@@ -6,11 +6,19 @@ from functools import lru_cache
 
 import numpy as np
 
-from seedproof.metrics.statistic import Statistic
+from seedproof.metrics.card import Better
+from seedproof.metrics.statistic import MeanOverExamples, Statistic
 from seedproof.stats.contrast import compared, left_out_values
 from seedproof.stats.covariance import Cross
 from seedproof.stats.distributions import student_tail
-from seedproof.stats.effect import Effect, is_inside, scale_of, usual_margin, with_enough_runs
+from seedproof.stats.effect import (
+    Effect,
+    directed,
+    is_inside,
+    scale_of,
+    usual_margin,
+    with_enough_runs,
+)
 from seedproof.stats.intervals import PLAIN, Level
 from seedproof.typing import FloatArray
 
@@ -34,10 +42,15 @@ class MetricContrast:
     is_paired: bool
     n_runs: tuple[int, int]  # of the baseline and of the arm
     cross: Cross | None = None  # covariance over examples, if known
+    # Trials of one model: examples contain their noise, so that any number of them is judged.
+    are_trials: bool = False
+    better: Better = "neither"  # of a metric whose card names no direction
 
     def effect(self, level: Level = PLAIN, *, margin: float | None = None) -> Effect:
         """Return the effect, judged equivalent if it is shown to be within the margin."""
-        return with_equivalence(self._at, level, margin)
+        if margin is None:
+            margin = usual_margin(self.metric, is_share=_is_share(self.base, self.arm))
+        return with_equivalence(self._at, level, margin, needs_runs=not self.are_trials)
 
     def _at(self, level: Level) -> Effect:
         effect = compared(
@@ -47,8 +60,10 @@ class MetricContrast:
             cross=self.cross,
             is_paired=self.is_paired,
             level=level,
+            needs_runs=not self.are_trials,
         )
-        return with_enough_runs(effect, min(self.n_runs))
+        effect = directed(effect, self.better)
+        return effect if self.are_trials else with_enough_runs(effect, min(self.n_runs))
 
     def left_out(self) -> Mapping[str, FloatArray]:
         """Return its values with one run left out, by independent group of runs."""
@@ -62,19 +77,27 @@ class MetricContrast:
         return {f"{first} of {len(base)}": -base, f"{second} of {len(arm)}": arm}
 
 
+def _is_share(*statistics: Statistic) -> bool:
+    """Return whether all numbers behind means are between 0 and 1."""
+    return all(isinstance(x, MeanOverExamples) and x.largest == 1.0 for x in statistics)
+
+
 def with_equivalence(
-    effect_at: Callable[[Level], Effect], level: Level, margin: float | None
+    effect_at: Callable[[Level], Effect],
+    level: Level,
+    margin: float | None,
+    *,
+    needs_runs: bool = True,
 ) -> Effect:
     """Return the effect at a level, judged equivalent if it is shown to be within the margin."""
     effect = effect_at(level)
     if effect.low is None:
         return effect
-    margin = usual_margin(effect.metric) if margin is None else margin
     effect = replace(effect, confidence=level.confidence, margin=margin)
-    if effect.verdict != "no difference shown":
+    if margin is None or effect.verdict != "no difference shown":
         return effect
     # Two one-sided tests: the interval that leaves out twice as much on each side.
-    is_equivalent = is_inside(effect_at(level.divided(0.5)), margin)
+    is_equivalent = is_inside(effect_at(level.divided(0.5)), margin, needs_runs=needs_runs)
     return replace(effect, verdict="equivalent") if is_equivalent else effect
 
 
@@ -83,7 +106,8 @@ def shared_level(rows: Sequence[MetricContrast], level: Level) -> Level:
     if len(rows) < 2:
         return level
     n_runs = min(min(row.n_runs) for row in rows)
-    if _is_divided(len(rows), n_runs):
+    # How rows of trials correlate over examples is not known.
+    if _is_divided(len(rows), n_runs) or any(row.are_trials for row in rows):
         return level.divided(len(rows))
     vectors = [row.left_out() for row in rows]
     correlation = _correlation(vectors, shrinkage=_shrinkage(n_runs))

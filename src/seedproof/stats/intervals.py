@@ -197,8 +197,13 @@ def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, f
     examples = statistic.example_variance * slope**2
     quantile = student_quantile(drawn_df(statistic), 1 - level.example_tail)
     alone = quantile**2 * examples
+    interaction = statistic.interaction_variance * slope**2
     if statistic.without is None:
-        return alone, alone
+        # Trials may be added and judged again: the part that is their noise has its own tail.
+        part = min(interaction, examples)
+        noise = student_quantile(drawn_df(statistic), 1 - level.tail) ** 2 * part
+        both = two_way_variance(noise, alone, quantile**2 * part)
+        return both, both
     # Half an example is the least that leaving out a run may leave of a count, or half of the
     # value where even that is less than an example.
     floor = 0.5 * min(1 / n, value) if statistic.is_count else 0.5 / n * value
@@ -210,7 +215,6 @@ def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, f
         floor = min(floor, 0.5 * (1 - value))
         left_out = logit(np.clip(statistic.without, floor, 1 - floor))
     runs = level.student(len(left_out)) ** 2 * jackknife_variance(left_out)
-    interaction = statistic.interaction_variance * slope**2
     widenings = _widenings(left_out, level) if statistic.scale == "log" else (1.0, 1.0)
     below, above = (
         two_way_variance(widening**2 * runs, alone, quantile**2 * interaction, level.run_share)

@@ -1,63 +1,118 @@
 """Sums over the examples that two arms share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TypeAlias
+from dataclasses import replace
+from typing import Any, Generic, Self, TypeAlias
 
 import numpy as np
 
 from seedproof.comparison.arms.high_entropy import HighEntropySums
-from seedproof.comparison.arms.most_changed import MostChanged
+from seedproof.comparison.arms.most_changed import MostChangedNumbers, MostChangedVotes, ShardRows
 from seedproof.comparison.arms.result import VOTE_SHARES
 from seedproof.measurement.clusters import ClusterAccumulator, ClusterKeys
+from seedproof.metrics.accumulator import BatchT
 from seedproof.metrics.batch import Batch
+from seedproof.metrics.card import Better
 from seedproof.metrics.entropy import rarefied_entropy
+from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
 from seedproof.stats.covariance import Cross, add_crosses, crosses
 from seedproof.stats.families import MetricContrast
 from seedproof.typing import IntArray
 
+# Metrics that say the same as others: the fewer verdicts, the narrower their intervals.
+REPEATED = frozenset({"pass^1", "pass@1", "mean_sd_independent"})
+# The same if all numbers are 0 or 1.
+SAME_AS_FLIPS = frozenset({"example_sd", "mean_difference"})
 # A batch, and what each metric gives for its examples.
-MeasuredBatch: TypeAlias = tuple[Batch, dict[str, ExampleValues]]
+MeasuredBatch: TypeAlias = tuple[BatchT, dict[str, ExampleValues]]
 
 
-class PairSums:
+class PairSums(Generic[BatchT]):
     """Covariances of all metrics of two arms; the first has the role of the baseline."""
 
     def __init__(self, n_base: int, n_arm: int, *, is_paired: bool) -> None:
         self.n_base, self.n_arm = n_base, n_arm
         self.is_paired = is_paired  # run r of both has the same seeds
+        self.has_clusters = False
         self.crosses: dict[str, Cross] = {}  # empty with clusters
+
+    def open(self, clusters: ClusterKeys | None) -> None:
+        """Take the clusters of the examples of a shard, whose batches follow."""
+        self.has_clusters = clusters is not None
+
+    def update(self, base: MeasuredBatch[BatchT], arm: MeasuredBatch[BatchT]) -> None:
+        """Add the same batch of both arms."""
+        if not self.has_clusters:
+            add_crosses(self.crosses, crosses(base[1], arm[1], is_paired=self.is_paired))
+
+    def merge(self, other: Self) -> None:
+        """Add other examples."""
+        add_crosses(self.crosses, other.crosses)
+
+    def contrasts(
+        self,
+        base: Mapping[str, Statistic],
+        arm: Mapping[str, Statistic],
+        seed_groups: tuple[str, str],
+    ) -> dict[str, MetricContrast]:
+        """Return each metric that both arms have."""
+        return {
+            metric: MetricContrast(
+                metric,
+                seed_groups,
+                base[metric],
+                arm[metric],
+                self.is_paired,
+                (self.n_base, self.n_arm),
+                self.crosses.get(metric),
+            )
+            for metric in base
+            if metric in arm
+        }
+
+
+class ClassPairs(PairSums[Batch]):
+    """The same for classes: arms with unlike numbers of runs have entropies of as many."""
+
+    def __init__(self, n_base: int, n_arm: int, *, is_paired: bool) -> None:
+        super().__init__(n_base, n_arm, is_paired=is_paired)
         self.entropies = ExampleSums(), ExampleSums()  # rarefied to the smaller number of runs
         self.clusters: tuple[ClusterAccumulator, ClusterAccumulator] | None = None  # of these
 
     def open(self, clusters: ClusterKeys | None) -> None:
         """Take the clusters of the examples of a shard, whose batches follow."""
-        if clusters is not None:
+        super().open(clusters)
+        if clusters is not None and self.n_base != self.n_arm:
             self.clusters = self.clusters or self._new_clusters()
-            for accumulator in self.clusters if self.n_base != self.n_arm else ():
+            for accumulator in self.clusters:
                 accumulator.open(clusters)
 
     def _new_clusters(self) -> tuple[ClusterAccumulator, ClusterAccumulator]:
         return ClusterAccumulator(self.n_base), ClusterAccumulator(self.n_arm)
 
-    def update(self, base: MeasuredBatch, arm: MeasuredBatch) -> None:
+    def update(self, base: MeasuredBatch[Batch], arm: MeasuredBatch[Batch]) -> None:
         """Add the same batch of both arms."""
-        values = [dict(base[1]), dict(arm[1])]
         if self.n_base != self.n_arm:
-            n_runs = min(self.n_base, self.n_arm)
-            for i, (batch, _) in enumerate((base, arm)):
-                rarefied = rarefied_entropy(batch.contested_agreement, n_runs)
-                entropy = values[i]["label_entropy"] = batch.of_contested(rarefied)
-                self.entropies[i].update(entropy)
-                if self.clusters is not None:
-                    self.clusters[i].start(batch)
-                    self.clusters[i].add({"label_entropy": entropy})
-        if self.clusters is None:
-            add_crosses(self.crosses, crosses(values[0], values[1], is_paired=self.is_paired))
+            base, arm = (self._rarefied(i, *side) for i, side in enumerate((base, arm)))
+        super().update(base, arm)
 
-    def merge(self, other: "PairSums") -> None:
+    def _rarefied(
+        self, side: int, batch: Batch, values: dict[str, ExampleValues]
+    ) -> MeasuredBatch[Batch]:
+        """Return a batch with the entropies that as many runs as the other arm's would show."""
+        rarefied = rarefied_entropy(batch.contested_agreement, min(self.n_base, self.n_arm))
+        entropy = batch.of_contested(rarefied)
+        self.entropies[side].update(entropy)
+        if self.clusters is not None:
+            self.clusters[side].start(batch)
+            self.clusters[side].add({"label_entropy": entropy})
+        return batch, {**values, "label_entropy": entropy}
+
+    def merge(self, other: Self) -> None:
         """Add other examples."""
-        add_crosses(self.crosses, other.crosses)
+        super().merge(other)
         (base, arm), (other_base, other_arm) = self.entropies, other.entropies
         self.entropies = base + other_base, arm + other_arm
         if other.clusters is not None:
@@ -81,23 +136,52 @@ class PairSums:
                 entropies = [own.result("label_entropy", entropy) for own, entropy in pairs]
             base = {**base, "label_entropy": entropies[0]}
             arm = {**arm, "label_entropy": entropies[1]}
+        return super().contrasts(base, arm, seed_groups)
+
+
+class NumberPairs(PairSums[NumberBatch]):
+    """The same for numbers, whose better direction and need of runs depend on what they are."""
+
+    def __init__(
+        self, n_base: int, n_arm: int, *, is_paired: bool, are_trials: bool, better: Better
+    ) -> None:
+        super().__init__(n_base, n_arm, is_paired=is_paired)
+        self._are_trials, self._better = are_trials, better
+
+    def contrasts(
+        self,
+        base: Mapping[str, Statistic],
+        arm: Mapping[str, Statistic],
+        seed_groups: tuple[str, str],
+    ) -> dict[str, MetricContrast]:
+        """Return each metric that both arms have, without those that say the same as another."""
+        known = super().contrasts(base, arm, seed_groups)
+        repeated = REPEATED | (SAME_AS_FLIPS if "flip_rate" in known else frozenset())
         return {
-            metric: MetricContrast(
-                metric,
-                seed_groups,
-                base[metric],
-                arm[metric],
-                self.is_paired,
-                (self.n_base, self.n_arm),
-                self.crosses.get(metric),
+            metric: replace(
+                contrast,
+                are_trials=self._are_trials,
+                better=self._better if metric == "mean" else "neither",
             )
-            for metric in base
-            if metric in arm
+            for metric, contrast in known.items()
+            if metric not in repeated
         }
 
 
-class ArmContrast(PairSums):
-    """An arm against the baseline: also votes, and the examples that change."""
+class ArmContrast(PairSums[BatchT], ABC):
+    """An arm against the baseline: also the examples that change."""
+
+    @abstractmethod
+    def add_rows(self, base: ShardRows, arm: ShardRows) -> None:
+        """Add the examples of a whole shard of both arms."""
+
+    @abstractmethod
+    def results(self) -> dict[str, Any]:
+        """Return the fields of `ComparedArm` that depend on the kind of answers."""
+
+
+class ClassContrast(ClassPairs, ArmContrast[Batch]):
+    """An arm of classes against the baseline: also votes, and the examples that change."""
 
     def __init__(
         self,
@@ -110,27 +194,62 @@ class ArmContrast(PairSums):
         super().__init__(n_base, n_arm, is_paired=is_paired)
         self.votes: IntArray = np.zeros((len(VOTE_SHARES),) * 2, dtype=np.int64)
         self.high_entropy = HighEntropySums(n_base, n_arm, partners, is_paired=is_paired)
-        self.most_changed = MostChanged()
+        self.most_changed = MostChangedVotes()
 
     def open(self, clusters: ClusterKeys | None) -> None:
         """Take the clusters of the examples of a shard, whose batches follow."""
         super().open(clusters)
         self.high_entropy.open(clusters)
 
-    def update(self, base: MeasuredBatch, arm: MeasuredBatch) -> None:
+    def update(self, base: MeasuredBatch[Batch], arm: MeasuredBatch[Batch]) -> None:
         """Add the same batch of both arms."""
         super().update(base, arm)
         flat = _vote_places(arm[0]) * len(VOTE_SHARES) + _vote_places(base[0])
         self.votes += np.bincount(flat, minlength=self.votes.size).reshape(self.votes.shape)
         self.high_entropy.update(base[0], arm[0])
 
-    def merge(self, other: PairSums) -> None:
+    def add_rows(self, base: ShardRows, arm: ShardRows) -> None:
+        """Add the examples of a whole shard of both arms."""
+        self.most_changed.update(base, arm)
+
+    def merge(self, other: Self) -> None:
         """Add other examples."""
         super().merge(other)
-        if isinstance(other, ArmContrast):
-            self.votes += other.votes
-            self.high_entropy.merge(other.high_entropy)
-            self.most_changed.merge(other.most_changed)
+        self.votes += other.votes
+        self.high_entropy.merge(other.high_entropy)
+        self.most_changed.merge(other.most_changed)
+
+    def results(self) -> dict[str, Any]:
+        """Return votes, the effect on examples of high entropy, and those that change most."""
+        return {
+            "high_entropy": self.high_entropy.result(),
+            "votes": self.votes,
+            "settled": self.most_changed.fallen,
+            "unsettled": self.most_changed.risen,
+        }
+
+
+class NumberContrast(NumberPairs, ArmContrast[NumberBatch]):
+    """An arm of numbers against the baseline: also the examples whose mean changes most."""
+
+    def __init__(
+        self, n_base: int, n_arm: int, *, is_paired: bool, are_trials: bool, better: Better
+    ) -> None:
+        super().__init__(n_base, n_arm, is_paired=is_paired, are_trials=are_trials, better=better)
+        self.most_changed = MostChangedNumbers()
+
+    def add_rows(self, base: ShardRows, arm: ShardRows) -> None:
+        """Add the examples of a whole shard of both arms."""
+        self.most_changed.update(base, arm)
+
+    def merge(self, other: Self) -> None:
+        """Add other examples."""
+        super().merge(other)
+        self.most_changed.merge(other.most_changed)
+
+    def results(self) -> dict[str, Any]:
+        """Return the examples whose mean changes most."""
+        return {"fallen": self.most_changed.fallen, "risen": self.most_changed.risen}
 
 
 def partners_in(

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from typing import Any
 
 from seedproof.comparison.arm_alignment import ArmAlignment
 from seedproof.comparison.arms.arm_contrast import (
@@ -14,6 +15,7 @@ from seedproof.comparison.arms.arm_contrast import (
 )
 from seedproof.comparison.arms.explanations import ArmExplanations, compare_explanations
 from seedproof.comparison.arms.judge import judge_together, primary_metric
+from seedproof.comparison.arms.kinds import kind_of
 from seedproof.comparison.arms.matched_rates import (
     MatchedShards,
     match_thresholds,
@@ -22,7 +24,7 @@ from seedproof.comparison.arms.matched_rates import (
 from seedproof.comparison.arms.result import ArmPair, ComparedArm, Comparison
 from seedproof.engines import Engine
 from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
-from seedproof.measurement.accumulators import MetricAccumulators
+from seedproof.measurement.accumulators import Accumulators
 from seedproof.measurement.clusters import (
     NOT_IN_EXPLANATIONS,
     ClusterKeys,
@@ -41,9 +43,9 @@ from seedproof.measurement.examples import (
     write_part,
 )
 from seedproof.measurement.measure import measured, note_on_left_out
-from seedproof.measurement.selection import asks_for_explanations, known, narrowed
+from seedproof.measurement.selection import asks_for_explanations, narrowed
 from seedproof.messages import Message
-from seedproof.metrics.batch import batch_rows, batches
+from seedproof.metrics.batch import batch_rows
 from seedproof.metrics.statistic import Statistic
 from seedproof.predictions.checks import Check, by_severity, of_arms
 from seedproof.predictions.duplicates import identical_arms
@@ -53,9 +55,6 @@ from seedproof.records.schema import Kind
 from seedproof.records.shards import Shard, ShardSource
 from seedproof.stats.intervals import PLAIN, Level
 from seedproof.typing import Progress
-
-# Usual number of classes kept per example where a model has very many.
-USUAL_TOP = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +74,8 @@ class ArmData:
 class ArmPart:
     """Partial results of one arm."""
 
-    accumulators: MetricAccumulators
-    contrast: ArmContrast | None  # None for the baseline
+    accumulators: Accumulators[Any]
+    contrast: ArmContrast[Any] | None  # None for the baseline
     rows: ExampleRows | bytes | None = None  # examples of one shard; packed to cross processes
 
 
@@ -88,7 +87,7 @@ class ComparedPart:
     left_out: list[tuple[int, SeedproofError]] = field(default_factory=list)
     notes: list[Message] = field(default_factory=list)
     # Two arms other than the baseline, if all pairs are compared.
-    pairs: dict[tuple[int, int], PairSums] = field(default_factory=dict)
+    pairs: dict[tuple[int, int], PairSums[Any]] = field(default_factory=dict)
 
     def merge(self, other: "ComparedPart") -> None:
         """Add other examples; their rows are written elsewhere."""
@@ -117,24 +116,21 @@ class CompareShard:
     def empty(self) -> ComparedPart:
         """Return a part without examples."""
         sources, base_seeds = self.alignment.sources, self.seeds[0]
-        n_runs = [len(source.runs) for source in sources]
+        kind = kind_of(sources[0])
         arms: list[ArmPart] = []
         for arm_idx, source in enumerate(sources):
             contrast = None
             if arms:
-                contrast = ArmContrast(
-                    n_runs[0],
-                    n_runs[arm_idx],
+                contrast = kind.contrast(
+                    sources[0],
+                    source,
                     is_paired=self._is_paired(0, arm_idx),
                     partners=partners_in(self.seeds[arm_idx], base_seeds),
                 )
-            accumulators = MetricAccumulators(
-                n_runs[arm_idx], len(source.classes), known(source), self.metrics
-            )
-            arms.append(ArmPart(accumulators, contrast))
+            arms.append(ArmPart(kind.accumulators(source, self.metrics), contrast))
         pairs = combinations(range(1, len(arms)), 2) if self.all_pairs else ()
         sums = {
-            (i, j): PairSums(n_runs[i], n_runs[j], is_paired=self._is_paired(i, j))
+            (i, j): kind.pair(sources[i], sources[j], is_paired=self._is_paired(i, j))
             for i, j in pairs
         }
         return ComparedPart(arms, pairs=sums)
@@ -153,7 +149,8 @@ class CompareShard:
 
     def _compare(self, index: int) -> ComparedPart:
         part, sources = self.empty(), self.alignment.sources
-        n_rows = batch_rows(max(_width(source) for source in sources))
+        kind = kind_of(sources[0])
+        n_rows = batch_rows(max(kind.width(source) for source in sources))
         first, accumulators = self.alignment.shard(index), part.arms[0].accumulators
         clusters = self._clusters(first)
         blocks = blocks_in(first, clusters, sources[0].rows_per_shard)
@@ -162,25 +159,25 @@ class CompareShard:
         accumulators.open(clusters)
         base = [
             (batch, accumulators.add(batch))
-            for batch in batches(first, len(sources[0].classes), n_rows, blocks)
+            for batch in accumulators.batches(first, blocks, n_rows)
         ]
         base_rows = accumulators.close(first, sources[0].classes)
         part.arms[0].rows = packed(base_rows) if self.packs_rows else base_rows
-        measured: dict[int, list[MeasuredBatch]] = {}  # of the arms, if all pairs are compared
+        measured: dict[int, list[MeasuredBatch[Any]]] = {}  # of the arms, if all pairs are compared
         for arm_idx, (source, arm) in enumerate(zip(sources, part.arms, strict=True)):
             if arm.contrast is None:
                 continue
             shard = self.alignment.match(arm_idx, first)
             arm.accumulators.open(clusters)
             arm.contrast.open(clusters)
-            arm_batches = batches(shard, len(source.classes), n_rows, blocks)
+            arm_batches = arm.accumulators.batches(shard, blocks, n_rows)
             for base_batch, batch in zip(base, arm_batches, strict=True):
                 arm_batch = batch, arm.accumulators.add(batch)
                 arm.contrast.update(base_batch, arm_batch)
                 if self.all_pairs:
                     measured.setdefault(arm_idx, []).append(arm_batch)
             rows = arm.accumulators.close(shard, source.classes)
-            arm.contrast.most_changed.update((first, base_rows), (shard, rows))
+            arm.contrast.add_rows((first, base_rows), (shard, rows))
             arm.rows = packed(rows) if self.packs_rows else rows
         for (i, j), sums in part.pairs.items():
             sums.open(clusters)
@@ -194,12 +191,6 @@ class CompareShard:
             return None
         arm_idx, column = self.clusters
         return ClusterKeys.of(self.alignment.match(arm_idx, first) if arm_idx else first, column)
-
-
-def _width(source: ShardSource) -> int:
-    """Approximate number of values of one example over all runs."""
-    of_kind = {Kind.PROBS: len(source.classes), Kind.TOP: USUAL_TOP, Kind.LABELS: 1}
-    return len(source.runs) * of_kind[source.kind]
 
 
 def compare_arms(
@@ -229,6 +220,10 @@ def compare_arms(
     if reference is not None and reference not in names[1:]:
         raise OptionError(
             "No arm {gold!r} is compared. Known: {known}.", gold=reference, known=names[1:]
+        )
+    if reference is not None and arms[0].source.kind is Kind.NUMBERS:
+        raise OptionError(
+            "`{option}` applies to classes, and these arms have numbers. Remove it.", option="gold"
         )
     alignment = ArmAlignment(names, tuple(narrowed(arm.source, metrics) for arm in arms))
     _check_labels(arms)
@@ -287,7 +282,8 @@ def compare_arms(
         )
         for (i, j), sums in whole.pairs.items()
     ]
-    primary = primary_metric(primary, results[0])
+    usual = kind_of(alignment.sources[0]).usual_primary
+    primary = primary_metric(primary, results[0], usual)
     judged = judge_together(others, pairs, primary, level=level, margins=margins or {})
     sources = {arm.name: arm.source for arm in arms}
     identical = identical_arms(sources, {arm.name: arm.seeds for arm in arms})
@@ -343,10 +339,7 @@ class _FinishedArm:
             contrasts=contrast.contrasts(base, own, seed_groups),
             explanation_contrasts=self.explanations.contrasts,
             is_paired=contrast.is_paired,
-            high_entropy=contrast.high_entropy.result(),
-            votes=contrast.votes,
-            settled=contrast.most_changed.settled,
-            unsettled=contrast.most_changed.unsettled,
+            **contrast.results(),
         )
 
 
@@ -368,8 +361,9 @@ def _check_labels(arms: Sequence[ArmData]) -> None:
     for arm in arms[1:]:
         if arm.source.n_labeled != first.source.n_labeled:
             raise LabelConflictError(
-                "{first!r} has labels for {n_labeled:,} examples and {side!r} for "
-                "{other_n_labeled:,}. Give the same labels to all arms, or to none.",
+                "{first!r} has {noun}s for {n_labeled:,} examples and {side!r} for "
+                "{other_n_labeled:,}. Give the same {noun}s to all arms, or to none.",
+                noun="target" if first.source.kind is Kind.NUMBERS else "label",
                 first=first.name,
                 n_labeled=first.source.n_labeled,
                 side=arm.name,

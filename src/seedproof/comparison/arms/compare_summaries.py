@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from seedproof.comparison.arms.judge import check_margins, primary_metric
+from seedproof.comparison.arms.kinds import Classes
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import MissingExampleError, OptionError
 from seedproof.measurement.result import Measurement
@@ -11,7 +12,7 @@ from seedproof.messages import Message
 from seedproof.metrics import METRIC_NAMES
 from seedproof.predictions.checks import of_arms
 from seedproof.stats.contrast import NO_COUNTERPART, from_estimates
-from seedproof.stats.effect import Effect, scale_of, with_enough_runs
+from seedproof.stats.effect import Effect, scale_of, usual_margin, with_enough_runs
 from seedproof.stats.families import with_equivalence
 from seedproof.stats.intervals import PLAIN, Estimate, Level
 
@@ -60,7 +61,7 @@ def compare_summaries(
                 other_n_examples=report.n_examples,
                 other_n_labeled=report.n_labeled,
             )
-    primary = primary_metric(primary, base.metrics)
+    primary = primary_metric(primary, base.metrics, Classes.usual_primary)
     margins = margins or {}
     figures = {name: _figures(base, report) for name, report in others}
     explained = {name: _explained(base, report) for name, report in others}
@@ -124,6 +125,7 @@ class _Figures:
         if not self.is_comparable:
             effect = Effect(self.metric, scale_of(self.metric), None, note=NO_COUNTERPART)
             return with_enough_runs(effect, self.n_runs)
+        margin = usual_margin(self.metric) if margin is None else margin
         return with_equivalence(self._at, level, margin)
 
     def _at(self, level: Level) -> Effect:

@@ -10,8 +10,6 @@ from seedproof.stats.effect import Effect
 from seedproof.stats.families import MetricContrast, shared_level
 from seedproof.stats.intervals import Level
 
-# The metric that is judged alone if none is named.
-USUAL_PRIMARY = "flip_rate"
 # Metrics that follow the rate of an arm, which is estimated if rates are matched.
 FOLLOW_RATE = ("accuracy", "balanced_accuracy", "macro_f1")
 
@@ -25,10 +23,10 @@ class Judged:
     confidence: float  # of each primary effect
 
 
-def primary_metric(primary: str | None, measured: Collection[str]) -> str:
-    """Return the primary metric: the named one, the flip rate, or the first that was measured."""
+def primary_metric(primary: str | None, measured: Collection[str], usual: Sequence[str]) -> str:
+    """Return the primary metric: the named one, a usual one, or the first that was measured."""
     if primary is None:
-        return USUAL_PRIMARY if USUAL_PRIMARY in measured else next(iter(measured))
+        return next(name for name in (*usual, *measured) if name in measured)
     if primary not in measured:
         raise OptionError(
             "The primary metric {primary!r} is not among the compared ones: {metrics}. "

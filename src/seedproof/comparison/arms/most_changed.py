@@ -1,13 +1,14 @@
-"""The examples that gain or lose most stability with an arm, with the votes of both arms."""
+"""The examples that change most with an arm, with the answers of both arms."""
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from typing import TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from seedproof.measurement.examples import ExampleRows
+from seedproof.measurement.examples import ExampleRows, lists
 from seedproof.metrics.batch import batch_of
 from seedproof.records.arrow import texts_to_arrow, to_arrow
 from seedproof.records.shards import Shard
@@ -20,28 +21,81 @@ N_NAMED = 3
 ShardRows: TypeAlias = tuple[Shard, ExampleRows]
 
 
-class MostChanged:
+class MostChanged(ABC):
     """A short list in each direction, of the same size for any number of examples."""
 
+    key: ClassVar[str]  # column of the examples whose change is ranked
+
     def __init__(self) -> None:
-        self.settled: pa.Table | None = None
-        self.unsettled: pa.Table | None = None
+        self.fallen: pa.Table | None = None
+        self.risen: pa.Table | None = None
+
+    @abstractmethod
+    def columns(self, base: ShardRows, arm: ShardRows) -> dict[str, pa.Array]:
+        """Return the columns of examples that show what both arms do."""
 
     def update(self, base: ShardRows, arm: ShardRows) -> None:
         """Add the same shard of both arms."""
-        change = arm[1].columns["flip_rate"] - base[1].columns["flip_rate"]
+        change = arm[1].columns[self.key] - base[1].columns[self.key]
         # Stable: among equal changes the order of the ids decides, for any size of shards.
         fallen, risen = (np.argsort(x, kind="stable")[:N_KEPT] for x in (change, -change))
         fallen, risen = fallen[change[fallen] < 0], risen[change[risen] > 0]
-        self._keep(_rows(base, arm, change, fallen), _rows(base, arm, change, risen))
+        self._keep(*(self._rows(base, arm, change, places) for places in (fallen, risen)))
 
-    def merge(self, other: "MostChanged") -> None:
+    def merge(self, other: Self) -> None:
         """Add other examples."""
-        self._keep(other.settled, other.unsettled)
+        self._keep(other.fallen, other.risen)
 
-    def _keep(self, settled: pa.Table | None, unsettled: pa.Table | None) -> None:
-        self.settled = _first(self.settled, settled, "ascending")
-        self.unsettled = _first(self.unsettled, unsettled, "descending")
+    def _keep(self, fallen: pa.Table | None, risen: pa.Table | None) -> None:
+        self.fallen = _first(self.fallen, fallen, "ascending")
+        self.risen = _first(self.risen, risen, "descending")
+
+    def _rows(
+        self, base: ShardRows, arm: ShardRows, change: np.ndarray, places: IntArray
+    ) -> pa.Table:
+        before, after = ((shard.rows(places), rows.take(places)) for shard, rows in (base, arm))
+        table = before[1].table()
+        gold = [name for name in ("label", "target") if name in table.column_names]
+        columns = {
+            "example": before[1].ids,
+            "change": to_arrow(change[places]),
+            **self.columns(before, after),
+            **{name: table.column(name) for name in gold},
+        }
+        if before[1].extras is not None:
+            extras = before[1].extras
+            columns |= {n: extras.column(n) for n in extras.column_names if n not in columns}
+        return pa.table(columns)
+
+
+class MostChangedVotes(MostChanged):
+    """Examples on which runs agree much more, or much less."""
+
+    key = "flip_rate"
+
+    def columns(self, base: ShardRows, arm: ShardRows) -> dict[str, pa.Array]:
+        """Return votes and entropies."""
+        return {
+            "votes_before": texts_to_arrow(_votes(*base)),
+            "votes_after": texts_to_arrow(_votes(*arm)),
+            "entropy_before": to_arrow(base[1].columns["label_entropy"]),
+            "entropy_after": to_arrow(arm[1].columns["label_entropy"]),
+        }
+
+
+class MostChangedNumbers(MostChanged):
+    """Examples whose mean falls or rises most."""
+
+    key = "mean"
+
+    def columns(self, base: ShardRows, arm: ShardRows) -> dict[str, pa.Array]:
+        """Return means, and the numbers of all runs."""
+        return {
+            "mean_before": to_arrow(base[1].columns["mean"]),
+            "mean_after": to_arrow(arm[1].columns["mean"]),
+            "numbers_before": _numbers(base[0]),
+            "numbers_after": _numbers(arm[0]),
+        }
 
 
 def _first(kept: pa.Table | None, added: pa.Table | None, order: str) -> pa.Table | None:
@@ -53,31 +107,17 @@ def _first(kept: pa.Table | None, added: pa.Table | None, order: str) -> pa.Tabl
     return rows.take(pc.sort_indices(rows, sort_keys=keys)[:N_KEPT]).combine_chunks()
 
 
-def _rows(base: ShardRows, arm: ShardRows, change: np.ndarray, places: IntArray) -> pa.Table:
-    before, after = (rows.take(places) for _, rows in (base, arm))
-    columns = {
-        "example": before.ids,
-        "change": to_arrow(change[places]),
-        "votes_before": texts_to_arrow(_votes(base, places)),
-        "votes_after": texts_to_arrow(_votes(arm, places)),
-        "entropy_before": to_arrow(before.columns["label_entropy"]),
-        "entropy_after": to_arrow(after.columns["label_entropy"]),
-    }
-    if before.labels is not None:
-        columns["label"] = before.table().column("label")
-    if before.extras is not None:
-        extras = before.extras
-        columns |= {n: extras.column(n) for n in extras.column_names if n not in columns}
-    return pa.table(columns)
+def _numbers(shard: Shard) -> pa.Array:
+    return lists(np.asarray(shard.numbers).T, np.float64)
 
 
-def _votes(arm: ShardRows, places: IntArray) -> list[str]:
+def _votes(shard: Shard, rows: ExampleRows) -> list[str]:
     """Votes of the runs on some examples, such as "positive (7), negative (3)"."""
-    shard, classes = arm[0], arm[1].classes
-    if not len(places):
+    classes = rows.classes
+    if not len(shard):
         return []
     texts = []
-    for votes in batch_of(shard.rows(places), len(classes)).predictions.T:
+    for votes in batch_of(shard, len(classes)).predictions.T:
         counts = sorted(Counter(votes.tolist()).items(), key=lambda pair: (-pair[1], pair[0]))
         parts = [f"{classes[index]} ({count})" for index, count in counts[:N_NAMED]]
         rest = sum(count for _, count in counts[N_NAMED:])

@@ -89,6 +89,8 @@ class ComparedArm:
             (rows), by `VOTE_SHARES`; None for the baseline.
         settled: At most ten examples that gain most stability, with votes before and after.
         unsettled: At most ten examples that lose most.
+        fallen: With numbers, at most ten examples whose mean falls most, with all numbers.
+        risen: The same of those whose mean rises most.
         matched_rate: Rate of the second class before and after thresholds were moved; None if
             rates are not matched.
         contrasts: The same metrics of both arms, to be judged at another level.
@@ -113,6 +115,8 @@ class ComparedArm:
     votes: IntArray | None = None
     settled: pa.Table | None = None
     unsettled: pa.Table | None = None
+    fallen: pa.Table | None = None
+    risen: pa.Table | None = None
     matched_rate: MatchedRate | None = None
     contrasts: Mapping[str, MetricContrast] = field(default_factory=dict, repr=False)
     explanation_contrasts: Mapping[str, Mapping[str, MetricContrast]] = field(

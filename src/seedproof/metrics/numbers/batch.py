@@ -46,6 +46,13 @@ class NumberBatch:
         passed = self.numbers == 1.0
         return passed if (passed | (self.numbers == 0.0)).all() else None
 
+    @property
+    def are_shares(self) -> bool:
+        """True if all numbers are between 0 and 1."""
+        if self.is_passed is not None:
+            return True
+        return bool(self.numbers.min() >= 0.0 and self.numbers.max() <= 1.0)
+
     @cached_property
     def is_labeled(self) -> BoolArray:
         """True for each example whose target is known: (examples)."""

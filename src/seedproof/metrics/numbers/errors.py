@@ -23,6 +23,7 @@ class Errors(NumberFamily):
 
     figures: ClassVar[tuple[str, ...]] = ("mae", "mae_sd", "rmse", "rmse_sd", "bias", "bias_sd")
     needs: ClassVar[frozenset[Need]] = frozenset({"labels"})
+    least_runs: ClassVar[int] = 1
 
     def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return errors per example with a target, averaged over runs."""

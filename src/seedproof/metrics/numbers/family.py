@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import ClassVar
 
 from seedproof.metrics.accumulator import Accumulator, Detail
 from seedproof.metrics.numbers.batch import NumberBatch
@@ -12,6 +13,8 @@ from seedproof.typing import FloatArray
 
 class NumberFamily(Accumulator[NumberBatch]):
     """A family of metrics of numbers."""
+
+    least_runs: ClassVar[int] = 2
 
     def __init__(self, n_runs: int, settings: NumberSettings) -> None:
         super().__init__(n_runs)
@@ -47,5 +50,8 @@ class NumberFamily(Accumulator[NumberBatch]):
         """Return a quantity as a mean over examples, of which there may be few."""
         mean = self.sums[name].mean_over_examples(scale=scale, largest=largest, is_count=is_count)
         if self.settings.are_trials:
-            mean = replace(mean, without=None, interaction_variance=0.0)
+            # If no trial can be left out, all of the variance may be their noise.
+            has_noise = mean.without is not None
+            noise = mean.interaction_variance if has_noise else mean.example_variance
+            mean = replace(mean, without=None, interaction_variance=noise)
         return replace(mean, is_small=True)

@@ -15,6 +15,7 @@ from seedproof.metrics.statistic import (
     Statistic,
     mean_over_runs,
 )
+from seedproof.records.number_settings import NumberSettings
 
 
 class Means(NumberFamily):
@@ -27,21 +28,35 @@ class Means(NumberFamily):
         "mean_sd_excess",
     )
 
+    least_runs: ClassVar[int] = 1
+
+    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
+        super().__init__(n_runs, settings)
+        self._n_beyond_shares = 0  # batches with a number below 0 or above 1
+
     def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return the mean, and the variance over runs, per example."""
-        return {
-            "mean": mean_over_runs(batch.numbers),
-            "mean_sd_independent": variance_over_runs(batch.numbers),
-        }
+        mean = {"mean": mean_over_runs(batch.numbers)}
+        if self.n_runs == 1:
+            return mean
+        return {**mean, "mean_sd_independent": variance_over_runs(batch.numbers)}
+
+    def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add a batch; there are no columns."""
+        self._n_beyond_shares += not batch.are_shares
+        return super().add(batch, values)
 
     def result(self) -> Mapping[str, Statistic]:
         """Return the mean and the parts of its spread, over all examples so far.
 
         Trials of one model differ by independent noise alone.
         """
-        mean = self.mean_of("mean", scale="linear")
+        largest = None if self._n_beyond_shares else 1.0
+        mean = self.mean_of("mean", scale="linear", largest=largest)
         if self.is_pass_or_fail:
             mean = self.mean_of("mean", scale="logit", largest=1.0, is_count=True)
+        if self.n_runs == 1:
+            return {"mean": mean}
         variance = self.mean_of("mean_sd_independent")
         independent = RootOfMean(variance, divisor=variance.n_examples)
         if self.settings.are_trials:

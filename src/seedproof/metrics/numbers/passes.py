@@ -62,6 +62,7 @@ class Passes(NumberFamily):
         "pass^k",
         "pass@k",
     )
+    least_runs: ClassVar[int] = 1
 
     def __init__(self, n_runs: int, settings: NumberSettings) -> None:
         super().__init__(n_runs, settings)
@@ -73,8 +74,9 @@ class Passes(NumberFamily):
         if passed is None or not self.is_pass_or_fail:
             return {}
         powers = powers_of(self.n_runs)
+        flips = {} if self.n_runs == 1 else {"flip_rate": flips_across(passed)}
         return {
-            "flip_rate": flips_across(passed),
+            **flips,
             **{f"pass^{k}": all_of(passed, k) for k in powers},
             **{f"pass@{k}": any_of(passed, k) for k in powers},
         }
@@ -91,13 +93,18 @@ class Passes(NumberFamily):
         """Return all figures over all examples so far; empty if any number is not 0 or 1."""
         if not self.is_pass_or_fail:
             return {}
-        n_examples = int(self._passed_counts.sum())
-        broken, *flaky, solid = (self._passed_counts / n_examples).tolist()
+        stability: dict[str, Statistic] = {}
+        if self.n_runs > 1:
+            n_examples = int(self._passed_counts.sum())
+            broken, *flaky, solid = (self._passed_counts / n_examples).tolist()
+            stability = {
+                "flip_rate": self.mean_of("flip_rate", largest=1.0, is_count=True),
+                "solid_share": ValueOnly(solid),
+                "flaky_share": ValueOnly(sum(flaky)),
+                "broken_share": ValueOnly(broken),
+            }
         return {
-            "flip_rate": self.mean_of("flip_rate", largest=1.0, is_count=True),
-            "solid_share": ValueOnly(solid),
-            "flaky_share": ValueOnly(sum(flaky)),
-            "broken_share": ValueOnly(broken),
+            **stability,
             **{
                 name: self.mean_of(name, scale="logit", largest=1.0, is_count=True)
                 for name in self.sums

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class NumberRunSums:
 class RunEquality(NumberFamily):
     """Runs that are equal to each other, or that give one number to every example."""
 
+    least_runs: ClassVar[int] = 1
+
     def __init__(self, n_runs: int, settings: NumberSettings) -> None:
         super().__init__(n_runs, settings)
         self._n_examples = 0
@@ -44,7 +47,8 @@ class RunEquality(NumberFamily):
             n_other = np.minimum(n_other, batch.n_examples - n_other)
             n_passed = batch.is_passed.sum(axis=0)
             pairs = n_passed * (self.n_runs - n_passed)
-            self._n_flips += float(pairs.sum()) * 2 / (self.n_runs * (self.n_runs - 1))
+            n_pairs = self.n_runs * max(self.n_runs - 1, 1) / 2
+            self._n_flips += float(pairs.sum()) / n_pairs
         self._n_varied += n_other
         return columns
 

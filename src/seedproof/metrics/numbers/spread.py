@@ -76,9 +76,12 @@ class Spread(NumberFamily):
     """Spread over runs on the same example."""
 
     figures: ClassVar[tuple[str, ...]] = ("example_sd", "mean_difference")
+    least_runs: ClassVar[int] = 1  # its columns name the examples
 
     def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return variance and mean difference per example."""
+        if self.n_runs == 1:
+            return {}
         return {
             "example_sd": variance_over_runs(batch.numbers),
             "mean_difference": mean_difference(batch.numbers),
@@ -87,7 +90,9 @@ class Spread(NumberFamily):
     def columns(
         self, batch: NumberBatch, values: Mapping[str, ExampleValues]
     ) -> dict[str, FloatArray]:
-        """Return mean, standard deviation and range of each example."""
+        """Return mean, standard deviation and mean difference of each example."""
+        if self.n_runs == 1:
+            return {"mean": batch.means, "sd": np.zeros(batch.n_examples)}
         return {
             "mean": batch.means,
             "sd": np.sqrt(values["example_sd"].values),
@@ -96,6 +101,8 @@ class Spread(NumberFamily):
 
     def result(self) -> Mapping[str, Statistic]:
         """Return the spread on a typical example, over all examples so far."""
+        if self.n_runs == 1:
+            return {}
         return {
             "example_sd": RootOfMean(self.mean_of("example_sd"), divisor=1.0),
             "mean_difference": self.mean_of("mean_difference"),

@@ -1,0 +1,142 @@
+"""Parts of a comparison that depend on the kind of answers: classes, or numbers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from typing import Any, ClassVar
+
+from seedproof.comparison.arms.arm_contrast import (
+    ArmContrast,
+    ClassContrast,
+    ClassPairs,
+    NumberContrast,
+    NumberPairs,
+    PairSums,
+)
+from seedproof.measurement.accumulators import Accumulators, MetricAccumulators
+from seedproof.measurement.numbers import NumberAccumulators
+from seedproof.measurement.selection import known
+from seedproof.metrics.card import Better
+from seedproof.records.schema import Kind
+from seedproof.records.shards import ShardSource
+
+# Usual number of classes kept per example where a model has very many.
+USUAL_TOP = 20
+
+
+class AnswerKind(ABC):
+    """What arms of one kind of answers are compared by."""
+
+    # The metric that is judged alone if none is named: the first of these that was measured.
+    usual_primary: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def accumulators(
+        self, source: ShardSource, requested: Collection[str] | None
+    ) -> Accumulators[Any]:
+        """Return accumulators of one arm, without examples."""
+
+    @abstractmethod
+    def pair(self, base: ShardSource, arm: ShardSource, *, is_paired: bool) -> PairSums[Any]:
+        """Return sums of two arms, without examples."""
+
+    @abstractmethod
+    def contrast(
+        self,
+        base: ShardSource,
+        arm: ShardSource,
+        *,
+        is_paired: bool,
+        partners: tuple[int, ...] | None,
+    ) -> ArmContrast[Any]:
+        """Return sums of the baseline and an arm, without examples."""
+
+    @abstractmethod
+    def width(self, source: ShardSource) -> int:
+        """Return the approximate number of values of one example over all runs."""
+
+
+class Classes(AnswerKind):
+    """Predicted classes, with or without probabilities."""
+
+    usual_primary = ("flip_rate",)
+
+    def accumulators(
+        self, source: ShardSource, requested: Collection[str] | None
+    ) -> MetricAccumulators:
+        """Return accumulators of one arm, without examples."""
+        return MetricAccumulators(len(source.runs), len(source.classes), known(source), requested)
+
+    def pair(self, base: ShardSource, arm: ShardSource, *, is_paired: bool) -> ClassPairs:
+        """Return sums of two arms, without examples."""
+        return ClassPairs(len(base.runs), len(arm.runs), is_paired=is_paired)
+
+    def contrast(
+        self,
+        base: ShardSource,
+        arm: ShardSource,
+        *,
+        is_paired: bool,
+        partners: tuple[int, ...] | None,
+    ) -> ClassContrast:
+        """Return sums of the baseline and an arm, without examples."""
+        n_base, n_arm = len(base.runs), len(arm.runs)
+        return ClassContrast(n_base, n_arm, is_paired=is_paired, partners=partners)
+
+    def width(self, source: ShardSource) -> int:
+        """Return the approximate number of values of one example over all runs."""
+        of_kind = {Kind.PROBS: len(source.classes), Kind.TOP: USUAL_TOP, Kind.LABELS: 1}
+        return len(source.runs) * of_kind[source.kind]
+
+
+class Numbers(AnswerKind):
+    """Scores, or predictions of a regression."""
+
+    usual_primary = ("mae", "mean")
+
+    def accumulators(
+        self, source: ShardSource, requested: Collection[str] | None
+    ) -> NumberAccumulators:
+        """Return accumulators of one arm, without examples."""
+        return NumberAccumulators(source, requested)
+
+    def pair(self, base: ShardSource, arm: ShardSource, *, is_paired: bool) -> NumberPairs:
+        """Return sums of two arms, without examples."""
+        return NumberPairs(
+            len(base.runs),
+            len(arm.runs),
+            is_paired=is_paired,
+            are_trials=base.settings.are_trials,
+            better=direction_of_mean(base),
+        )
+
+    def contrast(
+        self,
+        base: ShardSource,
+        arm: ShardSource,
+        *,
+        is_paired: bool,
+        partners: tuple[int, ...] | None,
+    ) -> NumberContrast:
+        """Return sums of the baseline and an arm, without examples."""
+        del partners
+        return NumberContrast(
+            len(base.runs),
+            len(arm.runs),
+            is_paired=is_paired,
+            are_trials=base.settings.are_trials,
+            better=direction_of_mean(base),
+        )
+
+    def width(self, source: ShardSource) -> int:
+        """Return the number of values of one example over all runs."""
+        return len(source.runs)
+
+
+def direction_of_mean(source: ShardSource) -> Better:
+    """Return the direction in which the mean of numbers is better: neither with targets."""
+    return "neither" if source.n_labeled else source.settings.better
+
+
+def kind_of(source: ShardSource) -> AnswerKind:
+    """Return what arms of this kind of answers are compared by."""
+    return Numbers() if source.kind is Kind.NUMBERS else Classes()
