@@ -72,6 +72,8 @@ def write(path: Path, kind: Kind, *, text_ids: bool, extras: bool, seed: int) ->
             extras=(("note", pa.string()),) if extras else (),
         )
         labels = LABELS if classes == CLASSES else np.where(LABELS < 0, -1, 2 - LABELS)
+        if kind is Kind.NUMBERS:
+            labels = np.where(LABELS < 0, np.nan, LABELS)
         run = RunManifest(f"id{index}", f"seed {index}", seeds={"init": index}, facts={"gpu": "no"})
         with RunWriter(place, run, layout, rows_per_group=ROWS_PER_GROUP) as writer:
             probs = (rng.multinomial(8, [0.5, 0.3, 0.2], len(LABELS)) / 8).astype(np.float32)
@@ -81,6 +83,8 @@ def write(path: Path, kind: Kind, *, text_ids: bool, extras: bool, seed: int) ->
 
 def as_values(kind: Kind, probs: np.ndarray) -> Any:
     """Probabilities in the form that a kind keeps."""
+    if kind is Kind.NUMBERS:
+        return probs[:, 0]
     if kind is Kind.PROBS:
         return probs
     if kind is Kind.LABELS:

@@ -7,6 +7,7 @@ must read from it. Run it once per new version, never again for an old one.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 from uuid import UUID
@@ -36,7 +37,14 @@ EIGHTHS = [
 STUDY = StudySpec("golden", "train.py", SeedPlan.all(3), tuple(map(str, Kind)), ("--lr", "0.1"))
 STOPPED = {"probs": "failed", "top": "killed"}
 # Examples of each split; a second split is enough for one arm.
-SPLITS = {"probs": {"test": 7, "dev": 3}, "top": {"test": 7}, "labels": {"test": 7}}
+SPLITS = {
+    "probs": {"test": 7, "dev": 3},
+    "top": {"test": 7},
+    "labels": {"test": 7},
+    # Exact in single precision on the first split, and not on the second.
+    "numbers": {"test": 7, "dev": 3},
+}
+TARGETS = [0.5, 1.0, None, 0.25, 0.1, -3.0, 0.875]
 TOKENS = [["a", "🙂"], [], ["ein", "zwei", "drei"]]
 SCORES = [[0.5, -0.25], [], [1.0, 0.0, -1.0]]
 
@@ -61,14 +69,10 @@ def write_run(place: Location, run: RunSpec) -> None:
     kind = Kind(run.arm)
     n_top = 2 if kind is Kind.TOP else 0
     extras = (("text", pa.string()),) if kind is Kind.PROBS else ()
-    layout = Layout(kind, CLASSES, kind is Kind.LABELS, n_top, extras)
+    classes = () if kind is Kind.NUMBERS else CLASSES
+    layout = Layout(kind, classes, kind is Kind.LABELS, n_top, extras)
     probs = np.array(EIGHTHS[int(run.name)], dtype=np.float32) / 8
-    ids = ids_of(kind)
-    rows = [
-        {"example": example, "tokens": tokens, "scores": scores, "draw": draw}
-        for example, tokens, scores in zip(ids[:3], TOKENS, SCORES, strict=True)
-        for draw in range(2)
-    ]
+    rows = explanations_of(kind)
     RunManifest(
         run_id=run.run_id,
         name=run.name,
@@ -91,13 +95,18 @@ def write_split(
     folder: Location, run: str, layout: Layout, probs: np.ndarray, *, split: str
 ) -> tuple[RecordedFile, ...]:
     """Write the predictions on one split, in row groups that follow the layout."""
-    writer = PredictionsWriter(
-        folder, layout, run=run, rows_per_group=layout.rows_per_group, split=split
-    )
     n_rows = len(probs)
     ids = pa.array(ids_of(layout.kind)[:n_rows])
     extras = [pa.array(texts()[:n_rows])] if layout.extras else []
-    writer.write(ids, np.array(LABELS[:n_rows]), as_values(layout.kind, probs), extras)
+    gold, values = np.array(LABELS[:n_rows]), as_values(layout.kind, probs)
+    if layout.kind is Kind.NUMBERS:
+        gold = np.array(TARGETS[:n_rows], dtype=np.float64)
+        if split == "dev":
+            layout, values = replace(layout, double=True), values / 5
+    writer = PredictionsWriter(
+        folder, layout, run=run, rows_per_group=layout.rows_per_group, split=split
+    )
+    writer.write(ids, gold, values, extras)
     return writer.close()
 
 
@@ -117,20 +126,34 @@ def write_failure(place: Location, run: RunSpec, status: str) -> None:
 def values_of(kind: Kind) -> dict[str, object]:
     """Return the values that a reader must give for one arm."""
     probs = np.array(EIGHTHS) / 8
+    if kind is Kind.NUMBERS:
+        return {
+            "ids": ids_of(kind),
+            "targets": TARGETS,
+            "numbers": probs[:, :, 0].tolist(),
+            "dev": (probs[:, :3, 0] / 5).tolist(),
+            "mean": 43 / 112,
+            "explanations": explanations_of(kind),
+        }
     return {
         "ids": ids_of(kind),
         "labels": LABELS,
         "probs": probs.tolist() if kind is Kind.PROBS else None,
         "predictions": None if kind is Kind.PROBS else probs.argmax(axis=2).tolist(),
         "extras": {"text": texts()} if kind is Kind.PROBS else None,
-        "explanations": [
-            {"example": example, "tokens": tokens, "scores": scores, "draw": draw}
-            for example, tokens, scores in zip(ids_of(kind)[:3], TOKENS, SCORES, strict=True)
-            for draw in range(2)
-        ],
+        "explanations": explanations_of(kind),
         "flip_rate": 3 / 7,
         "accuracy": 10 / 12,
     }
+
+
+def explanations_of(kind: Kind) -> list[dict[str, object]]:
+    """Return the explanations of a run."""
+    return [
+        {"example": example, "tokens": tokens, "scores": scores, "draw": draw}
+        for example, tokens, scores in zip(ids_of(kind)[:3], TOKENS, SCORES, strict=True)
+        for draw in range(2)
+    ]
 
 
 def ids_of(kind: Kind) -> list[object]:
@@ -145,6 +168,8 @@ def texts() -> list[str | None]:
 
 def as_values(kind: Kind, probs: np.ndarray) -> object:
     """Return probabilities in the form of a kind."""
+    if kind is Kind.NUMBERS:
+        return probs[:, 0].astype(np.float64)
     if kind is Kind.PROBS:
         return probs
     if kind is Kind.LABELS:

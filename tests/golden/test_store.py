@@ -16,6 +16,8 @@ from seedproof.training.resume import planned, status_of
 from seedproof.training.spec import StudySpec
 
 HERE = Path(__file__).parent
+# Kinds of all versions; numbers are in stores since 1.4.
+CLASS_KINDS = [kind for kind in VALUE_COLUMNS if kind is not Kind.NUMBERS]
 STORES = sorted(path.name for path in HERE.glob("store-*") if path.is_dir())
 
 
@@ -43,7 +45,7 @@ def test_golden_store_has_its_version(store):
     assert {manifest["schema"] for manifest in manifests} == {version}
 
 
-@pytest.mark.parametrize("kind", list(VALUE_COLUMNS))
+@pytest.mark.parametrize("kind", CLASS_KINDS)
 def test_golden_store_gives_the_same_values(store, expected, kind):
     """Ids, labels, values and extras of every kind, bit for bit."""
     shards = Store(Location.of(store)).shards(arm=kind, split="test")
@@ -65,7 +67,7 @@ def test_golden_store_gives_the_same_values(store, expected, kind):
         assert texts == wanted["extras"]["text"]
 
 
-@pytest.mark.parametrize("kind", list(VALUE_COLUMNS))
+@pytest.mark.parametrize("kind", CLASS_KINDS)
 def test_predicted_classes_of_a_golden_store_are_read(store, expected, kind):
     """From their own column since 1.3, from probabilities before."""
     shards = Store(Location.of(store)).shards(arm=kind, split="test").predictions_alone()
@@ -81,13 +83,33 @@ def test_predicted_classes_of_a_golden_store_are_read(store, expected, kind):
         assert predictions == (np.argmax(values, axis=1).tolist() if of_probs else values)
 
 
-@pytest.mark.parametrize("kind", list(VALUE_COLUMNS))
+@pytest.mark.parametrize("kind", CLASS_KINDS)
 def test_golden_store_gives_the_same_figures(store, expected, kind):
     """Hand-counted: three of seven examples flip; ten of twelve labeled predictions are correct."""
     report = sp.measure(store, arm=kind, split="test")
 
     assert report["flip_rate"].value == pytest.approx(expected[kind]["flip_rate"], rel=1e-12)
     assert report["accuracy"].value == pytest.approx(expected[kind]["accuracy"], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in STORES if name >= "store-1.4"])
+def test_numbers_of_a_golden_store_are_read(name):
+    """In single precision on one split, in double on the other."""
+    expected = json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))["numbers"]
+    store = Store(Location.of(HERE / name))
+    test, dev = (store.shards(arm="numbers", split=split) for split in ("test", "dev"))
+    parts = [test.shard(index) for index in range(test.n_shards)]
+
+    assert test.kind is Kind.NUMBERS
+    assert test.repeats == "seeds"
+    assert [example for shard in parts for example in shard.ids.to_pylist()] == expected["ids"]
+    targets = np.concatenate([shard.targets for shard in parts])
+    assert [None if np.isnan(x) else x for x in targets] == expected["targets"]
+    assert np.concatenate([s.numbers for s in parts], axis=1).tolist() == expected["numbers"]
+    of_dev = np.concatenate([dev.shard(i).numbers for i in range(dev.n_shards)], axis=1)
+    assert of_dev.tolist() == expected["dev"]
+    report = sp.measure(HERE / name, arm="numbers", split="test")
+    assert report["mean"].value == pytest.approx(expected["mean"], rel=1e-12)
 
 
 def test_manifests_of_version_1_0_are_read():
@@ -175,7 +197,7 @@ def test_second_split_of_version_1_1_is_read(planned_store):
     assert shard.probs.tolist() == [run[:2] for run in expected["probs"]]
 
 
-@pytest.mark.parametrize("kind", list(VALUE_COLUMNS))
+@pytest.mark.parametrize("kind", CLASS_KINDS)
 def test_explanations_of_version_1_1_are_read(planned_store, kind):
     expected = json.loads((HERE / "store-1.1.json").read_text(encoding="utf-8"))[kind]
     runs = [run for run in Store(planned_store).runs if run.arm == kind]

@@ -304,7 +304,7 @@ def with_explanations(
         try:
             explanations[method] = measure_explanations(
                 explained,
-                predictions=source,
+                predictions=None if source.kind is Kind.NUMBERS else source,
                 engine=None if explained.n_shards < MIN_EXPLANATION_SHARDS else engine,
                 progress=progress,
             )

@@ -24,8 +24,8 @@ class LoadOptions(TypedDict, total=False):
         positive: The class whose probability is given, where there is one probability per example:
             floats (runs, examples), or a single column.
         targets: Right number of each example, with arrays; the name of their column, with tables.
-        trials: Runs are independent trials of one model, not models of their own; with arrays of
-            numbers. A table says so by its column `trial`.
+        trials: Runs are independent trials of one model, not models of their own; for numbers. A
+            table says so by its column `trial`.
         tolerance: Numbers that differ by no more than this count as equal, such as 0.05 or "5%".
         thresholds: Limits of a decision: two numbers on different sides of one are a flip.
         lower_is_better: Lower numbers are better, as for losses and errors; higher ones if omitted.
@@ -92,7 +92,9 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             *NUMBERS,
         }
     ),
-    "npz": frozenset({"classes", "positive", "clusters", "slices", "common_examples"}),
+    "npz": frozenset(
+        {"classes", "positive", "clusters", "slices", "common_examples", "trials", *NUMBERS}
+    ),
     "table": frozenset(
         {
             "labels",
@@ -107,7 +109,9 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             *NUMBERS,
         }
     ),
-    "store": frozenset({"arm", "split", "clusters", "slices", "common_examples"}),
+    "store": frozenset(
+        {"arm", "split", "clusters", "slices", "common_examples", "trials", *NUMBERS}
+    ),
     "predictions": frozenset({"common_examples"}),
     "report": frozenset(),
     "nothing": frozenset(),

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 from seedproof.errors import ClassesError, LabelConflictError, MissingExampleError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
+from seedproof.records.levels import recorded_settings
 from seedproof.records.probabilities import TopProbs
-from seedproof.records.schema import Kind
+from seedproof.records.schema import Gold, Kind, are_known
 from seedproof.records.shards import Shard, ShardSource, WrappedShards, all_classes, reindexed
-from seedproof.typing import IntArray
 
 
 def example_ids(source: ShardSource) -> pa.Array:
@@ -58,7 +58,7 @@ class SubsetShards(WrappedShards):
         super().__init__(source)
         source_ids = example_ids(source)
         self._ids = ids
-        self._positions: IntArray = to_numpy(pc.index_in(ids, source_ids.cast(ids.type)))
+        self._positions = to_numpy(pc.index_in(ids, source_ids.cast(ids.type)))
         self.n_examples = len(ids)
         self.manifests = source.manifests
 
@@ -106,6 +106,9 @@ class StackedShards(ShardSource):
                 n_lists=len(set(lists)),
             )
         self.classes = all_classes(lists)
+        self.settings = first.settings
+        if self.kind is Kind.NUMBERS and self.manifests:
+            self.settings = recorded_settings(self.manifests)
 
     @cached_property
     def n_labeled(self) -> int:  # type: ignore[override] # mypy takes it as read-only
@@ -131,27 +134,34 @@ class StackedShards(ShardSource):
         if first.top is not None:
             parts = [shard.top for shard in shards if shard.top is not None]
             top = TopProbs(*(np.concatenate(values) for values in zip(*parts, strict=True)))
-        labels = self._labels(shards)
-        gold = labels if first.labels is not None else None
-        return Shard(index, first.ids, gold, probs, predictions, first.extras, top)
-
-    def _labels(self, shards: Sequence[Shard]) -> IntArray:
-        """Return the gold labels, which must be the same in all sources."""
+        if first.numbers is not None:
+            numbers = np.concatenate([np.asarray(shard.numbers) for shard in shards])
+            missing = np.full(len(first), np.nan)
+            targets = [missing if s.targets is None else s.targets for s in shards]
+            self._check_gold(shards, targets)
+            return replace(first, index=index, numbers=numbers)
         labels = [
             reindexed(shard.gold, source.classes, self.classes)
             for shard, source in zip(shards, self._sources, strict=True)
         ]
-        for source, others in zip(self._sources, labels, strict=True):
-            if not np.array_equal(others, labels[0]):
-                place = int(np.flatnonzero(others != labels[0])[0])
+        self._check_gold(shards, labels)
+        gold = labels[0] if first.labels is not None else None
+        return Shard(index, first.ids, gold, probs, predictions, first.extras, top)
+
+    def _check_gold(self, shards: Sequence[Shard], gold: Sequence[Gold]) -> None:
+        """Raise an error unless gold labels or targets are the same in all sources."""
+        first = gold[0]
+        for source, others in zip(self._sources, gold, strict=True):
+            differ = (others != first) & (are_known(others) | are_known(first))
+            if differ.any():
                 raise LabelConflictError(
-                    "Example {example!r} has different labels in the runs {run!r} and "
-                    "{other_run!r}. Pass the same labels in every run.",
-                    example=shards[0].ids[place].as_py(),
+                    "Example {example!r} has different {noun}s in the runs {run!r} and "
+                    "{other_run!r}. Pass the same {noun}s in every run.",
+                    noun=self.kind.gold,
+                    example=shards[0].ids[int(np.flatnonzero(differ)[0])].as_py(),
                     run=self._sources[0].runs[0],
                     other_run=source.runs[0],
                 )
-        return labels[0]
 
 
 def on_shared_examples(sources: Sequence[ShardSource]) -> tuple[ShardSource, list[Message]]:

@@ -15,14 +15,16 @@ from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS
 from seedproof.predictions.readers import read_with, reader_of
 from seedproof.predictions.shared_examples import common_ids, on_shared_examples
 from seedproof.predictions.targets import Input, opened
-from seedproof.records.arrays import ArrayShards, are_numbers, number_shards
+from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
 from seedproof.records.npz import open_npz, open_npz_apart
+from seedproof.records.number_arrays import are_numbers, number_shards
 from seedproof.records.number_settings import NumberSettings, Tolerance
 from seedproof.records.number_tables import have_numbers, read_numbers
 from seedproof.records.reader import Store
+from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.records.small_tables import read_small_tables
 from seedproof.records.sort import Phases
@@ -130,16 +132,21 @@ def _is_of_numbers(target: Input, options: Mapping[str, Any]) -> bool:
     return not is_of_classes and are_numbers(target.parts)
 
 
-def _number_settings(options: Mapping[str, Any]) -> NumberSettings:
+def _number_settings(
+    options: Mapping[str, Any], recorded: NumberSettings | None = None
+) -> NumberSettings:
+    """Return the choices of the user, added to what a store has recorded."""
+    known = recorded or NumberSettings()
     tolerance, thresholds = options.get("tolerance"), options.get("thresholds")
     if thresholds is None:
         thresholds = ()
     elif isinstance(thresholds, int | float):
         thresholds = (thresholds,)
-    return NumberSettings(
-        None if tolerance is None else Tolerance.parse(tolerance),
-        tuple(dict.fromkeys(float(threshold) for threshold in thresholds)),
-        are_trials=bool(options.get("trials")),
+    return replace(
+        known,
+        tolerance=None if tolerance is None else Tolerance.parse(tolerance),
+        thresholds=tuple(dict.fromkeys(float(threshold) for threshold in thresholds)),
+        are_trials=known.are_trials or bool(options.get("trials")),
         better="lower" if options.get("lower_is_better") else "higher",
     )
 
@@ -182,6 +189,8 @@ def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -
             source, notes = on_shared_examples(apart)
     if source is None:
         source = store.shards(**choice, alone=least_runs == 1)
+    if source.kind is Kind.NUMBERS:
+        source.settings = _number_settings(options, source.settings)
     seeds = [run.seeds for run in source.manifests]
     shared = note_on_shared_seeds(seeds)
     pairs = tuple(repr(sorted(of_run.items())) for of_run in seeds)

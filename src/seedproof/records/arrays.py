@@ -39,7 +39,6 @@ from seedproof.records.normalize import (
     sized_column,
     unique_names,
 )
-from seedproof.records.number_settings import NumberSettings
 from seedproof.records.probabilities import (
     UNLABELED,
     TopProbs,
@@ -48,7 +47,6 @@ from seedproof.records.probabilities import (
 )
 from seedproof.records.schema import Kind, Layout, Values
 from seedproof.records.shards import (
-    NumberShards,
     Shard,
     ShardSource,
     canonical_order,
@@ -106,7 +104,7 @@ class ArrayShards(ShardSource):
         self.n_labeled = 0 if self._labels is None else int((self._labels != UNLABELED).sum())
         self._ids = as_ids(ids, self.n_examples)
         self._order = None if ids is None else canonical_rows(self._ids)
-        self._extras = _as_extras(extras or {}, self.n_examples)
+        self._extras = as_extras(extras or {}, self.n_examples)
         self.extras = tuple(self._extras.column_names)
         self.rows_per_shard = Layout(self.kind, self.classes, n_top=self.n_top).rows_per_group
 
@@ -120,8 +118,8 @@ class ArrayShards(ShardSource):
         start = index * self.rows_per_shard
         rows = slice(start, start + self.rows_per_shard)
         chosen: slice | IntArray = rows if self._order is None else self._order[rows]
-        ids = _taken(self._ids, chosen)
-        extras = _taken(self._extras, chosen) if self.extras else None
+        ids = taken(self._ids, chosen)
+        extras = taken(self._extras, chosen) if self.extras else None
         labels = None if self._labels is None else self._labels[chosen]
         shard = Shard(index, ids, labels, probs=None, predictions=None, extras=extras)
         values = self._values[:, chosen]
@@ -158,77 +156,8 @@ class ArrayShards(ShardSource):
         return np.asarray(table[indices])
 
 
-def are_numbers(values: npt.ArrayLike | Sequence[npt.ArrayLike]) -> bool:
-    """Return whether arrays have one float per run and example, and not one row per class."""
-    try:
-        array = np.asarray(values)
-    except ValueError:  # the runs have different shapes
-        return False
-    is_float = np.issubdtype(array.dtype, np.floating) and array.ndim == 2
-    return is_float and not np.allclose(array.sum(axis=1), 1, atol=1e-3)
-
-
-def number_shards(
-    values: npt.ArrayLike | Sequence[npt.ArrayLike],
-    *,
-    targets: npt.ArrayLike | None,
-    ids: npt.ArrayLike | None,
-    runs: Sequence[str] | None,
-    extras: Mapping[str, npt.ArrayLike],
-    settings: NumberSettings,
-    least_runs: int,
-) -> NumberShards:
-    """Return arrays of numbers (runs, examples) as the shards that a store of them would have."""
-    array = np.asarray(values)
-    if array.ndim != 2 or array.dtype.kind not in "fiub":
-        raise ShapeError(
-            "Numbers have two axes, (runs, examples), but this is {dtype} of shape {shape!s}.",
-            dtype=array.dtype,
-            shape=array.shape,
-        )
-    n_runs, n_examples = array.shape
-    check_run_count(n_runs)
-    if n_runs < least_runs and not settings.are_trials:
-        raise TooFewRunsError(
-            "There is {n_runs} run. Pass the numbers of at least 2 runs; axes are (runs, "
-            "examples).",
-            n_runs=n_runs,
-        )
-    if n_examples == 0:
-        raise EmptyInputError(
-            "There are no examples in an array of shape {shape}.", shape=(n_runs, 0)
-        )
-    numbers = array.astype(np.float64)
-    if not np.isfinite(numbers).all():
-        run, example = (int(place[0]) for place in np.nonzero(~np.isfinite(numbers)))
-        raise MissingValueError(
-            "Run {run}, example {example} is {value}. Every number must be finite: leave such an "
-            "example out of every run.",
-            run=run,
-            example=example,
-            value=float(numbers[run, example]),
-        )
-    gold = None
-    if targets is not None:
-        gold = np.array(
-            [np.nan if x is None else x for x in sized_column(targets, n_examples, "targets")],
-            dtype=np.float64,
-        )
-    example_ids = as_ids(ids, n_examples)
-    columns = _as_extras(extras, n_examples) if extras else None
-    names = unique_names(range(n_runs) if runs is None else runs, n_runs, "run", ShapeError)
-    if ids is not None:
-        order = canonical_rows(example_ids)
-        example_ids, numbers = _taken(example_ids, order), numbers[:, order]
-        gold = None if gold is None else gold[order]
-        columns = None if columns is None else _taken(columns, order)
-    return NumberShards(
-        names, example_ids, numbers, targets=gold, settings=settings, extras=columns
-    )
-
-
 class RunRows:
-    """Predictions of one run, in canonical order and in the form that a writer takes."""
+    """Predicted classes of one run, in canonical order and in the form that a writer takes."""
 
     def __init__(
         self,
@@ -270,7 +199,8 @@ class RunRows:
                 yield shard.ids, shard.gold, np.asarray(values)[0]
 
 
-def _taken(column: pa.Array | pa.Table, chosen: slice | IntArray) -> pa.Array | pa.Table:
+def taken(column: pa.Array | pa.Table, chosen: slice | IntArray) -> pa.Array | pa.Table:
+    """Return some rows of a column or table."""
     return column[chosen] if isinstance(chosen, slice) else column.take(to_arrow(chosen))
 
 
@@ -338,7 +268,7 @@ def _both(
     return both, names
 
 
-def _as_extras(extras: Mapping[str, npt.ArrayLike], n_examples: int) -> pa.Table:
+def as_extras(extras: Mapping[str, npt.ArrayLike], n_examples: int) -> pa.Table:
     """Return further columns as text, as those of tables are."""
     columns = {
         str(name): sized_column(values, n_examples, str(name)) for name, values in extras.items()

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.errors import (
+    DtypeError,
     DuplicateExampleError,
     InputError,
     MissingValueError,
@@ -108,6 +109,32 @@ def check_top(
             probs=probs[row].tolist(),
             n_hidden=n_classes - classes.shape[1],
             missing=missing[row],
+        )
+
+
+def check_numbers(numbers: FloatArray, where: Where) -> None:
+    """Raise an error if a number is missing or infinite."""
+    is_finite = np.isfinite(numbers)
+    if is_finite.all():
+        return
+    row = int(np.flatnonzero(~is_finite)[0])
+    raise MissingValueError(
+        "{where} has the number {number}. Every number must be finite: fill it in, or leave the "
+        "example out of every run.",
+        **_at(where, row),
+        number=float(numbers[row]),
+    )
+
+
+def check_targets(targets: FloatArray, where: Where) -> None:
+    """Raise an error if a target is infinite; unknown targets are NaN."""
+    is_infinite = np.isinf(targets)
+    if is_infinite.any():
+        row = int(np.flatnonzero(is_infinite)[0])
+        raise DtypeError(
+            "{where} has the target {number}. Pass a finite number, or None if it is unknown.",
+            **_at(where, row),
+            number=float(targets[row]),
         )
 
 

@@ -62,6 +62,7 @@ class Facts:
     seconds: float = 0.0  # of training
     code: Mapping[str, str] = field(default_factory=dict)  # digests by file or definition
     notes: tuple[str, ...] = ()  # on how the run came into the store
+    levels: Mapping[str, str] = field(default_factory=dict)  # run, trial and judge of a table
 
 
 @dataclass(frozen=True)

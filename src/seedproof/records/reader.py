@@ -20,6 +20,7 @@ from seedproof.errors import (
 from seedproof.messages import Message, recorded
 from seedproof.records.arrow import to_numpy
 from seedproof.records.ingest_state import MARK
+from seedproof.records.levels import recorded_settings
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.probabilities import UNLABELED, TopProbs, most_probable_of_top
@@ -30,8 +31,15 @@ from seedproof.records.run_reader import (
     label_conflict,
     largest_alike,
 )
-from seedproof.records.schema import EXTRA_PREFIX, Kind
-from seedproof.records.shards import Shard, ShardSource, all_classes, natural_order, reindexed
+from seedproof.records.schema import EXTRA_PREFIX, Kind, gold_of
+from seedproof.records.shards import (
+    Shard,
+    ShardSource,
+    all_classes,
+    natural_order,
+    of_repeats,
+    reindexed,
+)
 from seedproof.typing import FloatArray, IntArray
 
 # Runs that are named in a note; of the others only the number is given.
@@ -313,6 +321,8 @@ class StoreShards(ShardSource):
         self.kind, self.extras = first.kind, first.extras
         self.location, self.split = first.store, first.split
         self.manifests = tuple(reader.run for reader in self._readers)
+        if self.kind is Kind.NUMBERS:
+            self.settings = recorded_settings(self.manifests)
         self.predictions_only = False
         self.n_examples = sum(group.rows for group in first.groups)
         self.n_labeled = sum(group.n_labeled for group in first.groups)
@@ -342,15 +352,20 @@ class StoreShards(ShardSource):
         """Read row group `index` of every run."""
         first = self._readers[0]
         extras = [EXTRA_PREFIX + name for name in first.extras]
-        facts = first.read(index, ["example", "label", *extras])
+        facts = first.read(index, ["example", self.kind.gold, *extras])
         shard = Shard(
             index,
             pa.concat_arrays(facts.column("example").chunks),
-            self._labels(index, facts) if self.n_labeled else None,
+            labels=None,
             probs=None,
             predictions=None,
             extras=facts.select(extras).rename_columns(list(first.extras)) if extras else None,
         )
+        if self.kind is Kind.NUMBERS:
+            targets = gold_of(facts.column("target")) if self.n_labeled else None
+            return replace(shard, numbers=self._numbers(index, len(shard)), targets=targets)
+        if self.n_labeled:
+            shard = replace(shard, labels=self._labels(index, facts))
         if self.kind is Kind.PROBS and not self.predictions_only:
             return replace(shard, probs=self._probs(index, len(shard)))
         if self.kind is Kind.TOP and not self.predictions_only:
@@ -381,7 +396,14 @@ class StoreShards(ShardSource):
         some._readers = readers  # noqa: SLF001 - of the same class
         some.runs = tuple(reader.run.name for reader in readers)
         some.manifests = tuple(reader.run for reader in readers)
+        some.settings = of_repeats(self.settings, order)
         return some
+
+    def _numbers(self, index: int, n_rows: int) -> FloatArray:
+        numbers = np.empty((len(self._readers), n_rows))
+        for run_numbers, reader in zip(numbers, self._readers, strict=True):
+            run_numbers[:] = reader.numbers(index)
+        return numbers
 
     def _probs(self, index: int, n_rows: int) -> FloatArray:
         # One array for all runs: Parquet's buffers of a run are freed before the next is read.

@@ -26,7 +26,7 @@ from seedproof.records.checks import HALF_SUM_TOLERANCE
 from seedproof.records.decoding import DecodingError, decode, parse_json
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile, RunManifest
-from seedproof.records.probabilities import UNLABELED, most_probable, most_probable_of_top
+from seedproof.records.probabilities import most_probable, most_probable_of_top
 from seedproof.records.schema import (
     EXTRA_PREFIX,
     ROWS_APART,
@@ -37,6 +37,7 @@ from seedproof.records.schema import (
     check_version,
     digest,
     floats_from_binary,
+    gold_of,
     ids_digest,
     integers_from_binary,
     labels_digest,
@@ -271,6 +272,10 @@ class RunReader:
         column = self.read(group_idx, ["probs"]).column("probs")
         return probs_from_binary(column, len(self.classes))
 
+    def numbers(self, group_idx: int) -> FloatArray:
+        """Read the numbers of one row group, float32 or float64, without a copy."""
+        return to_numpy(self.read(group_idx, ["value"]).column("value"))
+
     def top(self, group_idx: int) -> tuple[IntArray, FloatArray]:
         """Read the most probable classes of one row group with probabilities, (rows, top) each."""
         rows = self.read(group_idx, ["top_classes", "top_probs"])
@@ -288,7 +293,7 @@ def _is_same(given: pa.DataType | None, expected: pa.DataType) -> bool:
 
 
 def _columns(kind: Kind, classes: tuple[str, ...], files: PartFiles) -> pa.Schema:
-    """Return the columns that files must have; ids and probabilities have two types."""
+    """Return the columns that files must have; ids, probabilities and numbers have two types."""
     types = dict(zip(files.schema.names, files.schema.types, strict=True))
     values = types.get(VALUE_COLUMNS[kind][0])
     width = 0
@@ -300,10 +305,11 @@ def _columns(kind: Kind, classes: tuple[str, ...], files: PartFiles) -> pa.Schem
         text_ids=files.has_text_ids,
         n_top=width // 4,
         half=width == 2 * len(classes),
+        double=values == pa.float64(),
     )
     expected = layout.arrow()
     # Before format 1.3 there were only probabilities.
-    is_old = kind is not Kind.LABELS and "prediction" not in types
+    is_old = kind in {Kind.PROBS, Kind.TOP} and "prediction" not in types
     return expected.remove(expected.get_field_index("prediction")) if is_old else expected
 
 
@@ -316,9 +322,11 @@ def _are_possible(rows: pa.Table, group: Group, n_classes: int) -> bool:
     fine = True
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         match name:
-            case "label":
-                labels = to_numpy(column, missing=UNLABELED)
-                fine &= labels_digest(labels) == group.labels_digest
+            case "label" | "target":
+                fine &= labels_digest(gold_of(column)) == group.labels_digest
+            case "value":
+                numbers = to_numpy(column)
+                fine &= bool(np.isfinite(numbers[::ROWS_APART]).all() and np.isfinite(numbers[-1]))
             case "prediction" | "top_classes":
                 is_plain = name == "prediction"
                 indices = to_numpy(column) if is_plain else integers_from_binary(column)
@@ -446,10 +454,11 @@ def label_conflict(
     """Return the error for two runs with different gold labels."""
     place = {} if index is None else {"row_group": other.name_of(index)}
     return LabelConflictError(
-        "The runs {run!r} and {other_run!r} have different gold labels"
+        "The runs {run!r} and {other_run!r} have different {noun}s"
         + (", such as in {row_group}" if place else "")
-        + ". An example has one right answer: log the same labels in every run.",
+        + ". An example has one right answer: log the same {noun}s in every run.",
         run=first.run.name,
         other_run=other.run.name,
+        noun=first.kind.gold,
         **place,
     )

@@ -5,21 +5,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from seedproof.errors import SchemaVersionError
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.probabilities import UNLABELED, most_probable, most_probable_of_top
-from seedproof.typing import FloatArray, IntArray
+from seedproof.typing import BoolArray, FloatArray, IntArray
 
 # Readers accept every minor version up to their own; another major version is refused.
 # 1.1: row groups follow the layout where `study.json` names no size; explanations.
 # 1.2: a digest of the values of each row group; probabilities in half precision.
 # 1.3: the predicted class next to probabilities; dynamics.
-SCHEMA_VERSION = (1, 3)
+# 1.4: numbers in place of classes.
+SCHEMA_VERSION = (1, 4)
 
 GROUP_BYTES = 4 * 2**20
 MAX_GROUP_ROWS = 2**17
@@ -31,17 +33,19 @@ ROWS_APART = 512
 EXTRA_PREFIX = "extra."
 
 Values: TypeAlias = FloatArray | IntArray | tuple[IntArray, FloatArray]
+# Gold labels as integers, -1 where unknown; or targets as floats, NaN where unknown.
+Gold: TypeAlias = npt.NDArray[Any]
 
 
 class Group(NamedTuple):
     """Description of one row group in the footer; older formats lack the last digests."""
 
     rows: int
-    n_labeled: int  # rows with a gold label
+    n_labeled: int  # rows with a gold label or a target
     ids_digest: str
-    labels_digest: str
+    labels_digest: str  # of gold labels or targets
     values_digest: str = ""  # of some values
-    predictions_digest: str = ""
+    predictions_digest: str = ""  # empty for numbers
 
     @property
     def examples(self) -> tuple[int, int, str, str]:
@@ -57,12 +61,18 @@ class Kind(StrEnum):
     LABELS = "labels"  # the predicted class alone
     NUMBERS = "numbers"  # a number, such as a score or the prediction of a regression
 
+    @property
+    def gold(self) -> str:
+        """Column of the right answers."""
+        return "target" if self is Kind.NUMBERS else "label"
 
-# Columns of the predictions in a store, which holds no numbers yet.
+
+# Columns of the predictions in a store.
 VALUE_COLUMNS: dict[Kind, tuple[str, ...]] = {
     Kind.PROBS: ("probs",),
     Kind.TOP: ("top_classes", "top_probs"),
     Kind.LABELS: ("prediction",),
+    Kind.NUMBERS: ("value",),
 }
 
 
@@ -76,6 +86,7 @@ class Layout:
     n_top: int = 0  # number of classes kept, for `Kind.TOP`
     extras: tuple[tuple[str, pa.DataType], ...] = ()  # further columns with their types
     half: bool = False  # probabilities are kept in half precision, for `Kind.PROBS`
+    double: bool = False  # numbers are kept in double precision, for `Kind.NUMBERS`
 
     @property
     def row_bytes(self) -> int:
@@ -95,30 +106,39 @@ class Layout:
 
     def arrow(self) -> pa.Schema:
         """Return the columns of the Parquet file."""
-        fields = [
-            pa.field("example", pa.string() if self.text_ids else pa.int64(), nullable=False),
-            pa.field("label", pa.int32()),
-        ]
-        if self.kind is Kind.PROBS:
-            width = (2 if self.half else 4) * len(self.classes)
-            fields.append(pa.field("probs", pa.binary(width), nullable=False))
+        values: dict[str, pa.DataType] = {}
+        if self.kind is Kind.NUMBERS:
+            values["value"] = pa.float64() if self.double else pa.float32()
+        elif self.kind is Kind.PROBS:
+            values["probs"] = pa.binary((2 if self.half else 4) * len(self.classes))
         elif self.kind is Kind.TOP:
-            fields.append(pa.field("top_classes", pa.binary(4 * self.n_top), nullable=False))
-            fields.append(pa.field("top_probs", pa.binary(4 * self.n_top), nullable=False))
-        fields.append(pa.field("prediction", pa.int32(), nullable=False))
-        fields.extend(pa.field(EXTRA_PREFIX + name, kind) for name, kind in self.extras)
-        return pa.schema(fields)
+            values |= dict.fromkeys(VALUE_COLUMNS[self.kind], pa.binary(4 * self.n_top))
+        if self.kind is not Kind.NUMBERS:
+            values["prediction"] = pa.int32()
+        return pa.schema(
+            [
+                pa.field("example", pa.string() if self.text_ids else pa.int64(), nullable=False),
+                pa.field(self.kind.gold, pa.float64() if self.kind is Kind.NUMBERS else pa.int32()),
+                *(pa.field(name, kind, nullable=False) for name, kind in values.items()),
+                *(pa.field(EXTRA_PREFIX + name, kind) for name, kind in self.extras),
+            ]
+        )
 
     def table(
         self,
         ids: pa.Array,
-        labels: IntArray,
+        gold: Gold,
         values: Values,
         extras: Sequence[pa.Array | pa.ChunkedArray] = (),
     ) -> pa.Table:
         """Return rows in these columns, copied: the caller may reuse its arrays."""
-        gold = np.array(labels, dtype=np.int32)
-        columns = [ids, to_arrow(gold, missing=gold == UNLABELED)]
+        if self.kind is Kind.NUMBERS:
+            targets = np.array(gold, dtype=np.float64)
+            numbers = np.array(values, dtype=np.float64 if self.double else np.float32)
+            columns = [ids, to_arrow(targets, missing=~are_known(targets)), to_arrow(numbers)]
+            return pa.Table.from_arrays([*columns, *extras], schema=self.arrow())
+        labels = np.array(gold, dtype=np.int32)
+        columns = [ids, to_arrow(labels, missing=~are_known(labels))]
         if isinstance(values, tuple):
             classes, probs = np.array(values[0], dtype="<i4"), np.array(values[1], dtype="<f4")
             columns += [_as_binary(classes), _as_binary(probs)]
@@ -186,9 +206,25 @@ def ids_digest(ids: pa.Array) -> str:
     return digest(np.diff(bounds).tobytes() + content)
 
 
-def labels_digest(labels: IntArray) -> str:
-    """Digest of the gold labels of one row group."""
-    return digest(labels.astype("<i4").tobytes())
+def gold_of(column: pa.ChunkedArray) -> Gold:
+    """Return gold labels or targets."""
+    return to_numpy(column, missing=np.nan if pa.types.is_floating(column.type) else UNLABELED)
+
+
+def are_known(gold: Gold) -> BoolArray:
+    """Return which gold labels or targets are known."""
+    return ~np.isnan(gold) if gold.dtype.kind == "f" else np.asarray(gold != UNLABELED)
+
+
+def need_double(numbers: FloatArray) -> bool:
+    """Return whether single precision would change a number."""
+    with np.errstate(over="ignore"):
+        return not np.array_equal(numbers.astype(np.float32), numbers)
+
+
+def labels_digest(gold: Gold) -> str:
+    """Digest of the gold labels or targets of one row group."""
+    return digest(gold.astype("<f8" if gold.dtype.kind == "f" else "<i4").tobytes())
 
 
 def values_digest(rows: pa.Table, columns: Sequence[str]) -> str:
@@ -198,7 +234,7 @@ def values_digest(rows: pa.Table, columns: Sequence[str]) -> str:
     """
     few = to_arrow([*range(0, len(rows), ROWS_APART), len(rows) - 1])
     parts = [pa.concat_arrays(rows.column(name).take(few).chunks) for name in columns]
-    width = [4 if part.type == pa.int32() else part.type.byte_width for part in parts]
+    width = [part.type.bit_width // 8 for part in parts]
     return digest(
         b"".join(
             part.buffers()[1].slice(part.offset * size, len(part) * size).to_pybytes()

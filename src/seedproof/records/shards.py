@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from seedproof.errors import ShapeError
 from seedproof.records.arrow import to_arrow
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.number_settings import Levels, NumberSettings
 from seedproof.records.probabilities import UNLABELED, TopProbs
 from seedproof.records.schema import Kind, Layout
 from seedproof.typing import FloatArray, IntArray
@@ -210,8 +210,13 @@ class NumberShards(ShardSource):
         self.n_examples = len(ids)
         self.n_labeled = 0 if targets is None else int(np.count_nonzero(~np.isnan(targets)))
         self.extras = () if extras is None else tuple(extras.column_names)
-        self._ids, self._numbers, self._extras = ids, numbers, extras
+        self._ids, self.numbers, self._extras = ids, numbers, extras
         self._targets = targets if self.n_labeled else None
+
+    @property
+    def has_text_ids(self) -> bool:
+        """True if ids are text; int64 otherwise."""
+        return bool(pa.types.is_string(self._ids.type))
 
     def shard(self, index: int) -> Shard:
         """Return one shard, without a copy."""
@@ -224,7 +229,7 @@ class NumberShards(ShardSource):
             probs=None,
             predictions=None,
             extras=None if self._extras is None else self._extras[rows],
-            numbers=self._numbers[:, rows],
+            numbers=self.numbers[:, rows],
             targets=None if self._targets is None else self._targets[rows],
         )
 
@@ -270,6 +275,7 @@ class OrderedShards(WrappedShards):
         super().__init__(source)
         self._order = list(order)
         self.runs = tuple(source.runs[position] for position in order)
+        self.settings = of_repeats(source.settings, order)
 
     def shard(self, index: int) -> Shard:
         """Read one shard, with the runs in this order."""
@@ -282,6 +288,15 @@ class OrderedShards(WrappedShards):
             numbers=None if shard.numbers is None else shard.numbers[order],
             top=None if top is None else TopProbs(top.classes[order], top.probs[order]),
         )
+
+
+def of_repeats(settings: NumberSettings, order: Sequence[int]) -> NumberSettings:
+    """Return the settings for the runs at these positions, in this order."""
+    if settings.levels is None:
+        return settings
+    names, codes = settings.levels.names, settings.levels.codes
+    chosen = tuple(tuple(of_level[position] for position in order) for of_level in codes)
+    return replace(settings, levels=Levels(names, chosen))
 
 
 def check_run_count(n_runs: int) -> None:

@@ -13,12 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedproof.messages import Message
-from seedproof.records.arrow import to_numpy
 from seedproof.records.checks import (
     SUM_TOLERANCE,
+    Where,
     check_ascending,
     check_classes,
+    check_numbers,
     check_probs,
+    check_targets,
     check_top,
     example_of,
 )
@@ -27,11 +29,14 @@ from seedproof.records.manifest import RecordedFile, RunManifest
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.schema import (
     VALUE_COLUMNS,
+    Gold,
     Group,
     Kind,
     Layout,
     Values,
+    are_known,
     digest,
+    gold_of,
     ids_digest,
     labels_digest,
     predictions_digest,
@@ -79,34 +84,39 @@ class PredictionsWriter:
     def write(
         self,
         ids: pa.Array,
-        labels: IntArray,
+        gold: Gold,
         values: Values,
         extras: Sequence[pa.Array | pa.ChunkedArray] = (),
     ) -> None:
-        """Add rows."""
+        """Add rows with their gold labels or targets."""
         if len(ids) == 0:
             return
 
         def where(row: int) -> Message:
             return example_of(self._run, ids[row].as_py())
 
-        n_classes = len(self._layout.classes)
         check_ascending(ids, self._last_id, where)
-        check_classes(labels, n_classes, where, least=UNLABELED)
-        if self._layout.kind is Kind.PROBS:
-            check_probs(np.asarray(values), where, tolerance=self._tolerance)
+        if self._layout.kind is Kind.NUMBERS:
+            check_numbers(np.asarray(values), where)
+            check_targets(gold, where)
         else:
-            predicted = values[0] if isinstance(values, tuple) else values
-            check_classes(np.asarray(predicted), n_classes, where)
-            if isinstance(values, tuple):
-                check_top(
-                    values[0], values[1], where, n_classes=n_classes, tolerance=self._tolerance
-                )
+            self._check_predictions(gold, values, where)
         self._last_id = ids[-1]
-        self._waiting.append(self._layout.table(ids, labels, values, extras))
+        self._waiting.append(self._layout.table(ids, gold, values, extras))
         self._n_waiting += len(ids)
         while self._n_waiting >= self._rows_per_group:
             self._flush(self._rows_per_group)
+
+    def _check_predictions(self, labels: IntArray, values: Values, where: Where) -> None:
+        n_classes = len(self._layout.classes)
+        check_classes(labels, n_classes, where, least=UNLABELED)
+        if self._layout.kind is Kind.PROBS:
+            check_probs(np.asarray(values), where, tolerance=self._tolerance)
+            return
+        predicted = values[0] if isinstance(values, tuple) else values
+        check_classes(np.asarray(predicted), n_classes, where)
+        if isinstance(values, tuple):
+            check_top(values[0], values[1], where, n_classes=n_classes, tolerance=self._tolerance)
 
     def _flush(self, n_rows: int) -> None:
         waiting = pa.concat_tables(self._waiting)
@@ -114,15 +124,16 @@ class PredictionsWriter:
         self._waiting = [waiting.slice(n_rows)]
         self._n_waiting -= n_rows
         ids = table.column("example").chunk(0)
-        labels = to_numpy(table.column("label"), missing=UNLABELED)
+        gold = gold_of(table.column(self._layout.kind.gold))
         value_columns = VALUE_COLUMNS[self._layout.kind]
+        has_classes = self._layout.kind is not Kind.NUMBERS
         group = Group(
             n_rows,
-            int((labels != UNLABELED).sum()),
+            int(are_known(gold).sum()),
             ids_digest(ids),
-            labels_digest(labels),
+            labels_digest(gold),
             values_digest(table, value_columns),
-            predictions_digest(table.column("prediction")),
+            predictions_digest(table.column("prediction")) if has_classes else "",
         )
         if self._part is None:
             name = f"part-{self._attempt}-{len(self._parts):05}.parquet"

@@ -14,12 +14,21 @@ from seedproof.records.dynamics import DynamicsRecord, write_dynamics
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile
+from seedproof.records.number_arrays import NumberRows
 from seedproof.records.writer import PredictionsWriter
 
 # Larger splits are written batch by batch, so their ids must ascend.
 BUFFER_BYTES = 256 * 2**20
 
-# Predictions of a batch: `values`, and if given `ids`, `labels` and `top_classes`.
+# Number of axes by kind of predictions, and what the axes are.
+KINDS = {
+    "probs": (2, "probs need two axes, (examples, classes)"),
+    "predictions": (1, "predictions need one axis, one class per example"),
+    "top_probs": (2, "probs need two axes, (examples, classes)"),
+    "values": (1, "values need one axis, one number per example"),
+}
+
+# Predictions of a batch: `values`, and if given `ids`, `labels`, `targets` and `top_classes`.
 _Columns: TypeAlias = dict[str, npt.NDArray[np.generic]]
 
 
@@ -75,22 +84,33 @@ class Logbook:
                 raise OptionError(
                     "top_classes and top_probs go together. Pass both.", missing=other
                 )
-        kinds = [name for name in ("probs", "predictions", "top_probs") if name in columns]
+        kinds = [name for name in KINDS if name in columns]
         if len(kinds) != 1:
             raise OptionError(
-                "Pass exactly one of probs, predictions, or top_classes with top_probs.",
+                "Pass exactly one of probs, predictions, top_classes with top_probs, or values.",
                 given=tuple(kinds),
             )
-        values = columns.pop(kinds[0])
+        kind = kinds[0]
+        names = None if classes is None else tuple(map(str, classes))
+        known = {*columns} if names is None else {*columns, "classes"}
+        for name in known & ({"labels", "classes"} if kind == "values" else {"targets"}):
+            raise OptionError(
+                "`{option}` does not go with {kind}. Numbers have `values` and `targets`; classes "
+                "have `labels`.",
+                option=name,
+                kind=kind,
+            )
+        values = columns.pop(kind)
         arrays = {"values": as_array(values)}
-        _check_axes(arrays["values"], n_axes=1 if kinds == ["predictions"] else 2)
+        if kind == "values" and arrays["values"].dtype.kind in "iub":
+            arrays["values"] = arrays["values"].astype(np.float64)
+        _check_axes(arrays["values"], kind)
         arrays |= {name: as_array(column) for name, column in columns.items()}
         if split not in self._predictions:
             self._predictions[split] = _SplitLog(
                 self._run, self._folder, split, checks_at_once=self._checks_at_once
             )
-        names = None if classes is None else tuple(map(str, classes))
-        self._predictions[split].add(arrays, names, sum_tolerance(values))
+        self._predictions[split].add(kind, arrays, names, sum_tolerance(values))
 
     def add_explanations(
         self,
@@ -167,17 +187,20 @@ class _SplitLog:
         self._writer: PredictionsWriter | None = None
         self._has_text_ids: bool | None = None
 
-    def add(self, columns: _Columns, classes: tuple[str, ...] | None, tolerance: float) -> None:
+    def add(
+        self, kind: str, columns: _Columns, classes: tuple[str, ...] | None, tolerance: float
+    ) -> None:
         """Log one batch."""
         values, top_classes = columns["values"], columns.get("top_classes")
         self._check_alike(
             {
                 "axes": values.shape[1:],
-                "kind": top_classes is None,
+                "kind": kind,
                 "classes": classes,
                 "labels": "labels" in columns,
+                "targets": "targets" in columns,
                 "ids": "ids" in columns,
-                "precision": values.dtype == np.float16,
+                "precision": values.dtype if kind == "values" else values.dtype == np.float16,
             }
         )
         if top_classes is not None and top_classes.shape != values.shape:
@@ -187,7 +210,7 @@ class _SplitLog:
                 shape=top_classes.shape,
                 other_shape=values.shape,
             )
-        for name in columns.keys() & {"ids", "labels"}:
+        for name in columns.keys() & {"ids", "labels", "targets"}:
             if columns[name].shape != (len(values),):
                 raise ShapeError(
                     "{n_examples} examples were logged with {column} of shape {shape!s}. "
@@ -203,8 +226,9 @@ class _SplitLog:
         self._n_rows += len(values)
         self._n_bytes += values.nbytes
         self._tolerance = max(self._tolerance, tolerance)
-        if self._checks_at_once or (self._n_bytes > BUFFER_BYTES and values.ndim == 2):
-            self._flush()
+        # Of predicted classes alone, all classes must be known before any can be written.
+        if self._checks_at_once or (self._n_bytes > BUFFER_BYTES and kind != "predictions"):
+            self._flush(is_last=False)
 
     def _check_alike(self, shape: dict[str, Any]) -> None:
         self._shape = self._shape or shape
@@ -223,23 +247,15 @@ class _SplitLog:
             raise EmptyInputError(
                 "No example was logged for the split {split!r}.", split=self._split
             )
-        self._flush()
+        self._flush(is_last=True)
         return () if self._writer is None else self._writer.close()
 
-    def _flush(self) -> None:
+    def _flush(self, *, is_last: bool) -> None:
         batches, self._batches, self._n_bytes = self._batches, [], 0
         if not batches:
             return
         columns = {name: np.concatenate([b[name] for b in batches]) for name in batches[0]}
-        rows = RunRows(
-            columns["values"],
-            run=self._run,
-            ids=columns["ids"],
-            labels=columns.get("labels"),
-            classes=self._shape["classes"],
-            top_classes=columns.get("top_classes"),
-            tolerance=self._tolerance,
-        )
+        rows = self._rows(columns, is_last=is_last)
         layout = rows.layout
         self._has_text_ids = layout.text_ids if self._has_text_ids is None else self._has_text_ids
         if self._has_text_ids != layout.text_ids:
@@ -261,6 +277,25 @@ class _SplitLog:
             if self._writer is not None:
                 self._writer.write(ids, gold, values)
 
+    def _rows(self, columns: _Columns, *, is_last: bool) -> RunRows | NumberRows:
+        if self._shape["kind"] == "values":
+            return NumberRows(
+                columns["values"],
+                run=self._run,
+                ids=columns["ids"],
+                targets=columns.get("targets"),
+                is_whole=is_last and self._writer is None,
+            )
+        return RunRows(
+            columns["values"],
+            run=self._run,
+            ids=columns["ids"],
+            labels=columns.get("labels"),
+            classes=self._shape["classes"],
+            top_classes=columns.get("top_classes"),
+            tolerance=self._tolerance,
+        )
+
 
 def as_array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, tensors, lists
     """Return an array; tensors of torch are detached and moved to the CPU."""
@@ -279,13 +314,11 @@ def as_array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, 
         ) from error
 
 
-def _check_axes(values: npt.NDArray[np.generic], *, n_axes: int) -> None:
+def _check_axes(values: npt.NDArray[np.generic], kind: str) -> None:
+    n_axes, wanted = KINDS[kind]
     if values.ndim == n_axes:
         return
     is_binary = n_axes == 2 and values.ndim == 1
-    wanted = "predictions need one axis, one class per example"
-    if n_axes == 2:
-        wanted = "probs need two axes, (examples, classes)"
     tip = "; for a binary model give both classes: np.stack([1 - p, p], axis=-1)"
     raise ShapeError(
         f"An array of shape {{shape!s}} was logged, but {wanted}{tip if is_binary else ''}.",

@@ -174,6 +174,8 @@ class Run:
         top_probs: npt.ArrayLike | None = None,
         labels: npt.ArrayLike | None = None,
         classes: Sequence[str] | None = None,
+        values: npt.ArrayLike | None = None,
+        targets: npt.ArrayLike | None = None,
     ) -> None:
         """Log the predictions for some examples, in batches or all at once.
 
@@ -191,6 +193,9 @@ class Run:
             top_probs: Their probabilities, axes (examples, top).
             labels: Gold class of each example.
             classes: Names of the classes. If omitted, their indices.
+            values: Numbers in place of classes, such as the predictions of a regression, one per
+                example. They are kept in single precision if that changes none, else in double.
+            targets: Right number of each example; None or NaN where unknown.
         """
         self._log.add_predictions(
             split,
@@ -201,6 +206,8 @@ class Run:
             top_probs=top_probs,
             labels=labels,
             classes=classes,
+            values=values,
+            targets=targets,
         )
 
     def log_explanations(

@@ -67,11 +67,15 @@ def plain(shard: Any) -> tuple[Any, ...]:
         None if shard.predictions is None else shard.predictions.tolist(),
         None if shard.extras is None else shard.extras.to_pydict(),
         None if shard.top is None else [part.tolist() for part in shard.top],
+        None if shard.numbers is None else shard.numbers.tolist(),
+        None if shard.targets is None else shard.targets.astype(str).tolist(),  # NaN equals itself
     )
 
 
 def draw(kind: Kind, n_rows: int, rng: np.random.Generator) -> Any:
     """Values of one run, of any kind."""
+    if kind is Kind.NUMBERS:
+        return rng.normal(0, 10, n_rows).astype(np.float32)
     probs = rng.dirichlet(np.ones(len(CLASSES)), n_rows).astype(np.float32)
     if kind is Kind.PROBS:
         return probs
@@ -142,11 +146,19 @@ def make_store(tmp_path, write_run) -> Iterator[Callable[..., Written]]:
     ) -> Written:
         rng = np.random.default_rng(7)
         extras = (("text", pa.string()), ("size", pa.float64())) if with_extras else ()
-        layout = Layout(kind, CLASSES, text_ids, n_top=2 if kind is Kind.TOP else 0, extras=extras)
+        are_numbers = kind is Kind.NUMBERS
+        layout = Layout(
+            kind,
+            () if are_numbers else CLASSES,
+            text_ids,
+            n_top=2 if kind is Kind.TOP else 0,
+            extras=extras,
+        )
         names = [f"é{i:04}" for i in range(n_examples)]
-        labels = rng.integers(0, len(CLASSES), n_examples).astype(np.int32)
+        labels = rng.integers(0, len(CLASSES), n_examples)
+        labels = labels / 3 if are_numbers else labels.astype(np.int32)
         if labeled != "all":
-            labels[:: 3 if labeled == "some" else 1] = -1
+            labels[:: 3 if labeled == "some" else 1] = np.nan if are_numbers else -1
         store = Written(
             path=tmp_path / name,
             layout=layout,

@@ -20,6 +20,7 @@ from seedproof.records.schema import (
     ids_digest,
     integers_from_binary,
     labels_digest,
+    need_double,
     probs_from_binary,
     version_text,
 )
@@ -35,9 +36,10 @@ TEN = tuple(map(str, range(10)))
         (Layout(Kind.PROBS, tuple(map(str, range(150)))), GROUP_BYTES // 600),
         (Layout(Kind.TOP, TEN, n_top=5), GROUP_BYTES // 40),
         (Layout(Kind.LABELS, TEN), MAX_GROUP_ROWS),
+        (Layout(Kind.NUMBERS, (), double=True), MAX_GROUP_ROWS),
         (Layout(Kind.PROBS, tuple(map(str, range(2_000_000)))), 1),
     ],
-    ids=["ten-classes", "many-classes", "top-five", "labels-are-capped", "at-least-one-row"],
+    ids=["ten-classes", "many-classes", "top-five", "labels-are-capped", "numbers", "one-row"],
 )
 def test_groups_hold_about_four_megabytes(layout, rows):
     """Rows of a group follow from the width of a row alone."""
@@ -67,6 +69,25 @@ def test_each_kind_has_its_own_value_columns(layout, columns):
         assert not schema.field(name).nullable
     assert schema.field("label").nullable
     assert schema.field("example").type == pa.int64()
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_numbers_have_targets_in_place_of_labels(double):
+    schema = Layout(Kind.NUMBERS, (), double=double).arrow()
+
+    assert schema.names == ["example", "target", *VALUE_COLUMNS[Kind.NUMBERS]]
+    assert schema.field("value").type == (pa.float64() if double else pa.float32())
+    assert not schema.field("value").nullable
+    assert schema.field("target").type == pa.float64()
+    assert schema.field("target").nullable
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [([0, 1, -0.5], False), ([2**24, 0.25], False), ([0.1], True), ([2**24 + 1], True), ([1e300], True)],
+)  # fmt: skip
+def test_double_precision_is_used_where_single_would_change_a_number(numbers, expected):
+    assert need_double(np.array(numbers, dtype=np.float64)) is expected
 
 
 def test_extras_follow_under_a_prefix():
@@ -161,17 +182,17 @@ def test_digest_has_sixteen_bytes():
 def test_own_and_older_minor_versions_are_accepted(monkeypatch):
     """A later 1.x reads every earlier one."""
     check_version(version_text(), "here")
-    monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 4))
-    for text in ("1.0", "1.3", "1.4"):
+    monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 5))
+    for text in ("1.0", "1.3", "1.5"):
         check_version(text, "here")
 
 
 @pytest.mark.parametrize(
-    "text", ["1.4", "2.0", "0.9", "1", "1.0.0", "one", "", None, 1.0e9, "1.-1"]
+    "text", ["1.5", "2.0", "0.9", "1", "1.0.0", "one", "", None, 1.0e9, "1.-1"]
 )
 def test_other_versions_are_refused(text):
     """Newer, of another major number, or not a version at all."""
-    with pytest.raises(SchemaVersionError, check=WithFields(path="store/run.json", newest="1.3")):
+    with pytest.raises(SchemaVersionError, check=WithFields(path="store/run.json", newest="1.4")):
         check_version(text, "store/run.json")
 
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seedproof.errors import (
+    DtypeError,
     DuplicateExampleError,
     InputError,
     MissingValueError,
@@ -108,7 +109,7 @@ def test_the_footer_has_a_digest_of_ids_and_labels_for_each_group(tmp_path, rows
     (part,) = tmp_path.rglob("*.parquet")
     footer = footer_of(part)
 
-    assert footer["schema"] == "1.3"
+    assert footer["schema"] == "1.4"
     assert footer["kind"] == "probs"
     assert footer["classes"] == list(CLASSES)
     expected = [
@@ -269,19 +270,22 @@ def test_caller_may_reuse_its_arrays(tmp_path, kind):
     labels, predictions = np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32)
     probs, top_classes = np.zeros((1, 3), np.float32), np.zeros((1, 2), np.int32)
     top_probs = np.array([[0.75, 0.25]], dtype=np.float32)
+    numbers = np.zeros(1)
     values = {
         Kind.PROBS: probs, Kind.TOP: (top_classes, top_probs), Kind.LABELS: predictions,
+        Kind.NUMBERS: numbers,
     }  # fmt: skip
     with RunWriter(place, RunManifest("a", "a"), layout, rows_per_group=20) as writer:
         for index in range(3):
-            labels[0] = predictions[0] = index
+            labels[0] = predictions[0] = numbers[0] = index
             probs[0], top_classes[0] = np.eye(3)[index], [index, (index + 1) % 3]
             writer.write(pa.array([index]), labels, values[kind])
 
     (part,) = tmp_path.rglob("*.parquet")
 
-    assert pq.read_table(part).column("prediction").to_pylist() == [0, 1, 2]
-    assert pq.read_table(part).column("label").to_pylist() == [0, 1, 2]
+    predicted = "value" if kind is Kind.NUMBERS else "prediction"
+    assert pq.read_table(part).column(predicted).to_pylist() == [0, 1, 2]
+    assert pq.read_table(part).column(kind.gold).to_pylist() == [0, 1, 2]
     reader = RunReader(place, RunManifest.load(place / "runs" / "a"), "all")
     if kind is Kind.PROBS:
         np.testing.assert_array_equal(reader.probs(0), np.eye(3))
@@ -300,8 +304,10 @@ def test_caller_may_reuse_its_arrays(tmp_path, kind):
         (Kind.LABELS, [1, 2], [0, -1], [0, -1], UnknownLabelError, {"example": 2, "class_idx": -1}),
         (Kind.TOP, [1], [0], ([[0, 3]], [[0.5, 0.2]]), UnknownLabelError, {"example": 1, "class_idx": 3}),
         (Kind.PROBS, [1], [0], [[0.5, 0.5, 0.5]], ProbabilityError, {"example": 1, "sum": 1.5}),
+        (Kind.NUMBERS, [1, 2], [0.0, 0.0], [0.5, -np.inf], MissingValueError, {"example": 2, "number": -np.inf}),
+        (Kind.NUMBERS, [1, 2], [np.nan, np.inf], [0.5, 1], DtypeError, {"example": 2, "number": np.inf}),
     ],
-    ids=["twice", "out-of-order", "no-id", "label-too-large", "label-too-small", "prediction", "top", "probs"],
+    ids=["twice", "out-of-order", "no-id", "label-too-large", "label-too-small", "prediction", "top", "probs", "number", "target"],
 )  # fmt: skip
 def test_invalid_rows_are_refused(tmp_path, *, kind, ids, labels, values, error, fields):
     """The example and the run are named."""

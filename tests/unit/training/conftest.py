@@ -11,7 +11,7 @@ import pytest
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile, RunManifest
 from seedproof.records.run_reader import RunReader
-from seedproof.records.schema import Kind, probs_from_binary
+from seedproof.records.schema import VALUE_COLUMNS, Kind, probs_from_binary
 
 
 @pytest.fixture
@@ -52,9 +52,9 @@ def read_back() -> Callable[..., SimpleNamespace]:
     ) -> SimpleNamespace:
         run = RunManifest(folder.name, "0", parts)
         reader = RunReader(folder.parent.parent, run, split)
-        column = {Kind.PROBS: "probs", Kind.LABELS: "prediction"}[reader.kind]
+        column, gold = VALUE_COLUMNS[reader.kind][0], reader.kind.gold
         groups = range(len(reader.groups))
-        rows = pa.concat_tables([reader.read(i, ["example", "label", column]) for i in groups])
+        rows = pa.concat_tables([reader.read(i, ["example", gold, column]) for i in groups])
         is_probs = reader.kind is Kind.PROBS
         values = rows.column(column)
         if is_probs:
@@ -64,7 +64,7 @@ def read_back() -> Callable[..., SimpleNamespace]:
             classes=reader.classes,
             groups=[group.rows for group in reader.groups],
             ids=rows.column("example").to_pylist(),
-            labels=rows.column("label").to_pylist(),
+            labels=rows.column(gold).to_pylist(),
             values=values.tolist() if is_probs else values.to_pylist(),
         )
 

@@ -93,6 +93,71 @@ def test_batches_of_any_size_and_order_make_one_record(form, sizes, log, read):
     assert record.values == PROBS[BY_ID].tolist()
 
 
+@pytest.mark.parametrize("form", [np.asarray, np.ndarray.tolist, as_tensors])
+@pytest.mark.parametrize("sizes", [[6], [1, 2, 3]])
+def test_batches_of_numbers_make_one_record(form, sizes, log, read):
+    numbers, targets = PROBS[:, 0] * 10, np.array(LABELS) / 3
+    ends = np.cumsum(sizes)
+    for start, end in zip(ends - sizes, ends, strict=True):
+        rows = slice(start, end)
+        ids, values = form(np.array(IDS)[rows]), form(numbers[rows])
+        add(log, ids=ids, values=values, targets=form(targets[rows]))
+
+    record = read()
+
+    assert record.kind is Kind.NUMBERS
+    assert record.ids == [10, 20, 30, 40, 50, 60]
+    assert record.labels == targets[BY_ID].tolist()
+    assert record.values == numbers[BY_ID].tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, 2], "float"),
+        ([True, False], "float"),
+        ([0.5, 0.25], "float"),
+        ([0.1, 0.25], "double"),
+        (np.array([0.1, 0.2], dtype=np.float32), "float"),
+        (np.array([0.1, 0.2], dtype=np.float16), "float"),
+        ([1e300, 0.0], "double"),
+    ],
+)
+def test_numbers_take_four_bytes_if_these_keep_them_exactly(values, kind, log, read, folder):
+    add(log, values=values, targets=[None, 0.1])
+
+    record = read()
+
+    assert record.values == [float(value) for value in values]
+    assert record.labels == [None, 0.1]
+    (part,) = Path(folder.path).rglob("*.parquet")
+    assert str(pq.read_schema(part).field("value").type) == kind
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_numbers_are_written_in_batches(dtype, log, read, monkeypatch):
+    monkeypatch.setattr("seedproof.training.logbook.BUFFER_BYTES", 20)
+    numbers = np.arange(12, dtype=dtype)
+    numbers[-1] = 0.1  # which single precision would change
+    for rows in (slice(0, 5), slice(5, 10), slice(10, 12)):
+        add(log, values=numbers[rows])
+
+    assert read().values == numbers.tolist()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"values": [0.5], "labels": [1]},
+        {"values": [0.5], "classes": ["a", "b"]},
+        {"predictions": [0], "targets": [0.5]},
+    ],
+)
+def test_numbers_and_classes_are_not_mixed(given, log):
+    with pytest.raises(OptionError):
+        add(log, **given)
+
+
 def test_positions_are_used_if_ids_are_omitted(log, read):
     """Positions continue over the batches of a split."""
     for rows in (slice(0, 4), slice(4, 6)):
@@ -278,8 +343,9 @@ def test_batches_with_different_columns_are_refused(later, aspect, log):
         ({"probs": np.ones((1, 2, 2)) / 2}, (1, 2, 2), 2),
         ({"probs": 0.5}, (), 2),
         ({"predictions": np.zeros((2, 1), dtype=int)}, (2, 1), 1),
+        ({"values": np.zeros((2, 1))}, (2, 1), 1),
     ],
-    ids=["binary", "three", "none", "column"],
+    ids=["binary", "three", "none", "column", "numbers"],
 )
 def test_wrong_number_of_axes_is_refused(given, shape, n_axes, log):
     """The single column of a binary model gets its own hint."""
@@ -299,7 +365,12 @@ def test_rows_of_different_lengths_are_refused(log):
 def test_exactly_one_kind_of_predictions_is_needed(log):
     """Not none, and not several."""
     top = {"top_classes": [[0]], "top_probs": [[1.0]]}
-    for given in ({}, {"probs": PROBS[:1], "predictions": [0]}, {"predictions": [0], **top}):
+    for given in (
+        {},
+        {"probs": PROBS[:1], "predictions": [0]},
+        {"predictions": [0], **top},
+        {"predictions": [0], "values": [0.5]},
+    ):
         names = tuple(name for name in given if name != "top_classes")
         with pytest.raises(OptionError, check=WithFields(given=names)):
             add(log, **given)
@@ -321,10 +392,17 @@ def test_exactly_one_kind_of_predictions_is_needed(log):
         ({"probs": PROBS[:1], "classes": ["a"]}, ClassesError, {"n_names": 1, "n_needed": 2}),
         ({"probs": PROBS[:2], "ids": ["a", None]}, MissingValueError, {"position": 1}),
         ({"predictions": [0.5]}, ShapeError, {"shape": (1, 1)}),
+        ({"values": [1.0, np.nan], "ids": [7, 8]}, MissingValueError, {"example": 8, "run": "0", "number": NAN}),
+        ({"values": [1.0, np.inf]}, MissingValueError, {"example": 1, "number": np.inf}),
+        ({"values": ["good"]}, ShapeError, {"shape": (1, 1)}),
+        ({"values": [1.0], "targets": [np.inf]}, DtypeError, {"example": 0, "number": np.inf}),
+        ({"values": [1.0], "targets": ["high"]}, DtypeError, {"dtype": "<U4"}),
+        ({"values": [1.0, 2.0], "ids": [3, 3]}, DuplicateExampleError, {"twice": 3}),
     ],
     ids=[
         "logits", "sum", "nan", "one-class", "integers", "label", "names", "no-id",
-        "float-prediction",
+        "float-prediction", "nan-number", "infinite-number", "text-number", "infinite-target",
+        "text-target", "number-twice",
     ],
 )  # fmt: skip
 def test_invalid_predictions_are_refused(given, error, fields, log):

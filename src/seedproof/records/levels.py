@@ -1,0 +1,89 @@
+"""Levels of repetition of numbers: runs, trials of each run, judges of each trial."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from seedproof.errors import MissingExampleError
+from seedproof.records.number_settings import Levels, NumberSettings
+from seedproof.records.shards import natural_order
+
+if TYPE_CHECKING:
+    from seedproof.records.manifest import RunManifest
+
+# All levels, the outermost first.
+LEVELS = ("run", "trial", "judge")
+
+# Name of a repeat at each level, such as ("seed 3", "1") for a trial of a run.
+Repeat: TypeAlias = tuple[str, ...]
+
+
+def in_order(repeats: Sequence[Repeat]) -> list[Repeat]:
+    """Return repeats in natural order, by the outermost level first.
+
+    >>> in_order([("b", "10"), ("b", "9"), ("a", "10")])
+    [('a', '10'), ('b', '9'), ('b', '10')]
+    """
+    ranks = [
+        {name: rank for rank, name in enumerate(natural_order(list(dict.fromkeys(names))))}
+        for names in zip(*repeats, strict=True)
+    ]
+
+    def place(repeat: Repeat) -> list[int]:
+        return [rank[name] for rank, name in zip(ranks, repeat, strict=True)]
+
+    return sorted(repeats, key=place)
+
+
+def settings_of(names: Sequence[str], repeats: Sequence[Repeat]) -> NumberSettings:
+    """Return settings that say what repeats, given the names of the levels and ordered repeats.
+
+    >>> settings_of(
+    ...     ["trial", "judge"], [("0", "a"), ("0", "b"), ("1", "a"), ("1", "b")]
+    ... ).levels
+    Levels(names=('trial', 'judge'), codes=((0, 0, 1, 1), (0, 1, 0, 1)))
+    """
+    are_trials = bool(names) and "run" not in names
+    if len(names) < 2:
+        return NumberSettings(are_trials=are_trials)
+    codes = tuple(_codes(names, repeats, depth) for depth in range(len(names)))
+    return NumberSettings(are_trials=are_trials, levels=Levels(tuple(names), codes))
+
+
+def recorded_settings(runs: Sequence["RunManifest"]) -> NumberSettings:
+    """Return settings that say what repeats, from the facts of each run of a store."""
+    recorded = [run.facts.get("levels", {}) for run in runs]
+    names = [level for level in LEVELS if all(level in of_run for of_run in recorded)]
+    return settings_of(names, [tuple(of_run[name] for name in names) for of_run in recorded])
+
+
+def _codes(names: Sequence[str], repeats: Sequence[Repeat], depth: int) -> tuple[int, ...]:
+    """Return the place of each repeat at one level, inside the level above."""
+    members: dict[Repeat, dict[str, int]] = {}
+    for repeat in repeats:
+        inside = members.setdefault(repeat[:depth], {})
+        inside.setdefault(repeat[depth], len(inside))
+    _check_complete(names, members, depth)
+    return tuple(members[repeat[:depth]][repeat[depth]] for repeat in repeats)
+
+
+def _check_complete(
+    names: Sequence[str], members: Mapping[Repeat, Mapping[str, int]], depth: int
+) -> None:
+    """Raise an error unless the level above always has the same or equally many members."""
+    known = {name for inside in members.values() for name in inside}
+    sizes = [len(inside) for inside in members.values()]
+    are_different = sum(sizes) == len(known)  # named anew inside each
+    if set(sizes) == {max(sizes) if are_different else len(known)}:
+        return
+    above, inside = min(members.items(), key=lambda item: len(item[1]))
+    missing = None if are_different else natural_order(list(known - inside.keys()))[0]
+    raise MissingExampleError(
+        "There are {n_members} {level}s in {above}, and {n_needed} in others{such_as}. Fill them "
+        "in, or leave incomplete ones out.",
+        n_members=len(inside),
+        level=names[depth],
+        above=", ".join(f"{level} {name!r}" for level, name in zip(names, above, strict=False)),
+        n_needed=max(sizes) if are_different else len(known),
+        missing=missing,
+        such_as="" if missing is None else f", such as {missing!r}",
+    )
