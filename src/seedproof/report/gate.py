@@ -25,7 +25,6 @@ from seedproof.report.numbers import (
     with_minus,
 )
 from seedproof.report.text import PLAIN_WIDTH, check_lines, wrapped
-from seedproof.stats.effect import scale_of
 from seedproof.stats.intervals import PLAIN, WITHOUT_RUNS, Estimate
 
 FORMAT = 3
@@ -149,10 +148,10 @@ def judged_by(verdict: RuleVerdict) -> Message | None:
     plain = verdict.estimate if effect is None else effect
     if deciding is None or plain.low is None or plain.high is None or plain.value is None:
         return None
-    unit: Unit | Literal["ratio"] = unit_of(verdict.rule.metric)
+    unit: Unit | Literal["ratio"] = unit_of(verdict.rule)
     limit = verdict.rule.limit
     if effect is not None:
-        of_change: Unit = "points" if unit == "percent" else unit_of(verdict.rule.metric)
+        of_change: Unit = "points" if unit == "percent" else unit_of(verdict.rule)
         unit, limit = "ratio" if effect.scale == "ratio" else of_change, limit_of(verdict.rule)
     usual = Estimate(plain.value, plain.low, plain.high)
     brackets, shown = (NearLimit(x, unit, limit).brackets for x in (deciding, usual))
@@ -176,7 +175,7 @@ def advice(verdict: RuleVerdict) -> Message | None:
             "fail", "Fix the model or its training, or change the limit and document why."
         )
     each_side, stage = verdict.rule.kind == "no-worse", verdict.stage
-    value = WithUnit(verdict.estimate.value, unit_of(verdict.rule.metric))
+    value = WithUnit(verdict.estimate.value, unit_of(verdict.rule))
     is_usual = stage.next_look == VERDICT_FROM
     return Message(
         verdict.reason.replace(" ", "-"),
@@ -206,7 +205,7 @@ def studies(chance: float) -> str:
 
 def value_text(verdict: RuleVerdict) -> Message:
     """Return the value with its interval, or the change against the baseline with its own."""
-    rule, effect, unit = verdict.rule, verdict.effect, unit_of(verdict.rule.metric)
+    rule, effect, unit = verdict.rule, verdict.effect, unit_of(verdict.rule)
     if effect is None or verdict.baseline is None:
         return Message("value", "{value}", value=NearLimit(verdict.estimate, unit, rule.limit))
     own, base = WithUnit(verdict.estimate.value, unit), WithUnit(verdict.baseline.value, unit)
@@ -238,9 +237,9 @@ def _caveat(verdict: RuleVerdict) -> str:
 
 def limit_text(rule: Rule) -> Message:
     """Return a limit such as "at most 5 %", or the margin against a baseline."""
-    unit = unit_of(rule.metric)
+    unit = unit_of(rule)
     if rule.kind == "no-worse":
-        is_ratio = scale_of(rule.metric) == "ratio"
+        is_ratio = rule.scale == "ratio"
         of_margin: Unit = "percent" if is_ratio else "points" if unit == "percent" else unit
         words = "margin {margin} of the baseline" if is_ratio else "margin {margin}"
         return Message("margin", words, margin=_exact(rule.limit, of_margin), limit=rule.limit)
@@ -253,9 +252,11 @@ def _exact(limit: float, unit: Unit) -> str:
     return text + (f"{NO_BREAK}pt" if (text, unit) == ("1", "points") else sign(unit))
 
 
-def unit_of(metric: str) -> Unit:
-    """Return the unit of a metric; `score` if it is not a known metric."""
-    return card(metric).unit if metric in METRIC_NAMES else "score"
+def unit_of(rule: Rule) -> Unit:
+    """Return the unit of the metric of a rule; `score` if it is not a known metric."""
+    if rule.is_own:
+        return "value"
+    return card(rule.metric).unit if rule.metric in METRIC_NAMES else "score"
 
 
 @dataclass(frozen=True)

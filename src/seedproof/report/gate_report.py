@@ -195,7 +195,7 @@ def _key_figure(verdict: RuleVerdict) -> KeyFigure:
     return KeyFigure(
         name=verdict.rule.metric,
         title=verdict.rule.metric,
-        value=str(WithUnit(verdict.estimate.value, formats.unit_of(verdict.rule.metric))),
+        value=str(WithUnit(verdict.estimate.value, formats.unit_of(verdict.rule))),
         unit="",
         interval=f"{verdict.outcome}: {formats.limit_text(verdict.rule)}",
         meaning=formats.sentence(verdict),
@@ -205,7 +205,7 @@ def _key_figure(verdict: RuleVerdict) -> KeyFigure:
 
 def _figure(index: int, verdict: RuleVerdict) -> Figure:
     """Return a chart of a rule: its value or its change, with the limit as a line."""
-    effect, unit = verdict.effect, formats.unit_of(verdict.rule.metric)
+    effect, unit = verdict.effect, formats.unit_of(verdict.rule)
     estimate, what = verdict.estimate, ""
     limit: float | None = verdict.rule.limit
     if verdict.rule.kind == "no-worse":

@@ -20,7 +20,6 @@ from seedproof.errors import OptionError
 from seedproof.measurement.selection import needs_in_words, needs_of, unknown
 from seedproof.messages import Message
 from seedproof.metrics import METRIC_NAMES
-from seedproof.metrics.card import card
 from seedproof.predictions.checks import Check
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import PLAIN, Estimate, Level
@@ -146,7 +145,7 @@ def judge(
     All rules hold together if each of them holds, so that a pass needs no adjustment. Any of them
     may be broken by chance, so that a fail does.
     """
-    n_rules = sum(rule.metric not in FIGURES for rule in rules)
+    n_rules = sum(not _is_figure(rule) for rule in rules)
     verdicts = []
     for rule in rules:
         figure = _required(figures, rule.metric, "these predictions")
@@ -186,9 +185,13 @@ def _required(metrics: Mapping[str, _V], metric: str, where: str) -> _V:
     )
 
 
+def _is_figure(rule: Rule) -> bool:
+    return rule.metric in FIGURES and not rule.is_own
+
+
 def _within(rule: Rule, figure: Figure, stage: Stage, n_rules: int) -> RuleVerdict:
     """Judge a limit of the metric itself."""
-    value, is_figure = figure(PLAIN), rule.metric in FIGURES
+    value, is_figure = figure(PLAIN), _is_figure(rule)
     if stage.hold is not None and not is_figure:
         return RuleVerdict(rule, "investigate", value, stage.hold, stage)
     if is_figure or (value.low is None and value.value == 0.0):
@@ -196,7 +199,7 @@ def _within(rule: Rule, figure: Figure, stage: Stage, n_rules: int) -> RuleVerdi
         return RuleVerdict(rule, outcome, value, "value", stage)
     if value.low is None or value.high is None:
         return RuleVerdict(rule, "investigate", value, "no interval", stage)
-    scale = SCALES.get(rule.metric, LOG)
+    scale = LINEAR if rule.is_own else SCALES.get(rule.metric, LOG)
     judged = _by_interval(figure, rule.kind, rule.limit, stage, scale=scale, n_rules=n_rules)
     outcome, reason, deciding, chance = judged
     return RuleVerdict(rule, outcome, value, reason, stage, deciding, chance)
@@ -243,8 +246,8 @@ def _compare(
     """Judge a metric that may not be worse than the baseline's."""
     base = _required(baseline.metrics, rule.metric, "the baseline's predictions")
     effect = baseline.effects[rule.metric](PLAIN)
-    kind: Kind = "min" if card(rule.metric).better == "higher" else "max"
-    is_figure = rule.metric in FIGURES
+    kind: Kind = "min" if rule.better == "higher" else "max"
+    is_figure = _is_figure(rule)
     outcome: Outcome = "investigate"
     deciding = chance = None
     if is_figure and stage.judged_runs != baseline.n_runs:

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Real
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from seedproof.errors import OptionError, UnknownNameError
 from seedproof.measurement.selection import unknown
 from seedproof.metrics import METRIC_NAMES
-from seedproof.metrics.card import card
+from seedproof.metrics.card import Better, card
 from seedproof.predictions.checks import CHECK_NAMES
-from seedproof.stats.effect import scale_of, usual_margin
+from seedproof.stats.effect import Scale, scale_of, usual_margin
 
 Kind: TypeAlias = Literal["max", "min", "no-worse"]
 
@@ -29,16 +29,10 @@ class Rule:
     metric: str
     limit: float
 
+    is_own: ClassVar[bool] = False  # of a metric of the user's own, which has no card
+
     def __post_init__(self) -> None:
-        if not _is_number(self.limit):
-            raise OptionError(
-                "The limit {limit!r} of {metric} is not a number. Write --{kind} {metric}=0.05, or "
-                "{keyword}={{{metric!r}: 0.05}} in Python.",
-                limit=self.limit,
-                metric=self.metric,
-                kind=self.kind,
-                keyword=self.kind.replace("-", "_"),
-            )
+        self._check_number()
         if not np.isfinite(self.limit) or self.limit < 0.0:
             raise OptionError(
                 "--{kind} {metric}={limit:g} is not a limit. Pass a finite number of at least 0.",
@@ -56,6 +50,27 @@ class Rule:
                 limit=self.limit,
             )
 
+    def _check_number(self) -> None:
+        if not _is_number(self.limit):
+            raise OptionError(
+                "The limit {limit!r} of {metric} is not a number. Write --{kind} {metric}=0.05, or "
+                "{keyword}={{{metric!r}: 0.05}} in Python.",
+                limit=self.limit,
+                metric=self.metric,
+                kind=self.kind,
+                keyword=self.kind.replace("-", "_"),
+            )
+
+    @property
+    def better(self) -> Better:
+        """Direction in which the metric is better."""
+        return card(self.metric).better
+
+    @property
+    def scale(self) -> Scale:
+        """Scale on which the metric is compared with the baseline's."""
+        return scale_of(self.metric)
+
     @classmethod
     def no_worse(cls, metric: str, margin: float | None = None) -> "Rule":
         """Make the rule that a metric is not worse than the baseline by more than a margin."""
@@ -68,9 +83,9 @@ def _is_number(value: object) -> bool:
 
 def limit_of(rule: Rule) -> float:
     """Return the limit of an effect: a ratio, or a difference."""
-    if scale_of(rule.metric) == "ratio":
+    if rule.scale == "ratio":
         return 1.0 + rule.limit
-    return -rule.limit if card(rule.metric).better == "higher" else rule.limit
+    return -rule.limit if rule.better == "higher" else rule.limit
 
 
 def check_names(rules: Sequence[Rule]) -> None:
@@ -85,9 +100,11 @@ def check_names(rules: Sequence[Rule]) -> None:
     # A maximum of a metric that should be high is a slip, unless a minimum makes it a range.
     slips: dict[str, tuple[Kind, Kind]] = {"higher": ("max", "min"), "lower": ("min", "max")}
     for rule in rules:
+        if rule.is_own:
+            continue
         if rule.metric not in METRIC_NAMES:
             raise unknown(rule.metric)
-        better = card(rule.metric).better
+        better = rule.better
         if rule.kind == "no-worse" and better == "neither":
             raise OptionError(
                 "Neither higher nor lower values of {metric} are better, so no-worse does not "
