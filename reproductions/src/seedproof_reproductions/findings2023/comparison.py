@@ -58,7 +58,7 @@ def compare_once(sides: Sequence[ArmData]) -> dict[str, Figures]:
                 {name: x.effect(PLAIN.divided(n), margin=0.0) for name, x in contrasts.items()}
                 for n in (1, len(sides) - 1)
             )
-            high = arm.contrast.high_entropy.result()
+            high = arm.contrast.results()["high_entropy"]
             figures[side.name] = Figures(_estimates(result), alone, of_all, high)
     return figures
 

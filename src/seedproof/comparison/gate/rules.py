@@ -74,7 +74,14 @@ class Rule:
     @classmethod
     def no_worse(cls, metric: str, margin: float | None = None) -> "Rule":
         """Make the rule that a metric is not worse than the baseline by more than a margin."""
-        return cls("no-worse", metric, usual_margin(metric) if margin is None else margin)
+        margin = usual_margin(metric) if margin is None else margin
+        if margin is None:
+            raise OptionError(
+                "--no-worse {metric} needs a margin, because numbers may have any size. Write "
+                '--no-worse {metric}=0.1, or no_worse={{"{metric}": 0.1}} in Python.',
+                metric=metric,
+            )
+        return cls("no-worse", metric, margin)
 
 
 def _is_number(value: object) -> bool:
