@@ -298,7 +298,7 @@ def test_requested_metrics_come_with_the_mean():
     assert "mae" not in report
 
 
-def test_saved_reports_of_numbers_are_refused(refused, tmp_path):
+def test_reports_of_numbers_cannot_be_compared_or_judged(refused, tmp_path):
     numbers, _ = regression()
     sp.measure(numbers).save(tmp_path / "saved")
 

@@ -54,6 +54,9 @@ def card(name: str) -> Card:
             f"the card {name}.md does not begin with a title, a unit line and a summary"
         )
     title, unit, better, _, summary = head.groups()
+    if name != shared:
+        parameter = re.split("[@^]", name)[1]
+        title = re.sub(r"\b[kt]\b", parameter, title)
     return Card(
         name=name,
         title=title,

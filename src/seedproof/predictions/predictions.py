@@ -426,10 +426,10 @@ def load_one(
 
 
 def only_measured() -> OptionError:
-    """Return the error for numbers in a verb that takes classes only."""
+    """Return the error for numbers in a verb that takes classes only, and for their reports."""
     return OptionError(
-        "Numbers can be measured, but not yet compared or judged. Run seedproof measure on each "
-        "input.",
+        "Numbers are measured, compared and judged from their tables, arrays or stores, and not by "
+        "this verb or from a saved report.",
         kind=str(Kind.NUMBERS),
     )
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from seedproof.comparison.arm_alignment import ArmAlignment
+from seedproof.comparison.arms.arm_contrast import ClassContrast
 from seedproof.comparison.arms.compare import ArmData, CompareShard
 from seedproof.comparison.arms.high_entropy import cuts
 from seedproof.comparison.arms.result import HighEntropy
@@ -52,7 +53,7 @@ def compare_once(sides: Sequence[ArmData]) -> dict[str, Figures]:
     for side, arm in zip(sides, whole.arms, strict=True):
         result = arm.accumulators.result()
         figures[side.name] = Figures(_estimates(result))
-        if arm.contrast is not None:
+        if isinstance(arm.contrast, ClassContrast):
             contrasts = arm.contrast.contrasts(base, result, (sides[0].name, side.name))
             alone, of_all = (
                 {name: x.effect(PLAIN.divided(n), margin=0.0) for name, x in contrasts.items()}

@@ -15,7 +15,7 @@ from seedproof.comparison.arms.arm_contrast import (
 )
 from seedproof.comparison.arms.explanations import ArmExplanations, compare_explanations
 from seedproof.comparison.arms.judge import judge_together, primary_metric
-from seedproof.comparison.arms.kinds import kind_of
+from seedproof.comparison.arms.kinds import direction_of_mean, kind_of
 from seedproof.comparison.arms.matched_rates import (
     MatchedShards,
     match_thresholds,
@@ -68,6 +68,11 @@ class ArmData:
     notes: tuple[Message, ...] = ()
     checks: tuple[Check, ...] = ()  # that reading alone gave
     clusters: str | None = None  # column of the examples that belong together
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """True if its runs give numbers, not classes."""
+        return self.source.kind is Kind.NUMBERS
 
 
 @dataclass(eq=False)
@@ -221,7 +226,7 @@ def compare_arms(
         raise OptionError(
             "No arm {gold!r} is compared. Known: {known}.", gold=reference, known=names[1:]
         )
-    if reference is not None and arms[0].source.kind is Kind.NUMBERS:
+    if reference is not None and arms[0].is_of_numbers:
         raise OptionError(
             "`{option}` applies to classes, and these arms have numbers. Remove it.", option="gold"
         )
@@ -297,6 +302,7 @@ def compare_arms(
         notes=tuple(dict.fromkeys(notes)),
         checks=by_severity([*identical, *checks]),
         reference=reference,
+        better=direction_of_mean(alignment.sources[0]) if arms[0].is_of_numbers else "neither",
     )
 
 
@@ -363,7 +369,7 @@ def _check_labels(arms: Sequence[ArmData]) -> None:
             raise LabelConflictError(
                 "{first!r} has {noun}s for {n_labeled:,} examples and {side!r} for "
                 "{other_n_labeled:,}. Give the same {noun}s to all arms, or to none.",
-                noun="target" if first.source.kind is Kind.NUMBERS else "label",
+                noun="target" if first.is_of_numbers else "label",
                 first=first.name,
                 n_labeled=first.source.n_labeled,
                 side=arm.name,

@@ -11,7 +11,9 @@ from seedproof.comparison.arms.compared_runs import ComparedRuns
 from seedproof.errors import OptionError, UnknownNameError
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
+from seedproof.metrics.card import Better
 from seedproof.predictions.checks import Check
+from seedproof.records.schema import Kind
 from seedproof.stats.effect import Effect, inverted
 from seedproof.stats.families import MetricContrast
 from seedproof.stats.intervals import Estimate, Over
@@ -189,6 +191,12 @@ class Comparison:
     primary: str = "flip_rate"  # the metric that is judged alone
     pairs: tuple[ArmPair, ...] | None = None  # all other pairs of arms, if they are compared
     runs: ComparedRuns | None = None  # the runs that verdicts rest on; None for reports
+    better: Better = "neither"  # direction in which the mean of numbers is better
+
+    @property
+    def has_numbers(self) -> bool:
+        """True if runs give numbers, not classes."""
+        return self.baseline.measurement.kind == Kind.NUMBERS
 
     @property
     def match_rates(self) -> bool:
@@ -233,6 +241,7 @@ class Comparison:
             "n_labeled": first.n_labeled,
             **({} if first.clusters is None else {"clusters": asdict(first.clusters)}),
             "n_classes": first.n_classes,
+            **({"repeats": first.repeats, "better": self.better} if self.has_numbers else {}),
             "confidence": self.confidence,
             "primary": self.primary,
             "gold": self.reference,

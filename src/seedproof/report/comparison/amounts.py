@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seedproof.metrics.card import card
-from seedproof.report.numbers import MINUS, NO_BREAK, TOO_WIDE, number, sign
+from seedproof.report.numbers import MINUS, NO_BREAK, TOO_WIDE, number, number_format, sign
 from seedproof.stats.effect import Effect
 
 NONE = "–"
@@ -148,9 +148,17 @@ def _bare(effect: Effect, value: float, *, falls: bool) -> str:
     if effect.scale == "ratio":
         text = f"{100 * moved:.{0 if abs(moved) >= 0.0095 else 1}f}"
     else:
-        text = f"{100 * moved:.2f}" if unit(effect) else f"{moved:.3f}"
+        text = _difference(effect, moved)
     # A value that rounds to 0 has no sign.
     return text.replace("-", MINUS) if text.strip("-0.") else text.lstrip("-")
+
+
+def _difference(effect: Effect, value: float) -> str:
+    """Return a difference: in points, with three decimals, or with the digits of numbers."""
+    if unit(effect):
+        return f"{100 * value:.2f}"
+    is_number = card(effect.metric).unit == "value"
+    return format(value, number_format(value, "value") if is_number else ".3f")
 
 
 def _detectable(effect: Effect) -> str:
@@ -164,5 +172,5 @@ def _detectable(effect: Effect) -> str:
     if effect.scale == "ratio":
         text = f"{100 * (1 - 1 / least):.0f}"
         return "" if text in {"0", "100"} else text
-    text = f"{100 * least:.2f}" if unit(effect) else f"{least:.3f}"
+    text = _difference(effect, least)
     return text if text.strip("0.") else ""

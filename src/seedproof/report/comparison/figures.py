@@ -9,7 +9,7 @@ import numpy as np
 
 from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison
 from seedproof.messages import Message, Sentences
-from seedproof.metrics.card import card
+from seedproof.metrics.card import Better, card
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.groups import (
@@ -82,7 +82,7 @@ def build_figures(comparison: Comparison) -> tuple[Figure, ...]:
     figures = _forest(comparison)
     if "accuracy" in comparison.baseline.measurement.metrics:
         figures += [_stability_accuracy(comparison), _spread_parts(comparison)]
-    for name in comparison.baseline.costs:
+    for name in () if comparison.has_numbers else comparison.baseline.costs:
         if len({arm.costs[name] for arm in all_arms(comparison) if name in arm.costs}) > 1:
             figures.append(_stability_cost(comparison, name))
     voted = [arm for arm in foremost(comparison) if arm.votes is not None][:MAX_VOTES]
@@ -122,7 +122,8 @@ def _forest_block(
 ) -> Figure:
     called = _drawn_arms(comparison)
     effects = {called[a.name]: a.effects[metric] for a in comparison.arms if metric in a.effects}
-    facts = dict(ratio_axis or _difference_axis(metric, list(effects.values())))
+    better = comparison.better if metric == "mean" else card(metric).better
+    facts = dict(ratio_axis or _difference_axis(better, list(effects.values())))
     facts["arms"] = list(effects)
     low, high = facts["domain"]
     factor = 100.0 if ratio_axis is None and amounts.unit(next(iter(effects.values()))) else 1.0
@@ -175,12 +176,12 @@ def _ratio_axis(effects: Sequence[Effect]) -> dict[str, Any]:
     }
 
 
-def _difference_axis(metric: str, effects: Sequence[Effect]) -> dict[str, Any]:
+def _difference_axis(better: Better, effects: Sequence[Effect]) -> dict[str, Any]:
     scale, unit = (100.0, "points") if amounts.unit(effects[0]) else (1.0, "difference")
     values = [scale * x for e in effects for x in (e.low, e.value, e.high) if x is not None]
     reach = 1.08 * max([abs(x) for x in values if np.isfinite(x)], default=0.0) or 1.0
-    side = "right" if card(metric).better == "higher" else "left"
-    return _axis("linear", (-reach, reach), 0.0, f"{unit} against the baseline; {side} is better")
+    side = {"higher": "; right is better", "lower": "; left is better"}.get(better, "")
+    return _axis("linear", (-reach, reach), 0.0, f"{unit} against the baseline{side}")
 
 
 def _axis(scale: str, domain: tuple[float, float], nothing: float, title: str) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from seedproof.stats.effect import Verdict
 
 GOOD: tuple[Verdict, ...] = ("steadier", "better")
 BAD: tuple[Verdict, ...] = ("less steady", "worse")
+# Shown, of a metric of which neither direction is better.
+NEUTRAL: tuple[Verdict, ...] = ("higher", "lower")
 MAX_LISTED = 4
 MAX_LIST_LENGTH = 80
 # The metrics of explanations that are shown first; the list of all metrics has the others.
@@ -39,7 +41,7 @@ def verdict_kind(verdict: str) -> str:
     kinds: dict[str, str] = {
         **dict.fromkeys(GOOD, "good"),
         **dict.fromkeys(BAD, "bad"),
-        "equivalent": "equal",
+        **dict.fromkeys((*NEUTRAL, "equivalent"), "equal"),
     }
     return kinds.get(verdict, "open")
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from seedproof.comparison.arms.result import FORMAT, Comparison
+from seedproof.report.comparison import numeric
 from seedproof.report.comparison.figures import (
     ACCURACY,
     COST,
@@ -25,6 +26,10 @@ from seedproof.report.overview import PageOptions
 INTERVALS = (
     "Closed forms over runs × examples, by leaving out one run at a time; paired if runs share "
     "their seeds. Nothing is resampled, so no seed is needed."
+)
+OF_TRIALS = (
+    "Closed forms over examples, by the differences of each example between two arms: trials of "
+    "one model are independent, so the means of examples contain their noise. Nothing is resampled."
 )
 METHODS = (
     "Ratios on the log scale with Student’s t (jackknife over runs, two-way with examples); ratios "
@@ -57,7 +62,7 @@ def render_page(comparison: Comparison, options: PageOptions) -> str:
         ],
         # In the order in which their axes go together.
         forest=[blocks[figure.name] for figure in figures if figure.name in blocks],
-        sections=list(_sections(comparison, figures)),
+        sections=[*_sections(comparison, figures), *_changed(view)],
         legend=vote_legend(comparison),
         kind=verdict_kind,
         card_html=card_html,
@@ -86,8 +91,15 @@ def _sections(comparison: Comparison, figures: Sequence[Figure]) -> Iterator[dic
                 "slug": slug,
                 "finding": _finding(comparison, drawn[0]),
                 "figures": drawn,
+                "tables": (),
                 "paragraphs": costs(comparison) if topic == COST else (),
             }
+
+
+def _changed(view: ComparisonView) -> Iterator[dict[str, Any]]:
+    """Yield the section on examples whose numbers change most."""
+    for section in numeric.sections(view.changed):
+        yield {"figures": (), "slug": "examples", **vars(section)}
 
 
 def _finding(comparison: Comparison, first: Figure) -> str:
@@ -112,10 +124,11 @@ def _made(comparison: Comparison, view: ComparisonView) -> list[tuple[str, str]]
         "simultaneously; wider for all other metrics, which hold simultaneously as well, by the "
         "joint distribution of their largest statistic. "
     )
+    are_trials = comparison.baseline.measurement.repeats == "trials"
     reference = f"{comparison.reference}: its gain in label entropy is 100 %."
     facts = {
         "Arms": "; ".join(f"{name}: {detail}" for name, detail in view.arms),
-        "Intervals": f"{families}{INTERVALS}",
+        "Intervals": f"{families}{OF_TRIALS if are_trials else INTERVALS}",
         "Methods": METHODS,
         "Reference arm": None if comparison.reference is None else reference,
         "Limits": LIMITS,

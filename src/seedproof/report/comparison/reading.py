@@ -6,14 +6,25 @@ from seedproof.messages import Message, Sentences
 from seedproof.report.numbers import NO_BREAK
 from seedproof.stats.looks import first_look
 
+_POWER = (
+    f"“detectable”: the smallest true change that these runs can detect with 80{NO_BREAK}% power."
+)
+DETECTS = (
+    "Changes are relative to the baseline, in percent, except those of accuracy and ece, which are "
+    f"in percentage points. {_POWER}"
+)
+NUMERIC_DETECTS = (
+    "Changes in percent are relative to the baseline; others are differences, in the unit of the "
+    f"numbers. {_POWER}"
+)
 SENTENCES = {
     "exploratory": "Rows other than the primary are exploratory; their intervals hold "
     f"simultaneously. If the arms were identical, the primary row would show a difference in about "
     f"5{NO_BREAK}% of comparisons, and any other row in about 5{NO_BREAK}%.",
     "runs-declared": "{n_runs} runs, as declared.",
     "runs-missing": "{n_runs} of {declared} declared runs: the intervals hold once all are there.",
-    "runs-taken-as-fixed": "The number of runs is taken as fixed beforehand; if runs were added "
-    "until a difference showed, pass --sequential.",
+    "runs-taken-as-fixed": "The number of {repeats} is taken as fixed beforehand; if {repeats} "
+    "were added until a difference showed, pass --sequential.",
     "runs-before-first-look": "Runs are added until a difference shows; first look: {next_look} "
     "runs.",
     "runs-at-look": "Verdicts rest on the first {n_runs} of {n_available} runs of each arm."
@@ -31,7 +42,8 @@ def table_notes(comparison: Comparison) -> tuple[Message, ...]:
     if has_verdicts and _confidence_of_others(comparison) is not None:
         messages.append(_say("exploratory", primary=comparison.primary))
     if comparison.runs is not None:
-        messages.append(_on_runs(comparison.runs))
+        are_trials = comparison.baseline.measurement.repeats == "trials"
+        messages.append(_on_runs(comparison.runs, "trials" if are_trials else "runs"))
     return tuple(messages)
 
 
@@ -41,8 +53,8 @@ def _confidence_of_others(comparison: Comparison) -> float | None:
     return next((x.confidence for x in effects if x.exploratory and x.confidence), None)
 
 
-def _on_runs(runs: ComparedRuns) -> Message:
-    fields = runs.summary()
+def _on_runs(runs: ComparedRuns, repeats: str) -> Message:
+    fields = {**runs.summary(), "repeats": repeats}
     if not runs.is_sequential:
         if runs.declared is None:
             return _say("runs-taken-as-fixed", **fields)

@@ -12,11 +12,12 @@ from seedproof.measurement.clusters import in_clusters
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
 from seedproof.metrics.statistic import VERDICT_FROM
-from seedproof.report.comparison import amounts
+from seedproof.report.comparison import amounts, numeric
 from seedproof.report.comparison.amounts import Amounts
 from seedproof.report.comparison.groups import (
     BAD,
     GOOD,
+    NEUTRAL,
     Series,
     all_arms,
     explained_by,
@@ -46,7 +47,7 @@ CAUTIONS = ("ece", "nll", "brier", "predictive_js", "label_entropy_corrected", "
 MAX_CAUTIONS = 2
 # Multiple of the baseline's cost that becomes a caution.
 COSTLY = 1.5
-# Topic, metric and subject of the sentences, in their usual order.
+# Topic, metric and subject of the sentences on classes, in their usual order.
 TOPICS = (
     ("Answers", "flip_rate", "The flip rate"),
     ("Accuracy", "accuracy", "Accuracy"),
@@ -96,6 +97,8 @@ class ArmFinding:
 
 def title(comparison: Comparison) -> Message:
     """Return what was compared, in one line."""
+    if comparison.has_numbers:
+        return numeric.title(comparison)
     first, n_arms = comparison.baseline.measurement, len(comparison.arms)
     arms = "1 arm" if n_arms == 1 else "{n_arms} arms"
     labeled = "" if first.n_labeled else " (no labels)"
@@ -166,14 +169,21 @@ def _on_no_change(comparison: Comparison, metric: str, noun: str) -> Message:
 def _on_primary(comparison: Comparison) -> Message:
     """Return the finding on a primary metric other than the flip rate."""
     metric = comparison.primary
-    if with_verdict(comparison, metric, *GOOD, *BAD):
-        return _on(comparison, "", metric, _subject(metric)).messages[0]
-    return _on_no_change(comparison, metric, card(metric).title.lower())
+    subject = _subject(comparison, metric)
+    if with_verdict(comparison, metric, *GOOD, *BAD, *NEUTRAL):
+        return _on(comparison, "", metric, subject).messages[0]
+    noun = subject if comparison.has_numbers else card(metric).title
+    return _on_no_change(comparison, metric, noun[0].lower() + noun[1:])
 
 
-def _subject(metric: str) -> str:
-    known = (subject for _, name, subject in TOPICS if name == metric)
+def _subject(comparison: Comparison, metric: str) -> str:
+    known = (subject for _, name, subject in _topics(comparison) if name == metric)
     return next(known, card(metric).title)
+
+
+def _topics(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
+    """Return topic, metric and subject of the sentences, in their usual order."""
+    return tuple(numeric.topics(comparison)) if comparison.has_numbers else TOPICS
 
 
 def _few(arms: Sequence[ComparedArm], comparison: Comparison) -> Message:
@@ -217,11 +227,11 @@ def _accuracy_clause(arms: Sequence[ComparedArm], *, loss_only: bool = False) ->
 def findings(comparison: Comparison) -> tuple[ArmFinding, ...]:
     """Return the sentences by topic, the most important first."""
     measured, primary = comparison.baseline.measurement.metrics, comparison.primary
-    topics = []
-    if primary not in {metric for _, metric, _ in TOPICS}:
+    topics, usual = [], _topics(comparison)
+    if primary not in {metric for _, metric, _ in usual}:
         topics.append(_on(comparison, card(primary).title, primary, card(primary).title))
     # The primary metric first.
-    for topic, metric, subject in sorted(TOPICS, key=lambda topic: topic[1] != primary):
+    for topic, metric, subject in sorted(usual, key=lambda topic: topic[1] != primary):
         if metric in measured:
             finding = _on(comparison, topic, metric, subject)
             further = on_spread(comparison) if metric == "accuracy_sd" else ()
@@ -255,7 +265,7 @@ def _on_explanations(comparison: Comparison, method: str) -> ArmFinding:
 def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> ArmFinding:
     """Return the effects of all arms on one metric, those that are shown first."""
     messages = []
-    for verdicts in (GOOD, BAD):
+    for verdicts in (GOOD, BAD, NEUTRAL):
         for direction in ("falls", "rises"):
             arms = [
                 arm
@@ -284,7 +294,7 @@ def _verdict(comparison: Comparison, metric: str) -> Message:
     if len(set(verdicts)) == 1:
         word = "No verdict" if verdicts[0] == "not tested" else verdicts[0].capitalize()
         return Message("one-verdict", f"{word}.", counts={verdicts[0]: n_arms}, n_arms=n_arms)
-    shown = [verdict for verdict in (*GOOD, *BAD, "equivalent") if verdict in verdicts]
+    shown = [verdict for verdict in (*GOOD, *BAD, *NEUTRAL, "equivalent") if verdict in verdicts]
     shown = shown or ["no difference shown"]
     counts = {verdict: verdicts.count(verdict) for verdict in shown}
     listed = ", ".join(f"{verdict} in {n}" for verdict, n in counts.items())
@@ -429,6 +439,8 @@ def cost_title(name: str) -> str:
 
 def limits(comparison: Comparison) -> tuple[Message, ...]:
     """Return what these runs cannot show."""
+    if comparison.has_numbers:
+        return numeric.limits(comparison, at_least=VERDICT_FROM)
     measurements = [arm.measurement for arm in all_arms(comparison)]
     messages = []
     if any(measurement.n_runs == 2 for measurement in measurements):

@@ -3,23 +3,23 @@
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from seedproof.messages import printable
 from seedproof.report.comparison.groups import verdict_kind
-from seedproof.report.comparison.view import Block, ComparisonView, Sheet
+from seedproof.report.comparison.sheets import Sheet
+from seedproof.report.comparison.view import Block, ComparisonView
 from seedproof.report.numbers import sign
+from seedproof.report.overview import TextTable
 from seedproof.report.text import CheckLines, Prose, bare_table
 
 MAX_NAME = 16
 MAX_CELL = 24
 MAX_COLUMNS = 3
+# Lists of changed examples, and their rows.
+MAX_LISTS, MAX_CHANGED = 2, 5
 HEAD = ("", "value", "change", "interval", "verdict", "detectable")
-DETECTS = (
-    "Changes are relative to the baseline, in percent, except those of accuracy and ece, which are "
-    "in percentage points. “detectable”: the smallest true change that these runs can detect with "
-    "80\N{NO-BREAK SPACE}% power."
-)
 TWICE = (
     "“same run”: the difference if the same run is explained twice, which is the noise of the "
     "explainer."
@@ -34,9 +34,14 @@ def render(view: ComparisonView) -> RenderableType:
     for finding in view.findings:
         text = f"{finding.verdict or ''} {finding.text}".strip()
         parts += [Prose(f"{finding.topic}: {text}"), Text("")]
-    parts += [*_effects(view), *(Prose(line, style="dim") for line in (*view.reading, DETECTS))]
+    parts += [
+        *_effects(view),
+        *(Prose(line, style="dim") for line in (*view.reading, view.detects)),
+    ]
     if view.has_floors:
         parts.append(Prose(TWICE, style="dim"))
+    for changed in view.changed[:MAX_LISTS]:
+        parts += [Text(""), Text(printable(changed.title), style="bold"), _examples(changed)]
     if view.pairs is not None:
         parts += [*_sheets(view.pairs), Text(""), Prose(view.pairs.note, style="dim")]
     if view.sheet is not None:
@@ -60,6 +65,16 @@ def _effects(view: ComparisonView) -> list[RenderableType]:
             parts.append(text)
         parts.append(Text(""))
     return parts
+
+
+def _examples(changed: TextTable) -> Table:
+    """Return the examples that change most; ids and texts are the user's, never markup."""
+    table = bare_table()
+    for name in changed.header:
+        table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True)
+    for row in changed.rows[:MAX_CHANGED]:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table
 
 
 def _heading(block: Block) -> str:

@@ -1,19 +1,19 @@
 """A comparison as plain data: sentences first, then effects by metric, tables, examples."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import pyarrow as pa
 
-from seedproof.comparison.arms.result import ComparedArm, Comparison, CrossFitted
+from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import ColumnError
-from seedproof.messages import Message, Sentences
+from seedproof.measurement.result import Measurement
+from seedproof.messages import Message
 from seedproof.metrics.card import card
-from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.predictions.checks import Check
 from seedproof.report import checks
-from seedproof.report.comparison import amounts, reading, sentences
+from seedproof.report.comparison import amounts, numeric, reading, sentences
 from seedproof.report.comparison.groups import (
     KEY_FIGURES,
     all_arms,
@@ -22,12 +22,11 @@ from seedproof.report.comparison.groups import (
     of_method,
 )
 from seedproof.report.comparison.sentences import ArmFinding
+from seedproof.report.comparison.sheets import Sheet, entropy_sheet, pairs_sheet
 from seedproof.report.explanations.sentences import named
 from seedproof.report.explanations.view import TOKENS
-from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, quantity
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.view import KeyFigure, agreement_dots, unknown_column
-from seedproof.stats.intervals import Estimate
 
 # The metrics shown first, in this order, if they exist.
 KEY_METRICS = (
@@ -41,28 +40,16 @@ KEY_METRICS = (
 )
 MAX_EXAMPLES = 5
 OWN_COLUMNS = frozenset(
-    {"example", "label", "change"}
-    | {f"{name}_{when}" for name in ("votes", "entropy") for when in ("before", "after")}
+    {"example", "label", "target", "change"}
+    | {
+        f"{name}_{when}"
+        for name in ("votes", "entropy", "mean", "numbers")
+        for when in ("before", "after")
+    }
 )
 HEADER = ("metric", "arm", "value", "change", "interval", "verdict", "smallest detectable")
 # The page has no room for more arms next to each other.
 MAX_KEYS = 4
-SENTENCES = {
-    "all-pairs": "Every two arms by {metric}: the {n_pairs} intervals hold simultaneously. "
-    "comparison.json has all metrics of every two arms.",
-    "entropy-cut": "ΔLE is the reduction in mean label entropy: above 0, runs agree more.",
-    "regression-to-the-mean": "High-entropy examples (about {n_chosen:,.0f}) have a label "
-    "entropy above {limit} in the baseline. They are selected on one half of the baseline's runs "
-    "and measured on the other half (cross-fitted). Selecting and measuring on the same runs shows "
-    "a reduction even where there is none, because of regression to the mean.",
-    "high-entropy-intervals": f"Their 95{NO_BREAK}% intervals are over {{over}}, for each figure "
-    "alone.",
-    "high-entropy-both": "Arms that are unsure of different examples show a reduction on those of "
-    "the baseline and an increase on those of the arm. Only a reduction on both is an effect.",
-    "high-entropy-no-interval": "No interval for {arms}: {reason}.",
-    "costs": "Costs are medians over runs, as logged.",
-}
-_say = Sentences(SENTENCES)
 
 
 @dataclass(frozen=True)
@@ -105,21 +92,6 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """A small table of text: each column has a name, such as `share_of_gold`, and a title."""
-
-    columns: tuple[str, ...]
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[Message, ...]
-
-    @property
-    def note(self) -> str:
-        """The notes as text."""
-        return " ".join(map(str, self.notes))
-
-
-@dataclass(frozen=True)
 class MovedExample:
     """An example that an arm makes more or less stable."""
 
@@ -153,6 +125,7 @@ class ComparisonView:
     headline: str
     findings: tuple[ArmFinding, ...]
     reading: tuple[str, ...]
+    detects: str
     brackets: str
     baseline: str
     arms: tuple[tuple[str, str], ...]
@@ -165,6 +138,7 @@ class ComparisonView:
     notes: tuple[str, ...]
     checks: tuple[Check, ...] = ()
     pairs: Sheet | None = None  # every two arms, if they are compared
+    changed: tuple[TextTable, ...] = ()  # examples whose numbers change most
 
     def __repr__(self) -> str:
         return f"<ComparisonView of {self.title}: {self.headline}>"
@@ -197,6 +171,7 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
         headline=str(sentences.headline(comparison)),
         findings=sentences.findings(comparison),
         reading=tuple(map(str, reading.table_notes(comparison))),
+        detects=reading.NUMERIC_DETECTS if comparison.has_numbers else reading.DETECTS,
         brackets=str(reading.brackets(comparison)),
         baseline=comparison.baseline.name,
         arms=tuple((arm.name, _runs(comparison, arm)) for arm in all_arms(comparison)),
@@ -204,7 +179,7 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
         key_blocks=_chosen(blocks, key_metrics(comparison)),
         reason_blocks=tuple(chain.from_iterable(first)),
         blocks=(*blocks, *chain.from_iterable(by_method)),
-        sheet=_sheet(comparison),
+        sheet=entropy_sheet(comparison),
         moved=tuple(
             Moved(arm.name, _examples(arm.settled, show), _examples(arm.unsettled, show))
             for arm in foremost(comparison)
@@ -215,13 +190,15 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
             *map(str, (*comparison.notes, *sentences.limits(comparison))),
         ),
         checks=checks.alerts(comparison.checks),
-        pairs=_pairs(comparison),
+        pairs=pairs_sheet(comparison),
+        changed=numeric.changed_examples(comparison, show),
     )
 
 
 def key_metrics(comparison: Comparison) -> tuple[str, ...]:
     """Return the metrics that are shown first, the primary one before all others."""
-    return tuple(dict.fromkeys((comparison.primary, *KEY_METRICS)))
+    known = numeric.key_metrics(comparison) if comparison.has_numbers else KEY_METRICS
+    return tuple(dict.fromkeys((comparison.primary, *known)))
 
 
 def _chosen(blocks: Sequence[Block], metrics: Sequence[str]) -> tuple[Block, ...]:
@@ -230,7 +207,8 @@ def _chosen(blocks: Sequence[Block], metrics: Sequence[str]) -> tuple[Block, ...
 
 
 def _check_shown(comparison: Comparison, show: Sequence[str]) -> None:
-    tables = [t for arm in comparison.arms for t in (arm.settled, arm.unsettled) if t is not None]
+    lists = [(x.settled, x.unsettled, x.fallen, x.risen) for x in comparison.arms]
+    tables = [table for of_arm in lists for table in of_arm if table is not None]
     columns = dict.fromkeys(name for table in tables for name in table.column_names)
     carried = tuple(name for name in columns if name not in OWN_COLUMNS)
     for name in show:
@@ -250,7 +228,16 @@ def _runs(comparison: Comparison, arm: ComparedArm) -> str:
         role = "baseline"
     elif arm.name == comparison.reference:
         role += ", reference"
-    return f"{arm.measurement.n_runs} runs, {role}"
+    measurement = arm.measurement
+    if measurement.repeats == "trials":
+        role = role.removeprefix("not paired")
+    return f"{measurement.n_runs} {_noun(measurement)}, {role}".removesuffix(", ")
+
+
+def _noun(measurement: Measurement) -> str:
+    """Return the unit of repetition: "trials", or "runs"."""
+    noun = "trials" if measurement.repeats == "trials" else "runs"
+    return noun.removesuffix("s") if measurement.n_runs == 1 else noun
 
 
 def _dots(comparison: Comparison) -> tuple[tuple[str, tuple[int, int, int]], ...]:
@@ -259,6 +246,8 @@ def _dots(comparison: Comparison) -> tuple[tuple[str, tuple[int, int, int]], ...
     With more runs, more examples have a run that differs.
     """
     base = comparison.baseline
+    if comparison.has_numbers:
+        return ()
     n_runs = base.measurement.n_runs
     comparable = [arm for arm in foremost(comparison) if arm.measurement.n_runs == n_runs]
     return tuple((arm.name, agreement_dots(arm.measurement)) for arm in (base, *comparable[:1]))
@@ -313,115 +302,6 @@ def _cell(arm: ComparedArm, name: str, method: str) -> Cell:
     )
 
 
-def _pairs(comparison: Comparison) -> Sheet | None:
-    """Return every two arms by the primary metric; None if only the baseline is compared."""
-    if comparison.pairs is None:
-        return None
-    base, primary = comparison.baseline.name, comparison.primary
-    pairs = [(arm.name, base, arm.effects) for arm in comparison.arms]
-    pairs += [(pair.arm, pair.against, pair.effects) for pair in comparison.pairs]
-    rows = tuple(
-        (arm, against, amounts.change(effect), amounts.ends(effect), effect.verdict)
-        for arm, against, effects in pairs
-        if (effect := effects.get(primary)) is not None
-    )
-    columns = ("arm", "against", "change", "interval", "verdict")
-    return Sheet(columns, columns, rows, (_say("all-pairs", metric=primary, n_pairs=len(rows)),))
-
-
-def _entropy_cut(arm: ComparedArm) -> float | None:
-    effect = arm.effects.get("label_entropy")
-    return None if effect is None or effect.value is None else 1 - effect.value
-
-
-def _share(value: float | None) -> str | None:
-    return None if value is None else str(WithUnit(value, "percent"))
-
-
-def _cross_fitted(effect: CrossFitted | None) -> str | None:
-    """Return a reduction with its interval, if it has one; None without a value."""
-    if effect is None or effect.reduction is None:
-        return None
-    estimate = Estimate(effect.reduction, effect.low, effect.high, effect.over)
-    return str(WithInterval(estimate, "percent"))
-
-
-# Title and text of each share, by the name of its column.
-SHARES: Mapping[str, tuple[str, Callable[[ComparedArm], str | None]]] = {
-    "entropy_cut": ("ΔLE", lambda arm: _share(_entropy_cut(arm))),
-    "high_entropy_cut": (
-        "ΔLE, high-entropy in the baseline",
-        lambda arm: _cross_fitted(arm.high_entropy),
-    ),
-    "high_entropy_cut_by_arm": (
-        "ΔLE, high-entropy in the arm",
-        lambda arm: _cross_fitted(getattr(arm.high_entropy, "by_arm", None)),
-    ),
-    "high_entropy_cut_as_published": (
-        "ΔLE, high-entropy, not cross-fitted",
-        lambda arm: _share(getattr(arm.high_entropy, "as_published", None)),
-    ),
-    "share_of_gold": ("% of {}", lambda arm: _share(arm.share_of_gold)),
-}
-
-
-def _sheet(comparison: Comparison) -> Sheet | None:
-    """Return reductions of entropy, shares of the reference's gain, and costs; None without any."""
-    columns: list[tuple[str, str, dict[str, str]]] = []
-    for name, (title, text_of) in SHARES.items():
-        texts = {arm.name: text_of(arm) for arm in comparison.arms}
-        cells = {arm: text for arm, text in texts.items() if text is not None}
-        columns.append((name, title.format(comparison.reference), cells))
-    every = all_arms(comparison)
-    for name in dict.fromkeys(key for arm in every for key in arm.costs):
-        costs = {arm.name: quantity(arm.costs[name]) for arm in every if name in arm.costs}
-        columns.append((f"cost_{name}", sentences.cost_title(name), costs))
-    columns = [column for column in columns if column[2]]
-    if not columns:
-        return None
-    return Sheet(
-        columns=("arm", *(name for name, _, _ in columns)),
-        header=("arm", *(title for _, title, _ in columns)),
-        rows=tuple(
-            (arm.name, *(cells.get(arm.name, amounts.NONE) for _, _, cells in columns))
-            for arm in every
-        ),
-        notes=tuple(_sheet_notes(comparison)),
-    )
-
-
-def _sheet_notes(comparison: Comparison) -> Iterator[Message]:
-    if any("label_entropy" in arm.effects for arm in comparison.arms):
-        yield _say("entropy-cut")
-    chosen = [arm.high_entropy.n_chosen for arm in comparison.arms if arm.high_entropy is not None]
-    if any(chosen):
-        yield _say("regression-to-the-mean", limit=HIGH_ENTROPY, n_chosen=max(chosen))
-        yield _say("high-entropy-both")
-        yield from _interval_notes(comparison)
-    if any(arm.costs for arm in comparison.arms):
-        yield _say("costs")
-
-
-def _interval_notes(comparison: Comparison) -> Iterator[Message]:
-    """Say what the intervals of high-entropy examples are over, and why some are missing."""
-    effects = [
-        (arm.name, effect)
-        for arm in comparison.arms
-        if arm.high_entropy is not None
-        for effect in (arm.high_entropy, arm.high_entropy.by_arm)
-        if effect is not None and effect.reduction is not None
-    ]
-    over = dict.fromkeys(effect.over for _, effect in effects if effect.over is not None)
-    if over:
-        yield _say("high-entropy-intervals", over=" or ".join(over))
-    reasons: dict[str, dict[str, None]] = {}
-    for name, effect in effects:
-        if effect.note is not None:
-            reasons.setdefault(str(effect.note), {})[repr(name)] = None
-    for reason, names in reasons.items():
-        yield _say("high-entropy-no-interval", arms=", ".join(names), reason=reason)
-
-
 def _examples(table: pa.Table | None, show: Sequence[str]) -> tuple[MovedExample, ...]:
     rows = [] if table is None else table.slice(0, MAX_EXAMPLES).to_pylist()
     return tuple(
@@ -463,6 +343,7 @@ def build_overview(view: ComparisonView) -> Overview:
         ),
         sections=(
             Section("Effects", "Every effect", (TextTable(HEADER, rows),)),
+            *numeric.sections(view.changed),
             *([] if view.pairs is None else [_pairs_section(view.pairs)]),
         ),
         notes=view.notes,
