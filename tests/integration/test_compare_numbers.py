@@ -236,3 +236,30 @@ def test_columns_of_the_user_can_be_shown():
 
     (first, *_) = report.arm("new").risen["example"].to_pylist()
     assert f"question {first}" in report.text(show=["question"])
+
+
+def test_trials_that_are_added_have_wider_intervals():
+    """Only the part from their noise is wider: tasks are drawn once."""
+    arms = {"old": outcomes(seed=1), "new": outcomes(seed=2)}
+    fixed, growing = (
+        sp.compare(arms, trials=True, sequential=sequential).effect("new", "mean")
+        for sequential in (False, True)
+    )
+
+    quantiles = [student_quantile(N_TASKS - 1, 1 - tail) for tail in (0.025, 0.005)]
+    widths = [(effect.high - effect.low) / 2 for effect in (fixed, growing)]
+    noise = sum(numbers.var(axis=0, ddof=1).sum() / 3 for numbers in arms.values()) / N_TASKS**2
+    drawn = (widths[0] / quantiles[0]) ** 2
+    noise = min(noise, drawn)
+    expected = quantiles[0] ** 2 * (drawn - noise) + quantiles[1] ** 2 * noise
+    assert widths[1] ** 2 == pytest.approx(expected)
+
+
+def test_more_trials_than_declared_are_taken_as_added():
+    arms = {"old": outcomes(seed=1), "new": outcomes(seed=2)}
+
+    declared, added = (
+        sp.compare(arms, trials=True, declared_runs=n).effect("new", "mean") for n in (3, 2)
+    )
+
+    assert added.high - added.low > declared.high - declared.low

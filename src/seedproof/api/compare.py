@@ -61,13 +61,16 @@ def compare(
             the first.
         gold: An arm, such as an ensemble, whose gain counts as 100 %.
         metrics: Names of the metrics to compare; everything that the predictions allow if omitted.
-        primary: Name of the metric that decides, with an interval of 95 %; the flip rate if
-            omitted. All other verdicts are exploratory: their wider intervals hold simultaneously.
+        primary: Name of the metric that decides, with an interval of 95 %; if omitted the flip
+            rate, or for numbers the mean, or the mean absolute error if there are targets. All
+            other verdicts are exploratory: their wider intervals hold simultaneously.
         margins: For each metric, the change that does not matter: a share of the baseline for a
             ratio, a difference for accuracy and the like. A change that is shown to be within its
-            margin is `equivalent`. If omitted, 0.1 for ratios and 0.005 for differences.
+            margin is `equivalent`. If omitted, 0.1 for ratios and 0.005 for differences of shares;
+            none for means of numbers of any size.
         sequential: Whether runs are added until a difference shows. Then arms are compared at 5,
-            10, 20, 40 and 80 runs only, with wider intervals.
+            10, 20, 40 and 80 runs only, with wider intervals. Trials of one model are compared
+            at any number, with an interval for a look after each of up to 20.
         declared_runs: Number of runs per arm that was declared beforehand. If there are more, only
             those of the latest planned look are compared.
         all_pairs: Whether to compare every two arms, and not only each with the baseline.
@@ -134,7 +137,7 @@ def compare(
     for arm in arms.values():
         check_allowed(requested, arm.source)
     runs = _runs(arms.values(), declared_runs, sequential=sequential)
-    if runs.is_sequential:
+    if runs.is_sequential and not runs.are_trials:
         arms = {name: arm.first(runs.n_runs) for name, arm in arms.items()}
     with scratch_folder() as scratch:
         result = compare_arms(
@@ -188,7 +191,12 @@ def _runs(arms: Collection[Predictions], declared: int | None, *, sequential: bo
         )
     least = declared if declared is not None else min(numbers, default=None)
     # A study that declares 0 runs grows until it is decided.
-    return runs_to_compare(n_runs, least or None, is_sequential=sequential or least == 0)
+    return runs_to_compare(
+        n_runs,
+        least or None,
+        is_sequential=sequential or least == 0,
+        are_trials=any(arm.source.settings.are_trials for arm in arms),
+    )
 
 
 def compare_versions(

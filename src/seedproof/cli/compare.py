@@ -39,7 +39,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="METRIC",
-            help="The metric that decides; all others are exploratory.  [default: flip_rate]",
+            help="The metric that decides; all others are exploratory.  [default: flip_rate; mae "
+            "or mean of numbers]",
         ),
     ] = None,
     margin: Annotated[

@@ -17,6 +17,7 @@ class ComparedRuns:
     declared: int | None = None  # number of runs per arm that was declared beforehand
     is_sequential: bool = False  # judged at planned looks, at most `n_runs` of each arm
     next_look: int | None = None
+    are_trials: bool = False  # of one model: all are compared, and more may be added at any time
 
     @property
     def level(self) -> Level:
@@ -25,17 +26,28 @@ class ComparedRuns:
 
     def summary(self) -> dict[str, Any]:
         """Return plain data."""
-        return asdict(self)
+        facts = asdict(self)
+        return facts if facts.pop("are_trials") is False else {**facts, "are_trials": True}
 
 
 def runs_to_compare(
-    n_runs: Sequence[int], declared: int | None = None, *, is_sequential: bool = False
+    n_runs: Sequence[int],
+    declared: int | None = None,
+    *,
+    is_sequential: bool = False,
+    are_trials: bool = False,
 ) -> ComparedRuns:
     """Return the runs to compare, from the number of runs of each arm.
 
     All of them, unless runs are added until a difference shows, or were added to a declared number.
+    Trials that are added are all compared, with an interval for a look after each of them.
     """
     available = min(n_runs)
+    if are_trials:
+        grew = declared is not None and available > declared
+        return ComparedRuns(
+            available, available, declared, is_sequential=is_sequential or grew, are_trials=True
+        )
     if not is_sequential and (declared is None or available <= declared):
         return ComparedRuns(available, available, declared)
     look = look_at(available, declared)

@@ -4,7 +4,7 @@ from seedproof.comparison.arms.compared_runs import ComparedRuns
 from seedproof.comparison.arms.result import Comparison
 from seedproof.messages import Message, Sentences
 from seedproof.report.numbers import NO_BREAK
-from seedproof.stats.looks import first_look
+from seedproof.stats.looks import MOST_TRIAL_LOOKS, first_look
 
 _POWER = (
     f"“detectable”: the smallest true change that these runs can detect with 80{NO_BREAK}% power."
@@ -21,14 +21,17 @@ SENTENCES = {
     "exploratory": "Rows other than the primary are exploratory; their intervals hold "
     f"simultaneously. If the arms were identical, the primary row would show a difference in about "
     f"5{NO_BREAK}% of comparisons, and any other row in about 5{NO_BREAK}%.",
-    "runs-declared": "{n_runs} runs, as declared.",
-    "runs-missing": "{n_runs} of {declared} declared runs: the intervals hold once all are there.",
+    "runs-declared": "{n_runs} {repeats}, as declared.",
+    "runs-missing": "{n_runs} of {declared} declared {repeats}: the intervals hold once all are "
+    "there.",
     "runs-taken-as-fixed": "The number of {repeats} is taken as fixed beforehand; if {repeats} "
     "were added until a difference showed, pass --sequential.",
     "runs-before-first-look": "Runs are added until a difference shows; first look: {next_look} "
     "runs.",
     "runs-at-look": "Verdicts rest on the first {n_runs} of {n_available} runs of each arm."
     "{following}",
+    "trials-added": "Trials may be added until a difference shows: the intervals allow for a look "
+    "after each of up to {most_looks} trials.",
     "next-look": " Next look: {next_look} runs.",
 }
 _say = Sentences(SENTENCES)
@@ -55,6 +58,8 @@ def _confidence_of_others(comparison: Comparison) -> float | None:
 
 def _on_runs(runs: ComparedRuns, repeats: str) -> Message:
     fields = {**runs.summary(), "repeats": repeats}
+    if runs.is_sequential and runs.are_trials:
+        return _say("trials-added", **fields, most_looks=MOST_TRIAL_LOOKS)
     if not runs.is_sequential:
         if runs.declared is None:
             return _say("runs-taken-as-fixed", **fields)
