@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 
-from seedproof.measurement.clusters import ClusterKeys
+from seedproof.measurement.clusters import ClusterKeys, blocks_in
 from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.records.number_settings import NumberSettings, Tolerance
 from seedproof.records.shards import NumberShards
@@ -27,6 +27,7 @@ N_POPULATION = 400_000
 N_RESAMPLES = 200
 TOLERANCE, THRESHOLD = 0.5, 0.5
 FIGURES = ("mean", "example_sd", "mean_difference", "beyond_tolerance", f"flip_rate@{THRESHOLD:g}")
+PARTS = ("variance_run", "variance_example", "variance_residual")
 OTHERS = ("examples alone", "runs alone", "bootstrap over examples")
 
 
@@ -50,7 +51,8 @@ class Design:
     @property
     def figures(self) -> tuple[str, ...]:
         """Metrics whose true values are known."""
-        return ("mean", "flip_rate", "pass^2", "pass@2") if self.kind == "pass" else FIGURES
+        own = ("mean", "flip_rate", "pass^2", "pass@2") if self.kind == "pass" else FIGURES
+        return (*own, *PARTS)
 
     def clusters(self) -> IntArray | None:
         """Return the cluster of each example; None if examples are independent."""
@@ -83,6 +85,10 @@ class Design:
         difficulty = rng.standard_normal(N_POPULATION)
         quality = self.run_sd * rng.standard_normal((2, N_POPULATION))
         first, second = self.numbers(difficulty + quality, rng)
+        # The same runs on other examples.
+        third, _ = self.numbers(rng.permutation(difficulty) + quality, rng)
+        variance, of_run = float(first.var()), float(np.cov(first, third)[0, 1])
+        of_example = float(np.cov(first, second)[0, 1])
         apart = np.abs(first - second)
         flips = float(((first >= THRESHOLD) != (second >= THRESHOLD)).mean())
         return {
@@ -94,11 +100,17 @@ class Design:
             "flip_rate": flips,
             "pass^2": float((first * second).mean()),
             "pass@2": float(np.maximum(first, second).mean()),
+            "variance_run": of_run / variance if self.run_sd else 0.0,
+            "variance_example": of_example / variance,
+            "variance_residual": 1 - (of_example + of_run) / variance,
         }
 
 
 def intervals(design: Design, numbers: FloatArray) -> dict[str, tuple[float, float]]:
-    """Return our intervals of one study, and those in use for the mean."""
+    """Return our intervals of one study, and those in use for the mean.
+
+    Without an interval, as of the parts of the variance of few runs, there is no entry.
+    """
     source = NumberShards(
         [str(run) for run in range(design.n_runs)],
         pa.array(np.arange(design.n_examples)),
@@ -109,11 +121,12 @@ def intervals(design: Design, numbers: FloatArray) -> dict[str, tuple[float, flo
     clusters = design.clusters()
     keys = None if clusters is None else ClusterKeys(np.arange(clusters[-1] + 1), clusters)
     for index in range(source.n_shards):
-        accumulators.update(source.shard(index), (), keys)
+        shard = source.shard(index)
+        blocks = blocks_in(shard, keys, source.rows_per_shard)
+        accumulators.update(shard, (), keys, blocks)
     statistics = accumulators.result()
     ours = {name: estimate(statistics[name]) for name in design.figures if name in statistics}
-    # Without an interval, the value is all that is said.
-    ends = {name: (x.low or x.value, x.high or x.value) for name, x in ours.items()}
+    ends = {name: (x.low, x.high) for name, x in ours.items() if x.low is not None}
     means, by_run = numbers.mean(axis=0), numbers.mean(axis=1)
     center = float(means.mean())
     half = NORMAL * float(means.std(ddof=1)) / np.sqrt(len(means))
@@ -127,15 +140,16 @@ def intervals(design: Design, numbers: FloatArray) -> dict[str, tuple[float, flo
     return ends
 
 
-def coverage(design: Design, n_studies: int, seed: int) -> dict[str, float]:
-    """Return the share of studies whose intervals cover the truth."""
+def coverage(design: Design, n_studies: int, seed: int) -> dict[str, float | None]:
+    """Return the share of studies whose intervals cover the truth; None if they have none."""
     truth = design.truth()
     rng = np.random.default_rng([seed, design.n_runs, design.n_examples])
-    hits = dict.fromkeys((*design.figures, *OTHERS), 0)
+    hits: dict[str, float | None] = dict.fromkeys((*design.figures, *OTHERS))
     for _ in range(n_studies):
         for name, (low, high) in intervals(design, design.draw(rng)).items():
-            hits[name] += low <= truth.get(name, truth["mean"]) <= high
-    return {name: count / n_studies for name, count in hits.items()}
+            is_hit = low <= truth.get(name, truth["mean"]) <= high
+            hits[name] = (hits[name] or 0.0) + is_hit / n_studies
+    return hits
 
 
 def main() -> None:
@@ -158,7 +172,9 @@ def main() -> None:
             noun = "trials" if run_sd == 0.0 else "runs"
             design = replace(Design("", kind, n_runs, n_examples, run_sd), cluster_size=size)
             rates = coverage(design, options.studies, options.seed)
-            cells = " | ".join(f"{100 * rate:.1f}" for rate in rates.values())
+            cells = " | ".join(
+                "–" if rate is None else f"{100 * rate:.1f}" for rate in rates.values()
+            )
             where = f"{n_examples:,}" + (f" in {n_examples // size:,} clusters" if size > 1 else "")
             print(f"| {kind} | {n_runs} {noun} | {where} | {cells} |", flush=True)
 

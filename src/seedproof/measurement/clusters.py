@@ -21,6 +21,7 @@ from seedproof.metrics.statistic import (
     ExampleValues,
     Residuals,
     Statistic,
+    VarianceShare,
 )
 from seedproof.records.arrow import to_numpy
 from seedproof.records.shards import Shard
@@ -150,7 +151,7 @@ class ClusterAccumulator:
 
     def result(self, name: str, statistic: Statistic) -> Statistic:
         """Return a metric with the variances from drawing clusters in place of examples."""
-        if isinstance(statistic, BinnedGaps | BlockJackknife):
+        if isinstance(statistic, BinnedGaps | BlockJackknife | VarianceShare):
             return replace(statistic, is_clustered=True)
         residuals = self.residuals(name)
         return statistic if residuals is None else clustered(statistic, residuals)

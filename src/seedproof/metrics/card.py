@@ -29,7 +29,13 @@ class Card:
 
 
 # Metrics with a parameter in their names share a card.
-_SHARED_CARDS = {r"pass\^\d+": "pass^k", r"pass@\d+": "pass@k", r"flip_rate@\S+": "flip_rate@t"}
+_SHARED_CARDS = {
+    r"pass\^\d+": "pass^k",
+    r"pass@\d+": "pass@k",
+    r"flip_rate@\S+": "flip_rate@t",
+    r"variance_.+_example": "variance_level_example",
+    r"variance_(?!(?:run|example|residual)$).+": "variance_level",
+}
 
 
 def card_name(name: str) -> str:

@@ -417,6 +417,36 @@ class BlockJackknife:
 
 
 @dataclass(frozen=True, eq=False)
+class VarianceShare:
+    """A part of a variance as a share of all: a ratio of mean squares, less the noise in it.
+
+    Jackknives take the variance of the means of runs as given: its interval has its own scale.
+    """
+
+    value: float
+    ratio: float  # of the part to all others; or of those to the part, see `is_of_others`
+    noise: float  # part of the ratio that others add to its numerator
+    without: FloatArray | None  # logarithm of the ratio without run r: (runs); None with trials
+    blocks: Residuals  # of the logarithm
+    means: FloatArray | None  # of the runs; None with trials
+    run_part: float  # share of their variance in the numerator; negative: in the denominator
+    is_of_others: bool = False
+    is_clustered: bool = False
+
+    residual_bias: ClassVar[float] = 0.0
+    unseen_variance: ClassVar[float] = 0.0
+
+    @property
+    def example_df(self) -> float:
+        """Degrees of freedom of the variance from drawing examples; few if tails are heavy."""
+        n, squares = self.blocks.n_clusters, np.square(self.blocks.whole)
+        excess = n * float(squares @ squares) - float(squares.sum()) ** 2
+        # Satterthwaite (1946): a variance of n values of kurtosis k varies as if of 2n / (k − 1).
+        df = 2 * n * float(squares.sum()) ** 2 / excess if excess > 0.0 else np.inf
+        return max(min(n - 1, df), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
 class MeanOverRuns:
     """The mean of one value per run, none below `least` or above `largest`."""
 
@@ -462,6 +492,7 @@ Statistic: TypeAlias = (
     | RootOfMean
     | BinnedGaps
     | BlockJackknife
+    | VarianceShare
     | MeanOverRuns
     | SpreadOverRuns
     | ExcessSpread

@@ -21,6 +21,7 @@ from seedproof.metrics.statistic import (
     SpreadOverRuns,
     Statistic,
     ValueOnly,
+    VarianceShare,
 )
 from seedproof.stats.covariance import Cross
 from seedproof.stats.distributions import normal_quantile
@@ -93,7 +94,7 @@ def compared(
         return _spread_effect(
             metric, base.values, arm.values, value, level=level, is_paired=is_paired
         )
-    if isinstance(base, ValueOnly | ExcessSpread):
+    if isinstance(base, ValueOnly | ExcessSpread | VarianceShare):
         return effect_of(metric, value, None, level=level, note=NO_COUNTERPART)
     if scale_of(metric) == "ratio" and min(values) <= 0.0:
         return from_estimates(metric, estimate(base), estimate(arm), level=level)

@@ -22,6 +22,7 @@ from seedproof.metrics.statistic import (
     SpreadOverRuns,
     Statistic,
     ValueOnly,
+    VarianceShare,
 )
 from seedproof.stats.distributions import (
     expit,
@@ -51,6 +52,9 @@ SKEWNESS = 0.738
 
 # Limit of the longer side of an interval on the logit scale, in half widths of the plain one.
 LONGER_SIDE = 1.25
+
+# Limit of a half width on the log scale, beyond which a share is 0 or 1.
+LONGEST = 100.0
 
 # Relative width, times the root of the examples, that rounding gives to equal values.
 NO_WIDTH = 1e-7
@@ -114,7 +118,9 @@ class Estimate:
 
 
 def over_drawn(
-    statistic: MeanOverExamples | BinnedGaps | BlockJackknife, *, has_runs: bool = True
+    statistic: MeanOverExamples | BinnedGaps | BlockJackknife | VarianceShare,
+    *,
+    has_runs: bool = True,
 ) -> Over:
     """Return what the interval of a mean over examples is over."""
     if not statistic.is_clustered:
@@ -312,7 +318,34 @@ def _(statistic: BlockJackknife, level: Level = PLAIN) -> Estimate:
     return Estimate(value, min(max(low, 0.0), value), max(min(high, 1.0), value), over)
 
 
-def _over_blocks(statistic: BinnedGaps | BlockJackknife) -> Over | None:
+@estimate.register
+def _(statistic: VarianceShare, level: Level = PLAIN) -> Estimate:
+    value, half_width = statistic.value, _block_half_width(statistic, level)
+    pulls = statistic.blocks.whole
+    ends = []
+    for sign in (-1, 1):
+        widening = 1 + SKEWNESS * upward_skewness(sign * pulls) / float(np.sqrt(len(pulls)))
+        ends.append(widening * half_width)
+    if statistic.means is not None:
+        interval = _spread_interval(statistic.means, level)
+        if interval is None:
+            return Estimate(value)
+        # Of the variance over runs, as factors; in a denominator its ends change places.
+        factors = np.square(np.array(interval) / _spread(statistic.means))
+        moves = np.log1p(abs(statistic.run_part) * (factors - 1))
+        if statistic.run_part < 0.0:
+            moves = moves[::-1]
+        ends = [float(np.hypot(end, move)) for end, move in zip(ends, moves, strict=True)]
+
+    def share(log_ratio: float) -> float:
+        odds = max(statistic.ratio * float(np.exp(min(log_ratio, LONGEST))) - statistic.noise, 0.0)
+        return 1 / (1 + odds) if statistic.is_of_others else odds / (1 + odds)
+
+    low, high = sorted((share(-ends[0]), share(ends[1])))
+    return Estimate(value, min(low, value), max(high, value), _over_blocks(statistic))
+
+
+def _over_blocks(statistic: BinnedGaps | BlockJackknife | VarianceShare) -> Over | None:
     """Return what the interval is over; None if a single block shows nothing about others."""
     has_runs = statistic.without is not None
     if statistic.blocks.n_clusters == 1:
@@ -320,7 +353,9 @@ def _over_blocks(statistic: BinnedGaps | BlockJackknife) -> Over | None:
     return over_drawn(statistic, has_runs=has_runs)
 
 
-def _block_half_width(statistic: BinnedGaps | BlockJackknife, level: Level) -> float:
+def _block_half_width(
+    statistic: BinnedGaps | BlockJackknife | VarianceShare, level: Level
+) -> float:
     """Half width from runs and blocks, and from the bias that remains."""
     blocks, without = statistic.blocks, statistic.without
     runs = interaction = 0.0

@@ -6,12 +6,14 @@ from seedproof.metrics.numbers.means import Means
 from seedproof.metrics.numbers.passes import Passes
 from seedproof.metrics.numbers.runs import RunEquality
 from seedproof.metrics.numbers.spread import Limits, Spread
+from seedproof.metrics.numbers.variance import Variances
 
 NUMBER_FAMILIES: tuple[type[NumberFamily], ...] = (
     Means,
     Passes,
     Spread,
     Limits,
+    Variances,
     Errors,
     RunEquality,
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seedproof.metrics.batch import batch_rows
+from seedproof.metrics.numbers.levels import Tree
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -21,14 +22,25 @@ class NumberBatch:
     Quantities that several kernels need are computed once, on first use, and kept with the batch.
     """
 
-    numbers: FloatArray  # float64, axes (runs, examples)
+    numbers: FloatArray  # float64, axes (repeats, examples)
     targets: FloatArray | None = None  # per example, NaN where unknown
     blocks: IntArray | None = None  # independent sets of examples: their number, per example
+    tree: Tree | None = None  # levels of repetition; None if each run has one number per example
+
+    @cached_property
+    def by_level(self) -> tuple[FloatArray, ...]:
+        """Numbers of the units of each level, the outermost first: (units, examples)."""
+        return (self.numbers,) if self.tree is None else self.tree.numbers(self.numbers)
+
+    @property
+    def of_runs(self) -> FloatArray:
+        """Numbers of the runs, the outermost level: (runs, examples)."""
+        return self.by_level[0]
 
     @property
     def n_runs(self) -> int:
         """Number of runs."""
-        return int(self.numbers.shape[0])
+        return int(self.of_runs.shape[0])
 
     @property
     def n_examples(self) -> int:
@@ -38,7 +50,7 @@ class NumberBatch:
     @cached_property
     def means(self) -> FloatArray:
         """The mean over runs of each example: (examples)."""
-        return np.asarray(self.numbers.mean(axis=0))
+        return np.asarray(self.of_runs.mean(axis=0))
 
     @cached_property
     def is_passed(self) -> BoolArray | None:
@@ -75,11 +87,15 @@ class NumberBatch:
             self.numbers[:, chosen],
             None if self.targets is None else self.targets[chosen],
             None if self.blocks is None else self.blocks[chosen],
+            self.tree,
         )
 
 
 def number_batches(
-    shard: "Shard", n_rows: int | None = None, blocks: IntArray | None = None
+    shard: "Shard",
+    n_rows: int | None = None,
+    blocks: IntArray | None = None,
+    tree: Tree | None = None,
 ) -> Iterator[NumberBatch]:
     """Yield a shard in pieces whose size depends on its shape alone, never on the machine."""
     if shard.numbers is None:
@@ -91,4 +107,5 @@ def number_batches(
             np.ascontiguousarray(shard.numbers[:, rows], dtype=np.float64),
             None if shard.targets is None else shard.targets[rows],
             None if blocks is None else blocks[rows],
+            tree,
         )

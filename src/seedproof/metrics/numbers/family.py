@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from seedproof.metrics.accumulator import Accumulator, Detail
 from seedproof.metrics.numbers.batch import NumberBatch
+from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.statistic import ExampleValues, MeanOverExamples, Scale
 from seedproof.records.number_settings import NumberSettings
 from seedproof.typing import FloatArray
@@ -18,7 +19,7 @@ class NumberFamily(Accumulator[NumberBatch]):
 
     def __init__(self, n_runs: int, settings: NumberSettings) -> None:
         super().__init__(n_runs)
-        self.settings = settings
+        self.settings, self.tree = settings, Tree.of(settings, n_runs)
         self._n_other_batches = 0  # with a number that is neither 0 nor 1
 
     @property

@@ -1,0 +1,99 @@
+"""Means and sums of squares of numbers by block of examples, for parts of the variance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seedproof.metrics.calibration import N_BLOCKS
+from seedproof.metrics.numbers.levels import Tree
+from seedproof.typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Moments of the units of each level over the examples of each block; they can be added up.
+
+    Squares and products are of deviations from the mean of the block, as those of large numbers
+    would lose their digits.
+    """
+
+    sizes: IntArray  # examples of each block: (blocks)
+    means: tuple[FloatArray, ...]  # per level, axes (units, blocks)
+    squares: tuple[FloatArray, ...]  # the same
+    products: FloatArray  # of each run with the sum of all runs, axes (runs, blocks)
+
+    @classmethod
+    def empty(cls, tree: Tree) -> "Moments":
+        """Return the moments of no example."""
+        zeros = tuple(np.zeros((n_units, N_BLOCKS)) for n_units in tree.n_units)
+        return cls(np.zeros(N_BLOCKS, dtype=np.int64), zeros, zeros, zeros[0])
+
+    @classmethod
+    def of(cls, by_level: Sequence[FloatArray], blocks: IntArray) -> "Moments":
+        """Return the moments of a batch, from the axes (units, examples) of each level."""
+        sizes = np.bincount(blocks, minlength=N_BLOCKS)
+        order, filled = np.argsort(blocks, kind="stable"), np.flatnonzero(sizes)
+        starts = (np.cumsum(sizes) - sizes)[filled]
+
+        def sums(values: FloatArray) -> FloatArray:
+            totals = np.zeros((len(values), N_BLOCKS))
+            totals[:, filled] = np.add.reduceat(values, starts, axis=1)
+            return totals
+
+        means: list[FloatArray] = []
+        squares: list[FloatArray] = []
+        products: FloatArray = np.zeros(0)
+        for values in by_level:
+            center = values.mean(axis=1, keepdims=True)
+            deviations = values[:, order] - center
+            mean = sums(deviations) / np.maximum(sizes, 1)
+            if not means:
+                of_all = deviations * deviations.sum(axis=0)
+                products = sums(of_all) - sizes * mean * mean.sum(axis=0)
+            means.append(np.where(sizes > 0, mean + center, 0.0))
+            squares.append(sums(np.square(deviations)) - sizes * np.square(mean))
+        return cls(sizes, tuple(means), tuple(squares), products)
+
+    def __add__(self, other: "Moments") -> "Moments":
+        """Add other examples: Chan, Golub and LeVeque (1983), The American Statistician 37:242."""
+        sizes = self.sizes + other.sizes
+        share = other.sizes / np.maximum(sizes, 1)
+        weights = self.sizes * share
+        gaps = [second - first for first, second in zip(self.means, other.means, strict=True)]
+        return Moments(
+            sizes,
+            tuple(mean + share * gap for mean, gap in zip(self.means, gaps, strict=True)),
+            tuple(
+                first + second + weights * np.square(gap)
+                for first, second, gap in zip(self.squares, other.squares, gaps, strict=True)
+            ),
+            self.products + other.products + weights * gaps[0] * gaps[0].sum(axis=0),
+        )
+
+    def left_out(self) -> "Moments":
+        """Return moments over all examples and then, in place of each block, over all others."""
+        filled = np.flatnonzero(self.sizes)
+        sizes = self.sizes[filled]
+        n_left = np.array([sizes.sum(), *(sizes.sum() - sizes)])
+        shares = np.array([0.0, *(sizes / np.maximum(n_left[1:], 1))])
+
+        def all_and_rest(values: FloatArray) -> FloatArray:
+            whole = values.sum(axis=1, keepdims=True)
+            return np.concatenate([whole, whole - values], axis=1)
+
+        means: list[FloatArray] = []
+        squares: list[FloatArray] = []
+        products: FloatArray = np.zeros(0)
+        for of_units, square in zip(self.means, self.squares, strict=True):
+            whole = (of_units * self.sizes).sum(axis=1, keepdims=True) / sizes.sum()
+            gaps = of_units[:, filled] - whole
+            # Without a block, the mean moves away from it.
+            moves = -shares * np.concatenate([np.zeros_like(whole), gaps], axis=1)
+            if not means:
+                of_all = self.products[:, filled] + sizes * gaps * gaps.sum(axis=0)
+                products = all_and_rest(of_all) - n_left * moves * moves.sum(axis=0)
+            means.append(whole + moves)
+            around = square[:, filled] + sizes * np.square(gaps)
+            squares.append(all_and_rest(around) - n_left * np.square(moves))
+        return Moments(n_left, tuple(means), tuple(squares), products)

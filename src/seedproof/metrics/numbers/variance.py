@@ -1,0 +1,228 @@
+"""Parts of the variance of single numbers: runs, examples, and both together with noise."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from seedproof.metrics.accumulator import Detail
+from seedproof.metrics.calibration import blocks_of
+from seedproof.metrics.numbers.batch import NumberBatch
+from seedproof.metrics.numbers.family import NumberFamily
+from seedproof.metrics.numbers.levels import Tree, level_names
+from seedproof.metrics.numbers.moments import Moments
+from seedproof.metrics.statistic import (
+    VERDICT_FROM,
+    ExampleValues,
+    Residuals,
+    Statistic,
+    ValueOnly,
+    VarianceShare,
+)
+from seedproof.records.number_settings import NumberSettings
+from seedproof.typing import FloatArray, IntArray
+
+EXAMPLE, RESIDUAL = "variance_example", "variance_residual"
+# Logarithm of a ratio of mean squares that is 0 but for rounding.
+NO_RATIO = -50.0
+
+
+class Part(NamedTuple):
+    """A part of the variance: a mean square, less what other parts add to its expectation.
+
+    Axes are (all runs, then without each; all examples, then without each block).
+    """
+
+    name: str
+    square: FloatArray
+    added: FloatArray
+
+    @property
+    def variance(self) -> FloatArray:
+        """The part itself, which chance can make negative."""
+        return np.asarray(self.square - self.added)
+
+    @property
+    def value(self) -> float:
+        """The part from all runs and examples; 0 if it is negative."""
+        return max(float(self.variance[0, 0]), 0.0)
+
+
+class MeanSquares(NamedTuple):
+    """Mean squares between the units of one level that belong to the same outer unit."""
+
+    main: FloatArray  # of their means over examples
+    mixed: FloatArray  # of their numbers on one example, less these means
+
+
+def run_squares(moments: Moments, n_left_out: int) -> tuple[MeanSquares, FloatArray]:
+    """Return the mean squares of runs, and that of the means of examples.
+
+    The variance of the means of runs is always from all of them, as it has an interval of its own.
+    """
+    squares, products = moments.squares[0], moments.products
+    n_runs, df = _n_runs(len(squares), n_left_out), _df(moments)
+    of_sum = products.sum(axis=0, keepdims=True)
+    if n_left_out:
+        of_sum = np.concatenate([of_sum, of_sum - 2 * products + squares])
+    mixed = (_sums(squares, n_left_out) - of_sum / n_runs) / (df * (n_runs - 1))
+    main = np.full_like(mixed, moments.means[0][:, 0].var(ddof=1))
+    return MeanSquares(main, mixed), of_sum / (n_runs**2 * df)
+
+
+def inner_squares(moments: Moments, tree: Tree, level: int, n_left_out: int) -> MeanSquares:
+    """Return the mean squares of the units of an inner level, averaged over outer units."""
+    starts, n_members = tree.starts[level - 1], tree.n_members[level - 1]
+    several = n_members > 1
+    df = np.maximum(n_members - 1, 1)[:, np.newaxis]
+    outer = moments.means[level - 1], moments.squares[level - 1]
+    gaps = moments.means[level] - np.repeat(outer[0], n_members, axis=0)
+    main = np.add.reduceat(np.square(gaps), starts, axis=0) / df
+    mixed = np.add.reduceat(moments.squares[level], starts, axis=0)
+    mixed = (mixed - n_members[:, np.newaxis] * outer[1]) / (df * _df(moments))
+    runs, n_runs = tree.runs_of(level - 1)[several], tree.n_runs
+    n_units = _sums(np.bincount(runs, minlength=n_runs)[:, np.newaxis], n_left_out)
+
+    def mean(values: FloatArray) -> FloatArray:
+        by_run = np.zeros((n_runs, values.shape[1]))
+        np.add.at(by_run, runs, values[several])
+        return _sums(by_run, n_left_out) / n_units
+
+    return MeanSquares(mean(main), mean(mixed))
+
+
+def _df(moments: Moments) -> FloatArray:
+    """Return degrees of freedom of a variance over examples; NaN with fewer than two."""
+    return np.where(moments.sizes > 1, moments.sizes - 1.0, np.nan)
+
+
+def _n_runs(n_runs: int, n_left_out: int) -> IntArray:
+    """Return the number of all runs, and of those without each that is left out: (…, 1)."""
+    return np.array([n_runs, *[n_runs - 1] * n_left_out])[:, np.newaxis]
+
+
+def _sums(by_run: FloatArray | IntArray, n_left_out: int) -> FloatArray:
+    """Return sums over runs, the first axis: of all, and without each that is left out."""
+    whole = by_run.sum(axis=0, keepdims=True)
+    return np.concatenate([whole, whole - by_run[:n_left_out]])
+
+
+def parts_of(moments: Moments, tree: Tree, settings: NumberSettings) -> tuple[Part, ...]:
+    """Return the parts, the residual last, from moments over all examples and without each block.
+
+    Trials of one model have no part of their own: no trial is better than another.
+    """
+    names = level_names(settings)
+    n_left_out = tree.n_runs if tree.n_runs >= VERDICT_FROM and not settings.are_trials else 0
+    of_runs, of_examples = run_squares(moments, n_left_out)
+    inner = [inner_squares(moments, tree, level, n_left_out) for level in range(1, len(names))]
+    n_examples = np.maximum(moments.sizes, 1)
+    parts: list[Part] = []
+    for level, (name, own) in enumerate(zip(names, (of_runs, *inner), strict=True)):
+        added, is_last = own.mixed / n_examples, level == len(inner)
+        # A unit has the mean of its members, and with it a share of their variance.
+        below = own if is_last else inner[level]
+        share = 0.0 if is_last else float((1 / tree.n_members[level]).mean())
+        if level > 0 or not settings.are_trials:
+            added = added + share * (below.main - below.mixed / n_examples)
+            parts.append(Part(f"variance_{name}", own.main, added))
+        if not is_last:
+            parts.append(Part(f"variance_{name}_example", own.mixed, share * below.mixed))
+    parts.append(Part(EXAMPLE, of_examples, of_runs.mixed / _n_runs(tree.n_runs, n_left_out)))
+    residual = (of_runs, *inner)[-1].mixed
+    return (*parts, Part(RESIDUAL, residual, np.zeros_like(residual)))
+
+
+def share_of(
+    part: Part, parts: Sequence[Part], sizes: IntArray, means: FloatArray | None
+) -> VarianceShare | None:
+    """Return the share of a part with its values without each run and block.
+
+    Args:
+        part: One of the parts.
+        parts: All of them, the residual last.
+        sizes: Number of all examples, and of those without each block.
+        means: Means of the runs; None with trials.
+
+    Returns:
+        None if there are too few examples for an interval.
+    """
+    *others, residual = parts
+    is_residual, is_of_runs = part is residual, part is parts[0] and means is not None
+    if is_residual:
+        # All others may be 0, this part is not: take the ratio of their mean squares to it.
+        square, added = (
+            np.sum([getattr(x, name) for x in others], axis=0) for name in ("square", "added")
+        )
+        rest = part.square
+    else:
+        square, added = part.square, part.added
+        total = np.sum([x.variance for x in parts], axis=0)
+        rest = np.maximum(total - part.variance, residual.square)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.log(square / rest)
+    if not (np.isfinite(ratios).all() and ratios.min() > NO_RATIO and len(sizes) > 2):
+        return None
+    pulls, has_runs = (ratios[:, :1] - ratios[:, 1:]) * sizes[1:], len(ratios) > 1
+    above, below = float(square[0, 0]), float(rest[0, 0])
+    spread = 0.0 if means is None else float(means.var(ddof=1))
+    return VarianceShare(
+        value=part.value / sum(x.value for x in parts),
+        ratio=above / below,
+        noise=float(added[0, 0]) / below,
+        without=ratios[1:, 0] if has_runs else None,
+        blocks=Residuals(int(sizes[0]), pulls[0], pulls[1:] if has_runs else pulls),
+        means=means,
+        run_part=spread / above if is_residual or is_of_runs else -min(spread / below, 1.0),
+        is_of_others=is_residual,
+    )
+
+
+class Variances(NumberFamily):
+    """Shares of the variance of single numbers, by the analysis of variance."""
+
+    figures: ClassVar[tuple[str, ...]] = (
+        "variance_run",
+        "variance_level",
+        "variance_level_example",
+        EXAMPLE,
+        RESIDUAL,
+    )
+    memory: ClassVar[str] = "runs × blocks"
+
+    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
+        super().__init__(n_runs, settings)
+        self._moments = Moments.empty(self.tree)
+
+    def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add a batch; there are no columns."""
+        blocks = batch.blocks
+        if blocks is None:
+            blocks = blocks_of(np.arange(batch.n_examples))
+        self._moments = self._moments + Moments.of(batch.by_level, blocks)
+        return super().add(batch, values)
+
+    def result(self) -> Mapping[str, Statistic]:
+        """Return the share of each part, over all examples so far; none if all are equal."""
+        parts, moments = self.parts(), self._moments.left_out()
+        total = sum(part.value for part in parts)
+        if not total > 0.0:
+            return {}
+        has_interval = self.settings.are_trials or self.n_runs >= VERDICT_FROM
+        means = None if self.settings.are_trials else moments.means[0][:, 0]
+        results: dict[str, Statistic] = {}
+        for part in parts:
+            share = share_of(part, parts, moments.sizes, means) if has_interval else None
+            results[part.name] = ValueOnly(part.value / total) if share is None else share
+        return results
+
+    def detail(self) -> Detail:
+        """Return the standard deviation of each part, in the order of their shares."""
+        parts = self.parts()
+        return {"variance_part_sd": np.sqrt([part.value for part in parts])} if parts else {}
+
+    def parts(self) -> tuple[Part, ...]:
+        """Return the parts over all examples so far; none with fewer than two."""
+        if self._moments.sizes.sum() < 2:
+            return ()
+        return parts_of(self._moments.left_out(), self.tree, self.settings)
