@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from seedproof.api.measure import measure as measure
     from seedproof.api.measure import measure_arms as measure_arms
     from seedproof.api.plan import plan as plan
+    from seedproof.api.scalars import compare_scalars as compare_scalars
+    from seedproof.api.scalars import measure_scalars as measure_scalars
     from seedproof.comparison.arms.result import ComparedArm as ComparedArm
     from seedproof.errors import SeedproofError as SeedproofError
     from seedproof.integrations.sklearn import study_estimator as study_estimator
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from seedproof.report.planning import Plan as Plan
     from seedproof.report.report import Report as Report
     from seedproof.report.result import Result as Result
+    from seedproof.report.scalars.comparison import ScalarComparison as ScalarComparison
+    from seedproof.report.scalars.report import ScalarReport as ScalarReport
     from seedproof.report.side_by_side import SideBySide as SideBySide
     from seedproof.report.versions import VersionReport as VersionReport
     from seedproof.seeds.plan import SeedPlan as SeedPlan
@@ -52,6 +56,7 @@ _NAMES = {
     "api.gate": ("gate",),
     "api.measure": ("measure", "measure_arms"),
     "api.plan": ("plan",),
+    "api.scalars": ("compare_scalars", "measure_scalars"),
     "comparison.arms.result": ("ComparedArm",),
     "errors": ("SeedproofError",),
     "integrations.sklearn": ("study_estimator",),
@@ -67,6 +72,8 @@ _NAMES = {
     "report.planning": ("Plan",),
     "report.report": ("Report",),
     "report.result": ("Result",),
+    "report.scalars.comparison": ("ScalarComparison",),
+    "report.scalars.report": ("ScalarReport",),
     "report.side_by_side": ("SideBySide",),
     "report.versions": ("VersionReport",),
     "seeds.plan": ("SeedPlan",),

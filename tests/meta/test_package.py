@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -30,6 +31,7 @@ GOLDEN_STORE = Path(__file__).parents[1] / "golden" / "store-1.1"
 # Predicted classes, axes (runs, examples).
 PREDICTIONS = [[0, 1, 0, 1], [1, 1, 0, 1], [0, 1, 1, 1]]
 PLAN = seedproof.SeedPlan.all(2)
+SCALARS = pa.table({"arm": list("aabb"), "seed": [0, 1, 0, 1], "loss": [0.1, 0.2, 0.3, 0.4]})
 
 
 def _current_run_is_the_active_one():
@@ -72,6 +74,8 @@ USES = {
     "Plan": lambda: isinstance(seedproof.plan(seeds=5), seedproof.Plan),
     "Report": lambda: seedproof.Report.__name__ == "Report",
     "Result": lambda: issubclass(seedproof.Report, seedproof.Result),
+    "ScalarComparison": lambda: issubclass(seedproof.ScalarComparison, seedproof.Result),
+    "ScalarReport": lambda: issubclass(seedproof.ScalarReport, seedproof.Result),
     "Run": lambda: seedproof.Run(StudySpec("small", "train", PLAN).runs()[1]).name == "1",
     "SeedPlan": lambda: len(seedproof.SeedPlan.one_at_a_time(2).assignments()) == 4,
     "SeedproofError": lambda: issubclass(seedproof.SeedproofError, Exception),
@@ -81,6 +85,7 @@ USES = {
     "__version__": lambda: seedproof.__version__ >= "0",
     "blame": lambda: _refuses(seedproof.blame, GOLDEN_STORE, split="test", arm="none"),
     "compare": lambda: len(seedproof.compare([PREDICTIONS, PREDICTIONS]).arms) == 1,
+    "compare_scalars": lambda: list(seedproof.compare_scalars(SCALARS)) == ["b"],
     "compare_versions": lambda: (
         seedproof.compare_versions(PREDICTIONS, PREDICTIONS[:1])["flip_rate"].value
         == pytest.approx(1 / 6)
@@ -90,6 +95,7 @@ USES = {
     "gate": lambda: seedproof.gate(PREDICTIONS, max={"flip_rate": 1.0}).exit_code == 3,
     "measure": lambda: seedproof.measure([[0, 1], [1, 1]])["flip_rate"].value == 0.5,
     "measure_arms": lambda: len(seedproof.measure_arms(GOLDEN_STORE, split="test")) == 3,
+    "measure_scalars": lambda: list(seedproof.measure_scalars(SCALARS)) == ["a", "b"],
     "plan": lambda: seedproof.plan(sd=0.012, detect=0.005).answers[0].n_seeds == 92,
     "study_estimator": _study_estimator_plans_a_study,
 }

@@ -53,6 +53,15 @@ chart: sp.Chart = report.figure("flip_matrix")
 picture: bytes = chart.to_bytes("png")
 arms: sp.SideBySide = sp.measure_arms("runs", split="test", engine="processes", workers=2)
 
+# One number per run, without examples.
+losses = pa.table({"arm": ["a", "b"] * 2, "seed": [0, 0, 1, 1], "loss": [0.1, 0.2, 0.1, 0.3]})
+scalars: sp.ScalarReport = sp.measure_scalars(losses, metrics=["loss"], memory="1GB")
+mean_loss: sp.Estimate = scalars["a"]["loss"]
+scalar_comparison: sp.ScalarComparison = sp.compare_scalars(
+    losses, baseline="a", primary="loss", lower=["loss"], margins={"loss": 0.1}
+)
+loss_effect: sp.Effect = scalar_comparison["b"]["loss_sd"]
+
 # Compare.
 comparison: sp.ComparisonReport = sp.compare({"none": p, "ours": probs}, baseline="none")
 matched: sp.ComparisonReport = sp.compare([probs, probs], match_rates=True, labels=[0, 1, 0, 1, 1])

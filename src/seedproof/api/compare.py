@@ -29,6 +29,7 @@ from seedproof.records.memory_limit import parse_memory
 from seedproof.report.comparison.report import ComparisonReport
 from seedproof.report.report import Report
 from seedproof.report.versions import VersionReport
+from seedproof.scalars.read import has_scalars
 
 Arm: TypeAlias = Loadable | Report
 
@@ -106,9 +107,16 @@ def compare(
         'steadier'
     """
     parse_memory(options.get("memory", "2GB"))
+    if has_scalars(inputs, options, [*(metrics or ()), *([primary] if primary else ())]):
+        raise OptionError(
+            "This input has one number per run, and no examples. Use sp.compare_scalars, or "
+            "seedproof compare on the command line.",
+            keyword="inputs",
+        )
     requested = known_metrics(metrics)
     known_metrics(None if primary is None else [primary])
-    margins = _checked(margins or {})
+    margins = check_margins(margins or {})
+    known_metrics(list(margins) or None)
     pool = measuring_engine(engine, workers=workers, address=address)
     several: Any = [inputs] if isinstance(inputs, Report) else inputs
     reports = _reports(*as_list(several))
@@ -157,9 +165,8 @@ def compare(
     return ComparisonReport(replace(result, runs=runs), scratch)
 
 
-def _checked(margins: Mapping[str, float]) -> Mapping[str, float]:
-    """Return margins; refuse unknown metrics, and numbers that are not above 0."""
-    known_metrics(list(margins) or None)
+def check_margins(margins: Mapping[str, float]) -> Mapping[str, float]:
+    """Return margins; refuse numbers that are not above 0."""
     for metric, margin in margins.items():
         if not 0 < margin < math.inf:
             raise OptionError(

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias, Unpack
 
 from seedproof.api.compare import arm_data
+from seedproof.api.scalars import gate_scalars
 from seedproof.comparison.arms.compare import compare_arms
 from seedproof.comparison.arms.compare_summaries import compare_summaries
 from seedproof.comparison.arms.result import ComparedArm, Comparison
@@ -37,6 +38,8 @@ from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
 from seedproof.report.gate_report import GateReport
 from seedproof.report.report import Report
+from seedproof.scalars.gate import OwnRule
+from seedproof.scalars.read import has_scalars
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate, Level, estimate
 from seedproof.typing import Progress, check_count
@@ -54,6 +57,7 @@ def gate(
     no_worse: Mapping[str, float | None] | Iterable[str] | None = None,
     baseline: Judged | None = None,
     baseline_arm: str | None = None,
+    lower: Sequence[str] | None = None,
     declared_runs: int | None = None,
     allow: Iterable[str] = (),
     allow_different_environments: bool = False,
@@ -70,12 +74,17 @@ def gate(
     investigate, unless it is allowed.
 
     Args:
-        target: A report, the folder of one, or whatever `sp.Predictions.load` takes.
+        target: A report, the folder of one, or whatever `sp.Predictions.load` takes; or single
+            numbers per run, as for `sp.measure_scalars`. If these have several arms, `arm` names
+            the one to judge.
         max: Upper limits by metric.
         min: Lower limits by metric.
         no_worse: Metrics that may not be worse than the baseline's; with margins as a mapping.
-        baseline: Records or a report to compare with, for `no_worse`.
+        baseline: Records or a report to compare with, for `no_worse`; for single numbers per run
+            also another arm of the target.
         baseline_arm: Arm of the baseline's store; the same as `arm` if omitted.
+        lower: Of single numbers per run, the metrics that are better when lower, for `no_worse`. If
+            omitted, those whose names contain a word such as loss, error or cost.
         declared_runs: Number of runs that was decided before any were looked at. A store records it
             once; a study has declared its first number of seeds.
         allow: Names of checks whose errors do not keep the gate from judging.
@@ -103,7 +112,8 @@ def gate(
         'pass'
     """
     pool = measuring_engine(engine, workers=workers, address=address)
-    rules = rules_of(max, min, no_worse)
+    has_own = has_scalars(target, options, _names(max, min, no_worse))
+    rules = rules_of(max, min, no_worse, OwnRule if has_own else Rule)
     check_names(rules)
     allowed = allowed_checks(allow)
     compares = any(rule.kind == "no-worse" for rule in rules)
@@ -116,6 +126,21 @@ def gate(
             keyword="baseline" if compares else "no_worse",
         )
     parse_memory(options.get("memory", "2GB"))
+    if has_own:
+        return gate_scalars(
+            target,
+            rules,
+            baseline=None if baseline is None else _alone(baseline),
+            baseline_arm=baseline_arm,
+            lower=lower,
+            declared_runs=declared_runs,
+            allowed=allowed,
+            **options,
+        )
+    if lower is not None:
+        raise OptionError(
+            "`{option}` applies to single numbers per run. Remove it.", option="lower"
+        )
     targets = [_alone(x) for x in (target, baseline) if x is not None]
     inputs = _opened_once([_recognize(x) for x in targets], options)
     if baseline_arm is not None and (baseline is None or _kind(inputs[1]) != "store"):
@@ -268,6 +293,7 @@ def rules_of(
     at_most: Mapping[str, float] | None,
     at_least: Mapping[str, float] | None,
     no_worse: Mapping[str, float | None] | Iterable[str] | None,
+    make: type[Rule] = Rule,
 ) -> list[Rule]:
     """Return limits as rules, in their order."""
     limits: tuple[tuple[Literal["max", "min"], object], ...] = (("max", at_most), ("min", at_least))
@@ -281,7 +307,7 @@ def rules_of(
                 keyword=kind,
                 type_name=type(given).__name__,
             )
-        rules += [Rule(kind, name, limit) for name, limit in (given or {}).items()]
+        rules += [make(kind, name, limit) for name, limit in (given or {}).items()]
     names: list[Any] = [] if no_worse is None else [None]
     if isinstance(no_worse, Iterable) and not isinstance(no_worse, str):
         names = list(no_worse)
@@ -292,7 +318,13 @@ def rules_of(
             keyword="no_worse",
         )
     margins = no_worse if isinstance(no_worse, Mapping) else dict.fromkeys(names)
-    return rules + [Rule.no_worse(name, margin) for name, margin in margins.items()]
+    return rules + [make.no_worse(name, margin) for name, margin in margins.items()]
+
+
+def _names(*limits: object) -> list[str]:
+    """Return the names of the metrics of limits, of whatever type these are."""
+    several = [x for x in limits if isinstance(x, Iterable)]
+    return [name for given in several for name in given if isinstance(name, str)]
 
 
 def _refuse_itself(

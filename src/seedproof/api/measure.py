@@ -30,6 +30,7 @@ from seedproof.records.memory_limit import parse_memory
 from seedproof.records.reader import Store
 from seedproof.report.report import Report
 from seedproof.report.side_by_side import SideBySide
+from seedproof.scalars.read import has_scalars
 
 
 def measure(
@@ -78,6 +79,12 @@ def measure(
         (0.25, 0.875)
     """
     parse_memory(options.get("memory", "2GB"))
+    if has_scalars(target, options, metrics):
+        raise OptionError(
+            "This input has one number per run, and no examples. Use sp.measure_scalars, or "
+            "seedproof measure on the command line.",
+            keyword="target",
+        )
     requested, functions = known_metrics(metrics), checked_functions(extra)
     predictions = load(target, options, least_runs=2, may_be_numbers=True)
     source, notes = predictions.source, predictions.notes

@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Unpack
 
 from seedproof.api.measure import measure
+from seedproof.api.scalars import pilot_of_scalars
 from seedproof.comparison.planning.answers import Reach, answer, reach
 from seedproof.comparison.planning.pilot import Drawn, Kind, Pilot, pilot_of, pilot_of_arms
 from seedproof.errors import OptionError
@@ -16,6 +17,7 @@ from seedproof.report.comparison.report import ComparisonReport
 from seedproof.report.planning import Figures, Plan
 from seedproof.report.report import Report
 from seedproof.report.result import Result
+from seedproof.scalars.read import has_scalars
 from seedproof.stats.effect import POWER
 from seedproof.stats.intervals import CONFIDENCE
 from seedproof.stats.power import (
@@ -47,6 +49,7 @@ def plan(
     n_examples: int | None = None,
     example_sd: float | None = None,
     pilot: Report | ComparisonReport | Loadable | None = None,
+    metric: str | None = None,
     seeds: int | None = None,
     arms: int = 1,
     power: float = POWER,
@@ -68,7 +71,9 @@ def plan(
             sqrt(p·(1 - p)) for an accuracy of p.
         pilot: The first runs of one arm, which show all four: a report of them, or whatever
             `sp.Predictions.load` takes. A comparison of a few runs of two arms shows the
-            correlation over examples as well.
+            correlation over examples as well. Single numbers per run, as for `sp.measure_scalars`,
+            show `sd`.
+        metric: The metric of such a pilot that `detect` refers to; may be omitted if it has one.
         seeds: Number of seeds per arm, at least 5; if omitted, the pilot's, or several numbers.
         arms: Number of arms that are compared with the baseline. All verdicts hold
             simultaneously, and the power is that of each.
@@ -92,12 +97,7 @@ def plan(
         >>> sp.plan(sd=0.012, detect=0.005).answers[0].n_seeds
         92
     """
-    if pilot is None:
-        check_options(["nothing"], options)
-    elif isinstance(pilot, Result):
-        check_options(["report"], options)
-    else:
-        pilot = measure(pilot, **options)
+    pilot_runs = _read(pilot, metric, options)
     _check_numbers(
         detect=detect,
         detect_sd_ratio=detect_sd_ratio,
@@ -120,7 +120,7 @@ def plan(
             at_least=VERDICT_FROM,
             at_most=MOST_SEEDS,
         )
-    figures = _pilot(pilot, sd=sd, cv=cv, n_examples=n_examples, example_sd=example_sd)
+    figures = _pilot(pilot_runs, sd=sd, cv=cv, n_examples=n_examples, example_sd=example_sd)
     sd = figures.sd.value if figures and figures.sd else sd
     cv = figures.cv.value if figures and figures.cv else cv
     drawn = dict(figures.drawn) if figures else _given_examples(n_examples, example_sd, sd)
@@ -134,7 +134,8 @@ def plan(
     }
     requested: dict[Kind, float] = {k: x for k, x in effects.items() if x is not None}
     _check_requested(requested, sd=sd, cv=cv, has_pilot=figures is not None)
-    _check_share(detect, sd, is_accuracy=figures is not None)
+    if not isinstance(pilot_runs, Pilot):
+        _check_share(detect, sd, is_accuracy=figures is not None)
     if paired_correlation is not None and requested.keys() == {"sd"}:
         raise OptionError(
             "A paired correlation does not apply to standard deviations. Leave out "
@@ -161,7 +162,7 @@ def plan(
     if n_seeds is None:  # several numbers for the kinds that were named; else this one for all
         chosen = [test for kind, test in tests.items() if kind in named]
     else:
-        usual = () if "flip_rate" in tests else USUAL_CVS
+        usual = () if "flip_rate" in tests or isinstance(pilot_runs, Pilot) else USUAL_CVS
         chosen = [*tests.values(), *(FlipTest(x, correlation=paired_correlation) for x in usual)]
     planned = {x.kind: x.n_seeds for x in answers if x.n_seeds}
     return Plan(
@@ -233,7 +234,25 @@ def _check_numbers(**values: object) -> None:
             )
 
 
-def _pilot(pilot: Report | ComparisonReport | None, **given: float | None) -> Pilot | None:
+def _read(
+    pilot: Report | ComparisonReport | Loadable | None, metric: str | None, options: LoadOptions
+) -> Report | ComparisonReport | Pilot | None:
+    """Return a pilot as a report, or as the spread of single numbers per run."""
+    has_own = has_scalars(pilot, options, [] if metric is None else [metric])
+    if metric is not None and not has_own:
+        raise OptionError(
+            "`{option}` applies to a pilot with single numbers per run. Remove it.", option="metric"
+        )
+    if pilot is None:
+        check_options(["nothing"], options)
+        return None
+    if isinstance(pilot, Result):
+        check_options(["report"], options)
+        return pilot
+    return pilot_of_scalars(pilot, metric, **options) if has_own else measure(pilot, **options)
+
+
+def _pilot(pilot: Report | ComparisonReport | Pilot | None, **given: float | None) -> Pilot | None:
     """Return the figures of a pilot, unless options give some of them."""
     if pilot is None:
         return None
@@ -246,6 +265,8 @@ def _pilot(pilot: Report | ComparisonReport | None, **given: float | None) -> Pi
                 keyword=name,
                 given=value,
             )
+    if isinstance(pilot, Pilot):
+        return pilot
     if isinstance(pilot, ComparisonReport):
         return pilot_of_arms(pilot.comparison)
     if isinstance(pilot, Report):

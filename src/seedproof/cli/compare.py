@@ -74,6 +74,7 @@ def compare(
             "classes equally often.",
         ),
     ] = False,
+    lower: options.Lower = None,
     out: Annotated[
         Path | None, typer.Option(help="Write comparison.html and comparison.json to this folder.")
     ] = None,
@@ -88,12 +89,33 @@ def compare(
     A difference is reported only if its interval, over runs and examples, excludes zero.
     """
     from seedproof.api import compare as api
+    from seedproof.api.scalars import compare_scalars
     from seedproof.cli.progress import progress_bar
+    from seedproof.scalars.read import has_scalars
 
     margins = thresholds.margins(margin or ())
     of_arms = (baseline, gold, primary, margins, sequential, declared_runs, all_pairs)
     has_arm_options = any((*of_arms, paired, match_rates, metrics))
     _check_targets(targets or [], old, new, has_arm_options=has_arm_options)
+    names = options.split_names(metrics)
+    if has_scalars(targets, reading, [*(names or ()), *([primary] if primary else ())]):
+        options.refuse({"--gold": gold, "--match-rates": match_rates})
+        scalars = compare_scalars(
+            targets or [],
+            baseline=baseline,
+            metrics=names,
+            primary=primary,
+            lower=options.split_names(lower),
+            margins=margins,
+            sequential=sequential,
+            declared_runs=declared_runs,
+            all_pairs=all_pairs,
+            paired=paired,
+            **options.for_runs(reading),
+        )
+        options.print_and_save(scalars, out, as_json=as_json, show=show or (), title=title)
+        return
+    options.refuse({"--lower": lower}, "metrics of your own, one number per run")
     with progress_bar() as reading["progress"]:
         result: Any
         if old is not None and new is not None:
@@ -105,7 +127,7 @@ def compare(
                 targets or [],
                 baseline=baseline,
                 gold=gold,
-                metrics=options.split_names(metrics),
+                metrics=names,
                 primary=primary,
                 margins=margins,
                 sequential=sequential,

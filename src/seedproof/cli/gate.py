@@ -23,7 +23,11 @@ def gate(
         typer.Option("--min", metavar="METRIC=LIMIT", help="Minimum allowed value of a metric."),
     ] = None,
     baseline: Annotated[
-        list[str] | None, typer.Option(metavar="TARGET", help="Baseline for --no-worse.")
+        list[str] | None,
+        typer.Option(
+            metavar="TARGET",
+            help="Baseline for --no-worse; with one number per run also another arm.",
+        ),
     ] = None,
     no_worse: Annotated[
         list[str] | None,
@@ -66,6 +70,7 @@ def gate(
     baseline_arm: Annotated[
         str | None, typer.Option(help="Arm of the baseline's store.  [default: same as --arm]")
     ] = None,
+    lower: options.Lower = None,
     reading: dict[str, Any],
 ) -> None:
     """Check predictions against limits before a model ships.
@@ -90,6 +95,7 @@ def gate(
             **limits,
             baseline=baseline or None,
             baseline_arm=baseline_arm,
+            lower=options.split_names(lower),
             declared_runs=declared_runs,
             allow_different_environments=allow_different_environments,
             **reading,

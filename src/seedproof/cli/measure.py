@@ -48,11 +48,15 @@ def measure(
     per class, p_<class>; or one column per run: id, label, seed_0, seed_1, …
 
     Scores and other numbers are in a column value, with target (optional) and run or trial.
+
+    One number per run, without examples: columns run or seed, arm (optional), and any metrics.
     """
+    from seedproof.api.scalars import measure_scalars
     from seedproof.cli.progress import progress_bar
     from seedproof.errors import OptionError
     from seedproof.records.location import Location
     from seedproof.report.files import check_folder
+    from seedproof.scalars.read import has_scalars
 
     how: dict[str, Any] = {"metrics": options.split_names(metrics)}
     if pairs and out is None:
@@ -62,6 +66,11 @@ def measure(
     store = None
     if reading["arm"] is None:
         store = options.store_of(targets, skip_damaged=reading["skip_damaged"])
+    if has_scalars(store or targets, reading, how["metrics"]):
+        options.refuse({"--pairs": pairs})
+        scalars = measure_scalars(store or targets, **how, **options.for_runs(reading))
+        options.print_and_save(scalars, out, as_json=as_json, show=show or (), title=title)
+        return
     result: Report | SideBySide
     if store is not None and len(store.arms()) > 1:
         from seedproof.api.measure import measure_arms

@@ -2,12 +2,15 @@
 
 import functools
 import inspect
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
+
+from seedproof.errors import OptionError
 
 if TYPE_CHECKING:
     from seedproof.records.reader import Store
@@ -52,6 +55,14 @@ Title: TypeAlias = Annotated[
 Metrics: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="Compute only these metrics, such as flip_rate,accuracy."),
+]
+Lower: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="METRIC",
+        help="Of one number per run: this metric is better when lower.  [default: names such as "
+        "loss, error or cost]",
+    ),
 ]
 Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON and nothing else.")
@@ -189,6 +200,40 @@ def print_result(result: "Result", *, as_json: bool, **options: Any) -> None:  #
         result.show(**options)
     else:
         typer.echo(result.text(**options))
+
+
+def print_and_save(
+    result: "Result",
+    out: str | os.PathLike[str] | None,
+    *,
+    as_json: bool,
+    show: Sequence[str],
+    title: str | None,
+) -> None:
+    """Print a result, and write its files if a folder is given."""
+    if out is not None:
+        result.save(out, show=show, title=title, command=command_line())
+    print_result(result, as_json=as_json, show=show)
+    if out is not None and not as_json:
+        typer.echo(
+            f"Wrote {', '.join(result.file_names)} to {os.fspath(out).rstrip('/')}/", err=True
+        )
+
+
+def for_runs(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options for reading single numbers per run, which need no engine."""
+    return {name: value for name, value in reading.items() if name not in ENGINE}
+
+
+def refuse(given: Mapping[str, object], applies_to: str = "predictions") -> None:
+    """Refuse options that do not apply to the input."""
+    for option, value in given.items():
+        if value:
+            raise OptionError(
+                "{option} applies to {applies_to}. Remove it.",
+                option=option,
+                applies_to=applies_to,
+            )
 
 
 def store_of(targets: Sequence[str], *, skip_damaged: bool = False) -> "Store | None":

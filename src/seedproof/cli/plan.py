@@ -46,6 +46,10 @@ def plan(
             help="The same of a second arm, to estimate --example-correlation.", metavar="TARGET"
         ),
     ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="Metric of a pilot with one number per run that --detect refers to."),
+    ] = None,
     n_examples: Annotated[
         int | None, typer.Option(help="Number of test examples, without a pilot.")
     ] = None,
@@ -72,7 +76,10 @@ def plan(
     With --seeds, compute what this number of seeds can detect.
     """
     from seedproof.api import plan as api
+    from seedproof.scalars.read import has_scalars
 
+    has_own = has_scalars(pilot, reading, [metric] if metric else [])
+    options.refuse({"--pilot-arm": pilot_arm} if has_own else {})
     result = api.plan(
         detect=detect,
         detect_sd_ratio=detect_sd_ratio,
@@ -81,13 +88,15 @@ def plan(
         cv=cv,
         n_examples=n_examples,
         example_sd=example_sd,
-        pilot=_pilot(pilot or [], pilot_arm or [], reading),
+        pilot=pilot if has_own else _pilot(pilot or [], pilot_arm or [], reading),
+        metric=metric,
         seeds=seeds,
         arms=arms,
         power=power,
         confidence=confidence,
         paired_correlation=paired_correlation,
         example_correlation=example_correlation,
+        **(options.for_runs(reading) if has_own else {}),
     )
     options.print_result(result, as_json=as_json)
 

@@ -50,10 +50,10 @@ def have_numbers(tables: Sequence[Path | ArrowStream], columns: Columns) -> bool
     """Return whether tables have numbers in place of classes, by the names of their columns."""
     if "value" in columns.changed():
         return True
-    return all(columns.have_numbers(_names(table)) for table in tables)
+    return all(columns.have_numbers(column_names(table)) for table in tables)
 
 
-def _names(table: Path | ArrowStream) -> list[str]:
+def column_names(table: Path | ArrowStream) -> list[str]:
     """Return the columns of a table; empty if they are only known once it is read."""
     if not isinstance(table, os.PathLike):
         return [str(name) for name in names_of(table)]
@@ -72,7 +72,7 @@ def read_numbers(
     tables: Sequence[Path | ArrowStream], options: TableOptions, settings: NumberSettings
 ) -> tuple[NumberShards, list[Message]]:
     """Read numbers: one row per run and example, in one table or in one per run."""
-    read = [_read(table, options) for table in tables]
+    read = [read_table(table, options) for table in tables]
     titles = [_title(table) for table in tables]
     paths = [table if isinstance(table, Path) else None for table in tables]
     roles = [
@@ -111,7 +111,7 @@ def _title(table: Path | ArrowStream) -> str:
     return table.name if isinstance(table, Path) else "The table"
 
 
-def _read(table: Path | ArrowStream, options: TableOptions) -> pa.Table:
+def read_table(table: Path | ArrowStream, options: TableOptions) -> pa.Table:
     """Read all columns of a table that fits into the memory limit."""
     limit = data_bytes(options.memory) // MOST_GROWTH
     if not isinstance(table, os.PathLike):

@@ -349,7 +349,8 @@ def _notes(
     if figures.arms > 1:
         yield _say("several-arms", n_arms=figures.arms)
     yield _say("primary-metric")
-    yield from _about_examples(kinds, figures)
+    if figures.pilot is None or figures.pilot.n_examples:
+        yield from _about_examples(kinds, figures)
 
 
 def _about_examples(kinds: Sequence[Kind], figures: Figures) -> Iterator[Message]:

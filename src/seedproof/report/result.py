@@ -101,6 +101,11 @@ class Result(ABC):
         }
 
     @property
+    def file_names(self) -> tuple[str, ...]:
+        """Names of the page and the summary that `save` writes."""
+        return self._page_file, self._json_file
+
+    @property
     def figure_names(self) -> tuple[str, ...]:
         """Names of all charts, for `figure`."""
         return tuple(figure.name for figure in self._figures())

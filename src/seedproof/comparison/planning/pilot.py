@@ -39,7 +39,7 @@ class Pilot:
     """The figures that planning needs, from the runs of one arm."""
 
     n_runs: int
-    n_examples: int
+    n_examples: int  # 0 if runs have single numbers
     sd: Estimate | None  # of the accuracy over runs; None if unlabeled or without spread
     # Standard deviation of the runs' mean disagreements over their mean; None if it is 0.
     cv: Estimate | None
@@ -51,12 +51,7 @@ class Pilot:
 
 def pilot_of(measurement: Measurement) -> Pilot:
     """Return the figures that planning needs from a measurement."""
-    if measurement.n_runs < 3:
-        raise TooFewRunsError(
-            "A pilot needs at least 3 runs, preferably 10, to show how much runs differ. This one "
-            "has {n_runs}.",
-            n_runs=measurement.n_runs,
-        )
+    check_pilot_runs(measurement.n_runs)
     sd = measurement.metrics.get("accuracy_sd")
     return Pilot(
         measurement.n_runs,
@@ -71,6 +66,16 @@ def pilot_of(measurement: Measurement) -> Pilot:
             if (drawn := _drawn(metric, measurement)) is not None
         },
     )
+
+
+def check_pilot_runs(n_runs: int) -> None:
+    """Refuse a pilot whose runs are too few to differ."""
+    if n_runs < 3:
+        raise TooFewRunsError(
+            "A pilot needs at least 3 runs, preferably 10, to show how much runs differ. This one "
+            "has {n_runs}.",
+            n_runs=n_runs,
+        )
 
 
 def pilot_of_arms(comparison: Comparison) -> Pilot:

@@ -46,7 +46,7 @@ def table_notes(comparison: Comparison) -> tuple[Message, ...]:
         messages.append(_say("exploratory", primary=comparison.primary))
     if comparison.runs is not None:
         are_trials = comparison.baseline.measurement.repeats == "trials"
-        messages.append(_on_runs(comparison.runs, "trials" if are_trials else "runs"))
+        messages.append(on_runs(comparison.runs, "trials" if are_trials else "runs"))
     return tuple(messages)
 
 
@@ -56,7 +56,8 @@ def _confidence_of_others(comparison: Comparison) -> float | None:
     return next((x.confidence for x in effects if x.exploratory and x.confidence), None)
 
 
-def _on_runs(runs: ComparedRuns, repeats: str) -> Message:
+def on_runs(runs: ComparedRuns, repeats: str = "runs") -> Message:
+    """Return the number of runs that verdicts rest on, and how it was chosen."""
     fields = {**runs.summary(), "repeats": repeats}
     if runs.is_sequential and runs.are_trials:
         return _say("trials-added", **fields, most_looks=MOST_TRIAL_LOOKS)

@@ -56,11 +56,11 @@ def _effects(view: ComparisonView) -> list[RenderableType]:
     lines = {_heading(block): _lines(block, view.baseline) for block in view.shown_blocks}
     every = [HEAD, *(line for block in lines.values() for line in block)]
     widths = [max(map(len, cells)) for cells in zip(*every, strict=True)]
-    parts: list[RenderableType] = [Text(_row(HEAD, widths), style="dim")]
+    parts: list[RenderableType] = [Text(row_text(HEAD, widths), style="dim")]
     for heading, block in lines.items():
         parts.append(Text(heading, style="bold"))
         for cells in block:
-            text = Text(_row(cells, widths), no_wrap=True, overflow="ellipsis")
+            text = Text(row_text(cells, widths), no_wrap=True, overflow="ellipsis")
             text.highlight_words([cells[4]] if cells[4] else [], STYLES[verdict_kind(cells[4])])
             parts.append(text)
         parts.append(Text(""))
@@ -82,7 +82,7 @@ def _heading(block: Block) -> str:
     return f"{block.metric}{by_method}{' (primary)' if block.is_primary else ''}"
 
 
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+def row_text(cells: Sequence[str], widths: Sequence[int]) -> str:
     """Return cells in columns; the second and third are numbers, aligned right."""
     padded = [
         cell.rjust(width) if index in {1, 2} else cell.ljust(width)

@@ -1,0 +1,1 @@
+"""Results of runs with single numbers: figures, and comparisons of arms."""

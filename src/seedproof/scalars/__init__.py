@@ -1,0 +1,1 @@
+"""One number per run, without examples: reading, figures and comparisons."""

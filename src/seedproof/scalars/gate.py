@@ -1,0 +1,109 @@
+"""Judge single numbers per run by limits, with the looks and verdicts of the gate."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from seedproof.comparison.gate.judge import Baseline, GateResult, judge
+from seedproof.comparison.gate.rules import Rule
+from seedproof.comparison.gate.stage import Stage
+from seedproof.errors import OptionError
+from seedproof.messages import Message
+from seedproof.metrics.card import Better
+from seedproof.scalars.compare import aligned, directions, pair_of
+from seedproof.scalars.runs import SPREAD, ScalarArm, Scalars
+from seedproof.stats.effect import Scale
+from seedproof.stats.intervals import estimate
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRule(Rule):
+    """A limit of a metric of the user's own; a margin is a difference, or a share for a spread."""
+
+    direction: Better = "higher"
+    is_spread: bool = False
+
+    is_own: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self._check_number()
+        if not np.isfinite(self.limit) or (self.kind == "no-worse" and self.limit < 0.0):
+            raise OptionError(
+                "--{kind} {metric}={limit:g} is not a limit. Pass a finite number; a margin is at "
+                "least 0.",
+                kind=self.kind,
+                metric=self.metric,
+                limit=self.limit,
+            )
+
+    @property
+    def better(self) -> Better:
+        """Direction in which the metric is better."""
+        return "lower" if self.is_spread else self.direction
+
+    @property
+    def scale(self) -> Scale:
+        """Scale on which the metric is compared with the baseline's."""
+        return "ratio" if self.is_spread else "difference"
+
+    @classmethod
+    def no_worse(cls, metric: str, margin: float | None = None) -> "OwnRule":
+        """Make the rule that a metric is not worse than the baseline; no margin is usual."""
+        return cls("no-worse", metric, 0.0 if margin is None else margin)
+
+
+def judge_scalars(
+    arm: ScalarArm,
+    baseline: ScalarArm | None,
+    rules: Sequence[Rule],
+    *,
+    stage: Stage,
+    lower: Collection[str] | None = None,
+    allowed: tuple[str, ...] = (),
+    notes: tuple[Message, ...] = (),
+) -> GateResult:
+    """Judge the first runs of an arm by rules, some of which may compare it with a baseline."""
+    sides = {"target": arm} if baseline is None else {"baseline": baseline, "target": arm}
+    sides = {name: side.first(stage.judged_runs) for name, side in aligned(sides).items()}
+    better = directions(arm.values, lower)
+    known = None
+    if baseline is not None:
+        pair = pair_of(sides, "target", "baseline", better)
+        base = sides["baseline"]
+        effects = {name: row.effect for name, row in pair.contrasts.items()}
+        known = Baseline(base.metrics, effects, base.n_runs)
+    figures = {name: partial(estimate, x) for name, x in sides["target"].statistics.items()}
+    return judge(
+        figures,
+        [_directed(rule, better) for rule in rules],
+        stage=stage,
+        baseline=known,
+        notes=(*notes, *_without_margin(rules)),
+        checks=Scalars(sides).checks,
+        allowed=allowed,
+    )
+
+
+def _directed(rule: Rule, better: dict[str, Better]) -> Rule:
+    if not isinstance(rule, OwnRule):
+        return rule
+    if rule.metric in better:
+        return replace(rule, direction=better[rule.metric])
+    return replace(rule, is_spread=rule.metric.removesuffix(SPREAD) in better)
+
+
+def _without_margin(rules: Sequence[Rule]) -> list[Message]:
+    metrics = [rule.metric for rule in rules if rule.kind == "no-worse" and rule.limit == 0.0]
+    if not metrics:
+        return []
+    note = Message(
+        "no-margin",
+        "{metrics}: without a margin, only a metric that is shown to be better passes. Write "
+        "--no-worse {example}=MARGIN to accept a difference.",
+        metrics=tuple(metrics),
+        example=metrics[0],
+    )
+    return [note]
