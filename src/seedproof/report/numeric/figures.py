@@ -11,7 +11,7 @@ from seedproof.messages import Message, Sentences
 from seedproof.records.arrow import to_numpy
 from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure, drawn, drawn_runs
 from seedproof.report.figures.intervals import Line, intervals
-from seedproof.report.numbers import WithUnit, number
+from seedproof.report.numbers import WithUnit, bracketed, number
 from seedproof.report.overview import Section, Strip, StripTable, group_table
 from seedproof.report.view import NumberLine, View
 from seedproof.stats.intervals import NORMAL
@@ -23,7 +23,14 @@ N_CELLS = 40
 N_SHADES = 6
 # Up to so many bars, each has its number.
 MAX_PRINTED = 20
+PARTS = "variance_"
+# Colors of the parts, from the repeats to the examples to the rest.
+PART_COLORS = ("alert-mark", "accent", "quiet", "accent-2", "rule-2", "r4", "r2", "ink-3")
 SENTENCES = {
+    "parts": "Variance of a single number. More {repeats} average out their own part and the rest; "
+    "more examples average out all but the part of {repeats}.",
+    "parts-of-trials": "Variance of a single number. More trials average out the rest; more "
+    "examples average out both.",
     "outside-band": "{n_outside} of {n_runs} {repeats} are outside the band; {expected:g} would be "
     "expected.",
     "band": "Each point is the mean of one of the {repeats}. With independent noise alone, 95 of "
@@ -55,6 +62,8 @@ _say = Sentences(SENTENCES)
 def numeric_figures(measurement: Measurement) -> tuple[Figure, ...]:
     """Return every chart that the data allows, in the order of the page."""
     figures = [_means(measurement)]
+    if any(name.startswith(PARTS) for name in measurement.metrics):
+        figures.append(_parts(measurement))
     if "flip_rate" in measurement.metrics:
         figures += [_passed(measurement), _powers(measurement)]
     thresholds = [name for name in measurement.metrics if name.startswith("flip_rate@")]
@@ -119,6 +128,38 @@ def _means(measurement: Measurement) -> Figure:
         header=(repeats.removesuffix("s"), "mean", "band"),
         numbers=[(row["run"], number(row["mean_of_run"], "value"), row["where"]) for row in rows],
         kind="accuracy_by_run",
+    )
+
+
+def _parts(measurement: Measurement) -> Figure:
+    """Return the parts of the variance of a single number, side by side."""
+    parts = {
+        name.removeprefix(PARTS): estimate
+        for name, estimate in measurement.metrics.items()
+        if name.startswith(PARTS)
+    }
+    rows: list[dict[str, Any]] = []
+    for name, estimate in parts.items():
+        low = rows[-1]["high"] if rows else 0.0
+        text = bracketed(estimate, "percent")
+        title = "rest" if name == "residual" else name.replace("_", " × ")
+        rows.append({"part": title, "low": low, "high": low + 100 * estimate.value, "text": text})
+    repeats = measurement.repeats
+    colors = PART_COLORS[: len(rows)] if "run" in parts else PART_COLORS[1 : 1 + len(rows)]
+    return Figure(
+        name="variance_parts",
+        section="Mean",
+        title="Parts of the variance",
+        takeaway=None,
+        reading=[_say("parts" if "run" in parts else "parts-of-trials", repeats=repeats)],
+        rows=rows,
+        facts={"axis": "share of the variance, %", "colors": colors},
+        legend=[
+            ("square", color, f"{row['part']} {row['text']}")
+            for row, color in zip(rows, colors, strict=True)
+        ],
+        header=("part", "share"),
+        numbers=[(row["part"], row["text"]) for row in rows],
     )
 
 
