@@ -15,8 +15,22 @@ from seedproof.comparison.arms.compare_summaries import compare_summaries
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.comparison.gate.environment import Environment, examples_digest
 from seedproof.comparison.gate.judge import SCALES, Baseline, judge
-from seedproof.comparison.gate.rules import Rule, allowed_checks, check_names
-from seedproof.comparison.gate.stage import LINEAR, LOG, Figure, Stage, stage_of, widened
+from seedproof.comparison.gate.rules import (
+    Rule,
+    allowed_checks,
+    check_means,
+    check_names,
+    thresholds_of,
+)
+from seedproof.comparison.gate.stage import (
+    LINEAR,
+    LOG,
+    Figure,
+    Stage,
+    stage_of,
+    stage_of_trials,
+    widened,
+)
 from seedproof.engines import Engine
 from seedproof.errors import (
     EnvironmentChangedError,
@@ -29,6 +43,7 @@ from seedproof.measurement.load import is_saved, load_saved
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, problem_of
+from seedproof.metrics.card import card_name
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import Loadable, Predictions, load_one, on_common_examples
 from seedproof.predictions.targets import Input, opened, recognize
@@ -70,8 +85,9 @@ def gate(
 
     The first 5, 10, 20, 40 or 80 runs are judged, in the order of the plan, by an interval that is
     wide enough to look again after more runs. A number of runs that was declared beforehand is
-    judged by the 95 % interval. If a check finds an error in the input, the outcome is
-    investigate, unless it is allowed.
+    judged by the 95 % interval. Trials of one model are judged in any number, by an interval that
+    allows for a look after each of up to 20 unless their number is declared. If a check finds an
+    error in the input, the outcome is investigate, unless it is allowed.
 
     Args:
         target: A report, the folder of one, or whatever `sp.Predictions.load` takes; or single
@@ -143,6 +159,7 @@ def gate(
         )
     targets = [_alone(x) for x in (target, baseline) if x is not None]
     inputs = _opened_once([_recognize(x) for x in targets], options)
+    options = _with_thresholds(options, rules, inputs)
     if baseline_arm is not None and (baseline is None or _kind(inputs[1]) != "store"):
         raise OptionError(
             "`{option}` applies to a store as the baseline. Remove it.",
@@ -152,27 +169,17 @@ def gate(
     if baseline is not None:
         _refuse_itself(targets, inputs, options.get("arm"), baseline_arm)
     check_options([_kind(x) for x in inputs], options)
-    of_baseline: LoadOptions = {**options, "arm": baseline_arm or options.get("arm")}
-    loaded: dict[str, Measurement | Predictions] = {}
-    for name, recognized in zip(("target", "baseline"), inputs, strict=False):
-        if isinstance(recognized, Measurement):
-            loaded[name] = recognized
-        else:
-            is_other = name == "baseline" and _kind(recognized) == "store"
-            how = of_baseline if is_other else options
-            loaded[name] = load_one(recognized, how, least_runs=2)
-    if options.get("common_examples"):
-        records = {name: x for name, x in loaded.items() if isinstance(x, Predictions)}
-        loaded |= on_common_examples(records) if len(records) > 1 else {}
+    loaded = _loaded(inputs, options, baseline_arm)
     notes = _environment_notes(
         loaded["target"], loaded.get("baseline"), is_allowed=allow_different_environments
     )
     declared, note = _declared(inputs, declared_runs)
     stage = _stage(loaded, declared, inputs[0], allows_missing="missing-runs" in allowed)
-    loaded = {
-        name: x.first(stage.judged_runs) if isinstance(x, Predictions) else x
-        for name, x in loaded.items()
-    }
+    if not stage.are_trials:
+        loaded = {
+            name: x.first(stage.judged_runs) if isinstance(x, Predictions) else x
+            for name, x in loaded.items()
+        }
     known = None
     with TemporaryDirectory(prefix="seedproof-") as working:
         progress = options.get("progress")
@@ -182,7 +189,9 @@ def gate(
         else:
             compared = _compared(loaded, Path(working), pool, progress)
             measured, base = compared.arms[0].measurement, compared.baseline.measurement
-            known = Baseline(base.metrics, _effects(compared.arms[0], stage), base.n_runs)
+            check_means(rules, no_worse, compared)
+            effects = _effects(compared.arms[0], stage)
+            known = Baseline(base.metrics, effects, base.n_runs, compared.better)
             notes, checks = notes + compared.notes, compared.checks
     return GateReport(
         judge(
@@ -195,6 +204,27 @@ def gate(
             allowed=allowed,
         )
     )
+
+
+def _loaded(
+    inputs: Sequence[Recognized], options: LoadOptions, baseline_arm: str | None
+) -> dict[str, Measurement | Predictions]:
+    """Read the target, and the baseline if there is one."""
+    of_baseline: LoadOptions = {**options, "arm": baseline_arm or options.get("arm")}
+    loaded: dict[str, Measurement | Predictions] = {}
+    for name, recognized in zip(("target", "baseline"), inputs, strict=False):
+        if isinstance(recognized, Measurement):
+            loaded[name] = recognized
+        else:
+            is_other = name == "baseline" and _kind(recognized) == "store"
+            how = of_baseline if is_other else options
+            loaded[name] = load_one(
+                recognized, how, least_runs=2, least_trials=1, may_be_numbers=True
+            )
+    if options.get("common_examples"):
+        records = {name: x for name, x in loaded.items() if isinstance(x, Predictions)}
+        loaded |= on_common_examples(records) if len(records) > 1 else {}
+    return loaded
 
 
 def _declared(
@@ -244,6 +274,8 @@ def _stage(
         names = there.runs
         lacks_declared = any(name not in names for name in planned_names(place)[:declared])
     n_runs = min(len(x.runs) for x in loaded.values())
+    if any(isinstance(x, Predictions) and x.source.settings.are_trials for x in loaded.values()):
+        return stage_of_trials(n_runs, declared, allows_missing=allows_missing)
     stage = stage_of(n_runs, declared, lacks_declared=lacks_declared, allows_missing=allows_missing)
     cannot_be_cut = any(
         isinstance(x, Measurement) and len(x.runs) != stage.judged_runs for x in loaded.values()
@@ -266,7 +298,7 @@ def _figures(measured: Measurement) -> dict[str, Figure]:
     return {
         name: partial(estimate, measured.statistics[name])
         if name in measured.statistics
-        else widened(known, SCALES.get(name, LOG), measured.n_runs)
+        else widened(known, SCALES.get(card_name(name), LOG), measured.n_runs)
         for name, known in measured.metrics.items()
     }
 
@@ -325,6 +357,18 @@ def _names(*limits: object) -> list[str]:
     """Return the names of the metrics of limits, of whatever type these are."""
     several = [x for x in limits if isinstance(x, Iterable)]
     return [name for given in several for name in given if isinstance(name, str)]
+
+
+def _with_thresholds(
+    options: LoadOptions, rules: Sequence[Rule], inputs: Sequence[Recognized]
+) -> LoadOptions:
+    """Return options with the thresholds of rules such as flip_rate@0.5, where they apply."""
+    of_rules = thresholds_of(rules)
+    if not of_rules or not all(isinstance(x, Input) for x in inputs):
+        return options
+    given = options.get("thresholds")
+    several = [] if given is None else [given] if isinstance(given, int | float) else list(given)
+    return {**options, "thresholds": [*several, *of_rules]}
 
 
 def _refuse_itself(

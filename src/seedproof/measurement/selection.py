@@ -83,6 +83,11 @@ def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(metrics))
 
 
+def is_metric(name: str) -> bool:
+    """Return whether this is a metric of predictions: of classes, or of numbers."""
+    return card_name(name) in (*METRIC_NAMES, *NUMBER_NAMES)
+
+
 def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
     """Refuse metrics that these predictions do not allow."""
     if metrics is None:

@@ -7,10 +7,10 @@ from typing import Any, Literal, NamedTuple
 from xml.etree import ElementTree as ET
 
 from seedproof.comparison.gate.judge import NEEDS_RUNS, GateResult, Outcome, RuleVerdict
-from seedproof.comparison.gate.rules import Rule, limit_of
+from seedproof.comparison.gate.rules import Rule
 from seedproof.comparison.gate.stage import Stage
+from seedproof.measurement.selection import is_metric
 from seedproof.messages import Message, printable
-from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Unit, card
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import CHECK_NAMES, Check
@@ -61,7 +61,9 @@ ADVICE = {
     "{value}, {share} there.",
     "last look": "{judged_runs} runs are the last look, and it leaves this open. Decide manually, "
     "or change the limit.",
-    "too few examples": "More examples are needed: more runs are unlikely to settle it.",
+    "too few examples": "More examples are needed: more {repeats} are unlikely to settle it.",
+    "too few trials or examples": "More trials of each example, or more examples, may settle it. "
+    "If the number of trials was decided beforehand, pass --declared-runs {n_runs}.",
     "too few runs": "A verdict needs {next_look} runs{where}{preferably}: add {more_runs}.",
     "declared runs missing": "{declared} runs were declared, and not all of them are finished. "
     "Finish them, or pass `--allow missing-runs`.",
@@ -94,7 +96,9 @@ def headline(result: GateResult) -> Message:
     }
     stage = result.stage
     is_part = stage.judged_runs < stage.n_runs
-    runs_text = "the first {judged_runs} of {n_runs} runs" if is_part else "{n_runs} runs"
+    noun = stage.repeats.removesuffix("s") if stage.n_runs == 1 else stage.repeats
+    part = "the first {judged_runs} of " if is_part else ""
+    runs_text = f"{part}{{n_runs}} {noun}"
     verdict = f"{(ONE_RULE if n_rules == 1 else words)[result.outcome]} Based on {runs_text}."
     return Message(
         result.outcome,
@@ -149,10 +153,10 @@ def judged_by(verdict: RuleVerdict) -> Message | None:
     if deciding is None or plain.low is None or plain.high is None or plain.value is None:
         return None
     unit: Unit | Literal["ratio"] = unit_of(verdict.rule)
-    limit = verdict.rule.limit
+    limit = verdict.limit
     if effect is not None:
         of_change: Unit = "points" if unit == "percent" else unit_of(verdict.rule)
-        unit, limit = "ratio" if effect.scale == "ratio" else of_change, limit_of(verdict.rule)
+        unit = "ratio" if effect.scale == "ratio" else of_change
     usual = Estimate(plain.value, plain.low, plain.high)
     brackets, shown = (NearLimit(x, unit, limit).brackets for x in (deciding, usual))
     if brackets == shown:
@@ -162,7 +166,9 @@ def judged_by(verdict: RuleVerdict) -> Message | None:
         "judged-by-looks" if is_growing else "judged-by-rules",
         "Judged by {interval}, which allows for {cause}.",
         interval=brackets,
-        cause="looking again after more runs" if is_growing else "several rules",
+        cause=f"looking again after more {verdict.stage.repeats}"
+        if is_growing
+        else "several rules",
     )
 
 
@@ -189,6 +195,7 @@ def advice(verdict: RuleVerdict) -> Message | None:
         next_look=stage.next_look,
         more_runs=stage.more_runs,
         declared=stage.declared,
+        repeats=stage.repeats,
         each_side=each_side,
     )
 
@@ -217,7 +224,7 @@ def value_text(verdict: RuleVerdict) -> Message:
     if effect.scale == "ratio":
         of_change, words = "ratio", "{own}, {change} times the baseline's {baseline}"
     change = Estimate(effect.value, effect.low, effect.high)
-    near = NearLimit(change, of_change, limit_of(rule))
+    near = NearLimit(change, of_change, verdict.limit)
     return Message("change", words, own=own, change=near, baseline=base)
 
 
@@ -256,7 +263,7 @@ def unit_of(rule: Rule) -> Unit:
     """Return the unit of the metric of a rule; `score` if it is not a known metric."""
     if rule.is_own:
         return "value"
-    return card(rule.metric).unit if rule.metric in METRIC_NAMES else "score"
+    return card(rule.metric).unit if is_metric(rule.metric) else "score"
 
 
 @dataclass(frozen=True)
@@ -361,7 +368,7 @@ def as_markdown(result: GateResult, *, command: str | None = None) -> str:
 
 def _escaped(words: str) -> str:
     line = printable(words)
-    if line in METRIC_NAMES or line in CHECK_NAMES:
+    if is_metric(line) or line in CHECK_NAMES:
         return f"`{line}`"
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _MARKS.sub(r"\\\1", line)

@@ -10,7 +10,6 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from seedproof.comparison.gate.judge import GateResult, RuleVerdict
-from seedproof.comparison.gate.rules import limit_of
 from seedproof.messages import printable
 from seedproof.predictions.checks import Check
 from seedproof.report import gate as formats
@@ -172,7 +171,7 @@ class GateReport(Result):
     @property
     def _size(self) -> str:
         rules = "rule" if len(self.rules) == 1 else "rules"
-        return f"{len(self.rules):,} {rules}, {self.result.n_runs:,} runs"
+        return f"{len(self.rules):,} {rules}, {self.result.n_runs:,} {self.result.stage.repeats}"
 
     def _about(self) -> str:
         return f"{self.outcome}: {self._size}"
@@ -214,7 +213,7 @@ def _figure(index: int, verdict: RuleVerdict) -> Figure:
             low, high = (
                 None if end is None or math.isinf(end) else end for end in (effect.low, effect.high)
             )
-            estimate, limit = Estimate(effect.value, low, high), limit_of(verdict.rule)
+            estimate, limit = Estimate(effect.value, low, high), verdict.limit
             what, unit = ", change from the baseline", "points" if unit == "percent" else unit
             if effect.scale == "ratio":
                 what, unit = ", times the baseline", "score"

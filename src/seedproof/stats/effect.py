@@ -197,13 +197,11 @@ def scale_of(metric: str) -> Scale:
     return "difference" if card_name(metric) in (QUALITY - ERRORS) | AGREEMENTS else "ratio"
 
 
-def usual_margin(metric: str, *, is_share: bool = False) -> float | None:
-    """Return the margin within which a change does not matter, if none is given.
+def usual_margin(metric: str) -> float:
+    """Return the margin within which a change of a metric does not matter, if none is given.
 
-    None for numbers of any size, unless they are shares between 0 and 1.
+    That of `UNBOUNDED` means is for shares between 0 and 1.
     """
-    if metric in UNBOUNDED and not is_share:
-        return None
     return RATIO_MARGIN if scale_of(metric) == "ratio" else DIFFERENCE_MARGIN
 
 

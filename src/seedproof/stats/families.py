@@ -12,6 +12,7 @@ from seedproof.stats.contrast import compared, left_out_values
 from seedproof.stats.covariance import Cross
 from seedproof.stats.distributions import student_tail
 from seedproof.stats.effect import (
+    UNBOUNDED,
     Effect,
     directed,
     is_inside,
@@ -48,8 +49,8 @@ class MetricContrast:
 
     def effect(self, level: Level = PLAIN, *, margin: float | None = None) -> Effect:
         """Return the effect, judged equivalent if it is shown to be within the margin."""
-        if margin is None:
-            margin = usual_margin(self.metric, is_share=_is_share(self.base, self.arm))
+        if margin is None and (self.metric not in UNBOUNDED or _is_share(self.base, self.arm)):
+            margin = usual_margin(self.metric)
         return with_equivalence(self._at, level, margin, needs_runs=not self.are_trials)
 
     def _at(self, level: Level) -> Effect:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from seedproof.comparison.gate.rules import Kind, Rule, limit_of
+from seedproof.comparison.gate.rules import Kind, Rule, direction_of, limit_of
 from seedproof.comparison.gate.stage import (
     LINEAR,
     LOG,
@@ -17,9 +17,10 @@ from seedproof.comparison.gate.stage import (
     forecast,
 )
 from seedproof.errors import OptionError
-from seedproof.measurement.selection import needs_in_words, needs_of, unknown
+from seedproof.measurement.selection import is_metric, needs_in_words, needs_of, unknown
 from seedproof.messages import Message
-from seedproof.metrics import METRIC_NAMES
+from seedproof.metrics.card import Better, card_name
+from seedproof.metrics.numbers import NUMBER_NAMES
 from seedproof.predictions.checks import Check
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import PLAIN, Estimate, Level
@@ -27,11 +28,12 @@ from seedproof.stats.intervals import PLAIN, Estimate, Level
 # Figures that describe these runs and not a population, so that their value alone is judged.
 FIGURES = frozenset(
     {"ambiguity", "discrepancy", "high_entropy_share", "mce", "probability_sd_error"}
+    | {"solid_share", "flaky_share", "broken_share"}
 )
 # Metrics whose intervals are symmetric on another scale than the logarithm.
-SCALES = dict.fromkeys(("accuracy", "balanced_accuracy", "macro_f1"), LOGIT) | dict.fromkeys(
-    ("ece", "accuracy_sd_excess"), LINEAR
-)
+SCALES = dict.fromkeys(
+    ("accuracy", "balanced_accuracy", "macro_f1", "pass^k", "pass@k"), LOGIT
+) | dict.fromkeys(("ece", "accuracy_sd_excess", "mean", "bias", "mean_sd_excess"), LINEAR)
 
 Outcome: TypeAlias = Literal["pass", "fail", "investigate"]
 Reason: TypeAlias = Literal[
@@ -40,6 +42,7 @@ Reason: TypeAlias = Literal[
     "next look",
     "last look",
     "too few examples",
+    "too few trials or examples",
     "too few runs",
     "declared runs missing",
     "between looks",
@@ -69,6 +72,14 @@ class RuleVerdict:
     chance: float | None = None
     baseline: Estimate | None = None  # if the rule compares
     effect: Effect | None = None  # with its 95 % interval
+    better: Better = "neither"  # direction of the mean of numbers, if the rule compares
+
+    @property
+    def limit(self) -> float:
+        """Limit of the value, or of the effect if the rule compares."""
+        if self.rule.kind != "no-worse":
+            return self.rule.limit
+        return limit_of(self.rule, self.better)
 
 
 @dataclass(frozen=True)
@@ -128,6 +139,7 @@ class Baseline:
     metrics: Mapping[str, Estimate]
     effects: Mapping[str, Callable[[Level], Effect]] = field(default_factory=dict)
     n_runs: int = 0
+    better: Better = "neither"  # direction of the mean of numbers
 
 
 def judge(
@@ -172,8 +184,15 @@ def judge(
 def _required(metrics: Mapping[str, _V], metric: str, where: str) -> _V:
     if metric in metrics:
         return metrics[metric]
-    if metric not in METRIC_NAMES:
-        raise unknown(metric)
+    if not is_metric(metric):
+        raise unknown(metric, NUMBER_NAMES)
+    if card_name(metric) in NUMBER_NAMES:
+        raise OptionError(
+            "{metric} was not measured. It may need numbers, targets, scores of 0 and 1, more "
+            "trials, or a tolerance or threshold. Measured: {metrics}.",
+            metric=metric,
+            metrics=tuple(metrics),
+        )
     raise OptionError(
         "{metric} needs {listed}, which {where} do not all have. "
         "Provide them, or remove the rule. Measured: {metrics}.",
@@ -199,7 +218,7 @@ def _within(rule: Rule, figure: Figure, stage: Stage, n_rules: int) -> RuleVerdi
         return RuleVerdict(rule, outcome, value, "value", stage)
     if value.low is None or value.high is None:
         return RuleVerdict(rule, "investigate", value, "no interval", stage)
-    scale = LINEAR if rule.is_own else SCALES.get(rule.metric, LOG)
+    scale = LINEAR if rule.is_own else SCALES.get(card_name(rule.metric), LOG)
     judged = _by_interval(figure, rule.kind, rule.limit, stage, scale=scale, n_rules=n_rules)
     outcome, reason, deciding, chance = judged
     return RuleVerdict(rule, outcome, value, reason, stage, deciding, chance)
@@ -234,7 +253,9 @@ def _by_interval(
     n_together = 1 if would_pass else n_rules
     chance = forecast(figure, limit, scale=scale, stage=stage, n_rules=n_together)
     if chance is None:
-        return _Judged(outcome, "too few examples", deciding)
+        is_of_trials = stage.are_trials and stage.level != PLAIN
+        reason: Reason = "too few trials or examples" if is_of_trials else "too few examples"
+        return _Judged(outcome, reason, deciding)
     if stage.next_look is None:
         return _Judged(outcome, "last look", deciding)
     return _Judged(outcome, "next look", deciding, chance)
@@ -246,7 +267,8 @@ def _compare(
     """Judge a metric that may not be worse than the baseline's."""
     base = _required(baseline.metrics, rule.metric, "the baseline's predictions")
     effect = baseline.effects[rule.metric](PLAIN)
-    kind: Kind = "min" if rule.better == "higher" else "max"
+    mean = baseline.better
+    kind: Kind = "min" if direction_of(rule, mean) == "higher" else "max"
     is_figure = _is_figure(rule)
     outcome: Outcome = "investigate"
     deciding = chance = None
@@ -263,9 +285,9 @@ def _compare(
         figure = _of_effect(baseline.effects[rule.metric])
         scale = LOG if effect.scale == "ratio" else LINEAR
         outcome, reason, deciding, chance = _by_interval(
-            figure, kind, limit_of(rule), stage, scale=scale, n_rules=n_rules
+            figure, kind, limit_of(rule, mean), stage, scale=scale, n_rules=n_rules
         )
-    return RuleVerdict(rule, outcome, value, reason, stage, deciding, chance, base, effect)
+    return RuleVerdict(rule, outcome, value, reason, stage, deciding, chance, base, effect, mean)
 
 
 def _of_effect(effect_at: Callable[[Level], Effect]) -> Figure:

@@ -1,6 +1,6 @@
 """Rules of a gate: limits of metrics, margins against a baseline, and allowed checks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Real
@@ -8,14 +8,17 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from seedproof.comparison.arms.result import Comparison
 from seedproof.errors import OptionError, UnknownNameError
-from seedproof.measurement.selection import unknown
-from seedproof.metrics import METRIC_NAMES
-from seedproof.metrics.card import Better, card
+from seedproof.measurement.selection import is_metric, unknown
+from seedproof.metrics.card import Better, card, card_name
+from seedproof.metrics.numbers import NUMBER_NAMES
 from seedproof.predictions.checks import CHECK_NAMES
-from seedproof.stats.effect import Scale, scale_of, usual_margin
+from seedproof.stats.effect import UNBOUNDED, Scale, scale_of, usual_margin
 
 Kind: TypeAlias = Literal["max", "min", "no-worse"]
+# Card of flips across a threshold, which the name of the metric has.
+AT_THRESHOLD = "flip_rate@t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +36,15 @@ class Rule:
 
     def __post_init__(self) -> None:
         self._check_number()
-        if not np.isfinite(self.limit) or self.limit < 0.0:
+        may_be_negative = self.metric in UNBOUNDED and self.kind != "no-worse"
+        if not np.isfinite(self.limit) or (self.limit < 0.0 and not may_be_negative):
             raise OptionError(
                 "--{kind} {metric}={limit:g} is not a limit. Pass a finite number of at least 0.",
                 kind=self.kind,
                 metric=self.metric,
                 limit=self.limit,
             )
-        is_share = self.metric in METRIC_NAMES and card(self.metric).unit in {"percent", "points"}
+        is_share = is_metric(self.metric) and card(self.metric).unit in {"percent", "points"}
         if self.kind != "no-worse" and is_share and self.limit > 1.0:
             raise OptionError(
                 "--{kind} {metric}={limit:g} has no effect, because {metric} is a share between 0 "
@@ -73,26 +77,27 @@ class Rule:
 
     @classmethod
     def no_worse(cls, metric: str, margin: float | None = None) -> "Rule":
-        """Make the rule that a metric is not worse than the baseline by more than a margin."""
-        margin = usual_margin(metric) if margin is None else margin
-        if margin is None:
-            raise OptionError(
-                "--no-worse {metric} needs a margin, because numbers may have any size. Write "
-                '--no-worse {metric}=0.1, or no_worse={{"{metric}": 0.1}} in Python.',
-                metric=metric,
-            )
-        return cls("no-worse", metric, margin)
+        """Make the rule that a metric is not worse than the baseline by more than a margin.
+
+        Without a margin the mean of numbers is taken as one of shares; `sp.gate` refuses others.
+        """
+        return cls("no-worse", metric, usual_margin(metric) if margin is None else margin)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def limit_of(rule: Rule) -> float:
-    """Return the limit of an effect: a ratio, or a difference."""
+def direction_of(rule: Rule, mean: Better = "neither") -> Better:
+    """Return the better direction of a metric, given that of the mean of numbers."""
+    return mean if rule.metric == "mean" and not rule.is_own else rule.better
+
+
+def limit_of(rule: Rule, mean: Better = "neither") -> float:
+    """Return the limit of an effect, a ratio or a difference, given the direction of the mean."""
     if rule.scale == "ratio":
         return 1.0 + rule.limit
-    return -rule.limit if rule.better == "higher" else rule.limit
+    return -rule.limit if direction_of(rule, mean) == "higher" else rule.limit
 
 
 def check_names(rules: Sequence[Rule]) -> None:
@@ -109,10 +114,11 @@ def check_names(rules: Sequence[Rule]) -> None:
     for rule in rules:
         if rule.is_own:
             continue
-        if rule.metric not in METRIC_NAMES:
-            raise unknown(rule.metric)
+        if not is_metric(rule.metric):
+            raise unknown(rule.metric, NUMBER_NAMES)
         better = rule.better
-        if rule.kind == "no-worse" and better == "neither":
+        # The direction of the mean depends on the numbers.
+        if rule.kind == "no-worse" and direction_of(rule, "higher") == "neither":
             raise OptionError(
                 "Neither higher nor lower values of {metric} are better, so no-worse does not "
                 "apply. Remove it.",
@@ -130,6 +136,44 @@ def check_names(rules: Sequence[Rule]) -> None:
                 better=better,
                 meant=meant,
             )
+
+
+def thresholds_of(rules: Sequence[Rule]) -> list[float]:
+    """Return the thresholds that rules name, such as 0.5 in flip_rate@0.5."""
+    ends = [x.metric.partition("@")[2] for x in rules if card_name(x.metric) == AT_THRESHOLD]
+    try:
+        return list(map(float, ends))
+    except ValueError as error:
+        raise OptionError(
+            "The threshold of a rule is not a number: {thresholds}. Write flip_rate@0.5.",
+            thresholds=tuple(ends),
+        ) from error
+
+
+def check_means(
+    rules: Sequence[Rule],
+    no_worse: Mapping[str, float | None] | Iterable[str] | None,
+    compared: Comparison,
+) -> None:
+    """Refuse `no-worse` for means without a direction, and without a margin for those of any size.
+
+    The usual margin, half a point, is small for shares between 0 and 1 only.
+    """
+    if not any(rule.kind == "no-worse" and rule.metric == "mean" for rule in rules):
+        return
+    if compared.better == "neither":
+        raise OptionError(
+            "Neither a higher nor a lower {metric} of predictions with targets is better, so "
+            "no-worse does not apply. Judge mae instead.",
+            metric="mean",
+        )
+    margin = no_worse.get("mean") if isinstance(no_worse, Mapping) else None
+    if margin is None and compared.arms[0].contrasts["mean"].effect().margin is None:
+        raise OptionError(
+            "These numbers are not between 0 and 1, so no usual margin fits their {metric}. Write "
+            "--no-worse {metric}=0.1, or no_worse={{{metric!r}: 0.1}} in Python.",
+            metric="mean",
+        )
 
 
 def allowed_checks(names: Iterable[str]) -> tuple[str, ...]:

@@ -28,6 +28,12 @@ class Stage:
     next_look: int | None = None  # number of runs; None after the last look
     declared: int | None = None  # number of runs that was declared; None if none was
     hold: Hold | None = None
+    are_trials: bool = False  # of one model, all of which are judged
+
+    @property
+    def repeats(self) -> str:
+        """Unit of repetition, for texts."""
+        return "trials" if self.are_trials else "runs"
 
     @property
     def more_runs(self) -> int | None:
@@ -60,6 +66,21 @@ def stage_of(
     if look is None:
         return Stage(n_runs, n_runs, PLAIN, first_look(declared), declared, "too few runs")
     return Stage(n_runs, look.n_runs, look.level, look.following, declared)
+
+
+def stage_of_trials(
+    n_trials: int, declared: int | None = None, *, allows_missing: bool = False
+) -> Stage:
+    """Return the stage of a number of trials of one model: any number of them is judged.
+
+    Unless their number was declared, more may be added and judged again after each: the part of
+    the interval that is their noise is wider.
+    """
+    level = PLAIN if n_trials == declared else AT_LOOK
+    stage = Stage(n_trials, n_trials, level, declared=declared, are_trials=True)
+    if declared is None or n_trials >= declared or allows_missing:
+        return stage
+    return replace(stage, next_look=declared, hold="declared runs missing")
 
 
 class IntervalScale(NamedTuple):

@@ -15,8 +15,11 @@ from seedproof.comparison.gate.stage import stage_of
 from seedproof.errors import OptionError
 from seedproof.metrics import FAMILIES
 from seedproof.metrics.batch import Batch
+from seedproof.metrics.numbers.batch import NumberBatch
+from seedproof.metrics.numbers.passes import Passes
 from seedproof.metrics.statistic import ValueOnly
 from seedproof.predictions.checks import Check
+from seedproof.records.number_settings import NumberSettings
 from seedproof.report.gate import more_runs
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import PLAIN, Estimate, estimate
@@ -47,6 +50,7 @@ def test_reasons_are_those_of_the_gate():
         "interval",
         "value",
         "too few runs",
+        "too few trials or examples",
     } == set(get_args(Reason))
 
 
@@ -277,6 +281,9 @@ def test_names_of_figures_are_those_of_the_metrics():
         accumulator = family(6, 3)
         accumulator.update(batch)
         statistics |= accumulator.result()
+    passes = Passes(6, NumberSettings())
+    passes.update(NumberBatch((rng.random((6, 50)) < 0.5).astype(np.float64)))
+    statistics |= passes.result()
 
     assert {name for name, x in statistics.items() if isinstance(x, ValueOnly)} == FIGURES
     assert {name for name, x in statistics.items() if estimate(x).low is None} == FIGURES
