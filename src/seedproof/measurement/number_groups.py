@@ -8,6 +8,7 @@ from seedproof.measurement.clusters import EXAMPLES, ClusterAccumulator, Cluster
 from seedproof.measurement.group_metrics import GroupMetrics
 from seedproof.measurement.groups import Groups
 from seedproof.metrics.numbers.batch import NumberBatch
+from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.means import Means
 from seedproof.metrics.numbers.spread import Spread
 from seedproof.metrics.statistic import VERDICT_FROM, Statistic
@@ -62,9 +63,9 @@ class _Group:
 class NumberGroups:
     """Sums over the examples of each value of the sliced columns."""
 
-    def __init__(self, n_runs: int, settings: NumberSettings, slices: Sequence[str]) -> None:
+    def __init__(self, tree: Tree, settings: NumberSettings, slices: Sequence[str]) -> None:
         self._groups = Groups((), slices)
-        self._n_runs, self._settings = n_runs, settings
+        self._tree, self._n_runs, self._settings = tree, tree.n_runs, settings
         self._sums: dict[int, _Group] = {}
 
     def add(self, shard: Shard, clusters: ClusterKeys | None) -> None:
@@ -76,6 +77,7 @@ class NumberGroups:
                 batch = NumberBatch(
                     np.ascontiguousarray(whole.numbers[:, chosen]),
                     None if whole.targets is None else whole.targets[chosen],
+                    tree=self._tree,
                 )
                 keys = clusters
                 if clusters is not None:

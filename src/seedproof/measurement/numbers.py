@@ -15,6 +15,7 @@ from seedproof.metrics.card import card_name
 from seedproof.metrics.numbers import NUMBER_FAMILIES
 from seedproof.metrics.numbers.batch import NumberBatch, number_batches
 from seedproof.metrics.numbers.family import NumberFamily
+from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.means import Means
 from seedproof.metrics.numbers.runs import RunEquality
 from seedproof.metrics.numbers.spread import Spread
@@ -39,7 +40,8 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         requested: Collection[str] | None = None,
         slices: Sequence[str] = (),
     ) -> None:
-        n_runs, names = len(source.runs), {card_name(name) for name in requested or ()}
+        self._tree = Tree.of(source.settings, len(source.runs))
+        n_runs, names = self._tree.n_runs, {card_name(name) for name in requested or ()}
         families = [
             family(n_runs, source.settings)
             for family in NUMBER_FAMILIES
@@ -48,7 +50,7 @@ class NumberAccumulators(Accumulators[NumberBatch]):
             and (requested is None or family in ALWAYS or not names.isdisjoint(family.figures))
         ]
         super().__init__(n_runs, families)
-        self.slices = NumberGroups(n_runs, source.settings, slices) if slices else None
+        self.slices = NumberGroups(self._tree, source.settings, slices) if slices else None
 
     def open_groups(self, shard: Shard, clusters: ClusterKeys | None) -> None:
         """Add a whole shard to its slices."""
@@ -73,7 +75,7 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         self, shard: Shard, blocks: IntArray | None, n_rows: int | None = None
     ) -> Iterator[NumberBatch]:
         """Yield a shard in pieces."""
-        return number_batches(shard, n_rows, blocks)
+        return number_batches(shard, n_rows, blocks, self._tree)
 
     def rows(self, shard: Shard, columns: Detail, classes: tuple[str, ...]) -> ExampleRows:
         """Return the examples of a shard with their columns."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from seedproof.metrics.numbers.batch import number_batches
+from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.runs import NumberRunSums, RunEquality
 from seedproof.predictions.checks import Check, named
 from seedproof.predictions.duplicates import IMPLAUSIBLE, equal_rows
@@ -27,7 +28,7 @@ def number_run_sums(source: ShardSource) -> NumberRunSums:
 def number_checks_of(source: ShardSource, sums: NumberRunSums) -> Iterator[Check]:
     """Yield the findings about aligned runs of numbers, given sums over all examples."""
     if not source.settings.are_trials:
-        yield from few_runs(len(source.runs))
+        yield from few_runs(Tree.of(source.settings, len(source.runs)).n_runs)
     if len(source.runs) > 1:
         yield from _duplicates(source, sums)
         yield from _constant_runs(source, sums)

@@ -37,6 +37,10 @@ class NumberBatch:
         """Numbers of the runs, the outermost level: (runs, examples)."""
         return self.by_level[0]
 
+    def by_run(self, values: FloatArray) -> FloatArray:
+        """Return values of repeats, averaged over those of each run: (runs, examples)."""
+        return values if self.tree is None else self.tree.numbers(values)[0]
+
     @property
     def n_runs(self) -> int:
         """Number of runs."""

@@ -32,9 +32,9 @@ class Errors(NumberFamily):
             raise ValueError("errors need targets")
         errors = labeled.numbers - labeled.targets
         return {
-            "mae": mean_over_runs(np.abs(errors)),
-            "rmse": mean_over_runs(np.square(errors)),
-            "bias": mean_over_runs(errors),
+            "mae": mean_over_runs(labeled.by_run(np.abs(errors))),
+            "rmse": mean_over_runs(labeled.by_run(np.square(errors))),
+            "bias": mean_over_runs(labeled.by_run(errors)),
         }
 
     def columns(

@@ -1,62 +1,92 @@
-"""Levels of repetition: the units of each level, and their numbers."""
+"""Levels of repetition: the units of each level, their numbers, and pairs of answers in a run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from seedproof.records.number_settings import NumberSettings
+from seedproof.metrics.statistic import ExampleValues, mean_over_runs
+from seedproof.records.number_settings import Levels, NumberSettings
 from seedproof.typing import FloatArray, IntArray
+
+# Answers of one model, each with the axes (judgments, examples).
+Answers: TypeAlias = list[npt.NDArray[Any]]
+# Numbers of some repeats, axes (repeats, examples), to a quantity per example.
+Kernel: TypeAlias = Callable[[npt.NDArray[Any]], ExampleValues]
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
     """Units of each level of repetition: runs, their trials, the judges of each trial.
 
-    The innermost units are the repeats themselves. A number of a unit is the mean of those of its
-    members, so that a run counts once however many trials it has.
+    The innermost units are the repeats themselves, the columns of numbers. A unit has the mean of
+    its members as its number, so that a run counts once however many trials it has.
     """
 
+    names: tuple[str, ...]  # of the levels, the outermost first; inner ones have several members
     order: IntArray  # the repeats, so that members of a unit are neighbors
-    starts: tuple[IntArray, ...]  # per level but the innermost: the first member of each unit
-    n_members: tuple[IntArray, ...]  # the same: number of members of each unit
+    begins: tuple[IntArray, ...]  # per level, the first repeat of each unit in that order
+    are_trials: bool  # of one model, so that answers of different outermost units are compared
 
     @classmethod
     def of(cls, settings: NumberSettings, n_repeats: int) -> "Tree":
         """Return the units of the levels; without levels, each repeat is a run."""
-        levels = settings.levels
-        if levels is None:
-            return cls(np.arange(n_repeats), (), ())
-        codes = np.array(levels.codes)
+        levels = settings.levels or Levels(("run",), (tuple(range(n_repeats)),))
+        names, codes = levels.names, np.array(levels.codes)
         order = np.lexsort(codes[::-1])
-        codes = codes[:, order]
-        # For each level, the places at which one of its units begins.
-        begins = [
-            np.flatnonzero([True, *(codes[: depth + 1, 1:] != codes[: depth + 1, :-1]).any(axis=0)])
-            for depth in range(len(codes))
+        is_first = np.ones((len(codes), len(order)), dtype=np.bool_)
+        is_first[:, 1:] = codes[:, order[1:]] != codes[:, order[:-1]]
+        # A unit begins where its own code or that of an outer level changes.
+        begins = [np.flatnonzero(row) for row in np.logical_or.accumulate(is_first)]
+        kept = [
+            level
+            for level in range(len(names))
+            if level == 0 or len(begins[level]) > len(begins[level - 1])
         ]
-        starts = tuple(np.searchsorted(inner, outer) for outer, inner in pairwise(begins))
-        sizes = [len(inner) for inner in begins[1:]]
-        n_members = tuple(
-            np.diff([*first, size]) for first, size in zip(starts, sizes, strict=True)
+        return cls(
+            tuple(names[level] for level in kept),
+            order,
+            tuple(begins[level] for level in kept),
+            settings.are_trials,
         )
-        return cls(order, starts, n_members)
 
-    @cached_property
+    @property
     def n_units(self) -> tuple[int, ...]:
         """Number of units of each level, the outermost first."""
-        return (*map(len, self.starts), len(self.order))
+        return tuple(map(len, self.begins))
 
     @property
     def n_runs(self) -> int:
         """Number of units of the outermost level."""
         return self.n_units[0]
 
+    @property
+    def n_repeats(self) -> int:
+        """Number of repeats, the units of the innermost level."""
+        return len(self.order)
+
+    @cached_property
+    def starts(self) -> tuple[IntArray, ...]:
+        """Per level but the innermost: the first member of each unit, in the next level."""
+        return tuple(np.searchsorted(inner, outer) for outer, inner in pairwise(self.begins))
+
+    @cached_property
+    def n_members(self) -> tuple[IntArray, ...]:
+        """The same: number of members of each unit."""
+        return tuple(
+            np.diff(first, append=n_units)
+            for first, n_units in zip(self.starts, self.n_units[1:], strict=True)
+        )
+
     def numbers(self, numbers: FloatArray) -> tuple[FloatArray, ...]:
         """Return the numbers of the units of each level, from the axes (repeats, examples)."""
-        by_level = [numbers if not self.starts else numbers[self.order]]
+        if len(self.names) == 1:
+            return (numbers,)
+        by_level = [numbers[self.order]]
         for starts, n_members in zip(self.starts[::-1], self.n_members[::-1], strict=True):
             sums = np.add.reduceat(by_level[0], starts, axis=0)
             by_level.insert(0, sums / n_members[:, np.newaxis])
@@ -64,12 +94,59 @@ class Tree:
 
     def runs_of(self, level: int) -> IntArray:
         """Return the outermost unit of each unit of a level."""
-        runs = np.arange(self.n_runs)
-        for n_members in self.n_members[:level]:
-            runs = np.repeat(runs, n_members)
-        return runs
+        return np.searchsorted(self.begins[0], self.begins[level], side="right") - 1
 
+    def answers(self, numbers: npt.NDArray[Any]) -> list[Answers]:
+        """Return the answers of each model, the judgments of an answer together.
 
-def level_names(settings: NumberSettings) -> Sequence[str]:
-    """Return the names of the levels, the outermost first."""
-    return ("run",) if settings.levels is None else settings.levels.names
+        Models are runs, and answers are their trials; with trials of one model, there is one.
+        """
+        ordered = numbers[self.order]
+        if self.are_trials:
+            return [np.split(ordered, self.begins[0][1:])]
+        answers, firsts = np.split(ordered, self.begins[1][1:]), self.starts[0]
+        ends = firsts + self.n_members[0]
+        return [answers[first:end] for first, end in zip(firsts, ends, strict=True)]
+
+    @property
+    def n_answers(self) -> int:
+        """Number of answers of each model; 0 if they are judged several times."""
+        if len(self.names) == 1:
+            return self.n_repeats
+        if len(self.names) > 2 or self.are_trials:
+            return 0
+        return int(self.n_members[0].min())
+
+    def over_all(self, numbers: npt.NDArray[Any], kernel: Kernel) -> ExampleValues:
+        """Return a quantity of all answers of one model per example, each judged once."""
+        if len(self.names) == 1:
+            return kernel(numbers)
+        return self._over_models(numbers, lambda answers: kernel(np.concatenate(answers)).values)
+
+    def _over_models(
+        self, numbers: npt.NDArray[Any], of_model: Callable[[Answers], FloatArray]
+    ) -> ExampleValues:
+        models = self.answers(numbers)
+        if self.are_trials:
+            (answers,), without = models, None
+            if self.n_runs > 2:
+                rest = [answers[:run] + answers[run + 1 :] for run in range(self.n_runs)]
+                without = np.stack([of_model(others) for others in rest])
+            return ExampleValues(of_model(answers), without)
+        return mean_over_runs(np.stack([of_model(answers) for answers in models]))
+
+    def over_pairs(self, numbers: npt.NDArray[Any], kernel: Kernel) -> ExampleValues:
+        """Return a mean over pairs of answers of one model per example, given one over repeats."""
+        if len(self.names) == 1:
+            return kernel(numbers)
+
+        def between(answers: Answers) -> FloatArray:
+            """Mean over pairs of repeats that are not of the same answer."""
+            alone = [answer for answer in answers if len(answer) > 1]
+            groups = [np.concatenate(answers), *alone]
+            n_pairs = [len(group) * (len(group) - 1) / 2 for group in groups]
+            sums = [n * kernel(group).values for n, group in zip(n_pairs, groups, strict=True)]
+            rest = np.maximum(sums[0] - sum(sums[1:]), 0.0)  # rounding may leave less than nothing
+            return np.asarray(rest / (n_pairs[0] - sum(n_pairs[1:])))
+
+        return self._over_models(numbers, between)

@@ -36,10 +36,10 @@ class Means(NumberFamily):
 
     def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return the mean, and the variance over runs, per example."""
-        mean = {"mean": mean_over_runs(batch.numbers)}
+        mean = {"mean": mean_over_runs(batch.of_runs)}
         if self.n_runs == 1:
             return mean
-        return {**mean, "mean_sd_independent": variance_over_runs(batch.numbers)}
+        return {**mean, "mean_sd_independent": variance_over_runs(batch.of_runs)}
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch; there are no columns."""

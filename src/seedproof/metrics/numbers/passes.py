@@ -1,7 +1,7 @@
 """Scores that are pass or fail: disagreement, pass^k and pass@k, solid and flaky examples."""
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import comb
 from typing import ClassVar
 
@@ -48,7 +48,7 @@ def _all_pass(n_runs: int, k: int) -> FloatArray:
 def powers_of(n_runs: int) -> tuple[int, ...]:
     """Return the numbers of runs k that are reported: all, or the first and the last."""
     first = range(1, min(n_runs, MOST_POWERS) + 1)
-    return tuple(dict.fromkeys((*first, n_runs)))
+    return tuple(dict.fromkeys((*first, n_runs))) if n_runs else ()
 
 
 class Passes(NumberFamily):
@@ -66,19 +66,19 @@ class Passes(NumberFamily):
 
     def __init__(self, n_runs: int, settings: NumberSettings) -> None:
         super().__init__(n_runs, settings)
-        self._passed_counts = np.zeros(self.n_runs + 1, dtype=np.int64)
+        self._passed_counts = np.zeros(self.tree.n_repeats + 1, dtype=np.int64)
 
     def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return disagreement, pass^k and pass@k per example."""
         passed = batch.is_passed
         if passed is None or not self.is_pass_or_fail:
             return {}
-        powers = powers_of(self.n_runs)
-        flips = {} if self.n_runs == 1 else {"flip_rate": flips_across(passed)}
+        tree, powers = self.tree, powers_of(self.tree.n_answers)
+        flips = {} if self.n_runs == 1 else {"flip_rate": tree.over_pairs(passed, flips_across)}
         return {
             **flips,
-            **{f"pass^{k}": all_of(passed, k) for k in powers},
-            **{f"pass@{k}": any_of(passed, k) for k in powers},
+            **{f"pass^{k}": tree.over_all(passed, partial(all_of, k=k)) for k in powers},
+            **{f"pass@{k}": tree.over_all(passed, partial(any_of, k=k)) for k in powers},
         }
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
@@ -86,7 +86,7 @@ class Passes(NumberFamily):
         columns = super().add(batch, values)
         if batch.is_passed is not None:
             n_passed = batch.is_passed.sum(axis=0)
-            self._passed_counts += np.bincount(n_passed, minlength=self.n_runs + 1)
+            self._passed_counts += np.bincount(n_passed, minlength=len(self._passed_counts))
         return columns
 
     def result(self) -> Mapping[str, Statistic]:

@@ -33,8 +33,9 @@ class RunEquality(NumberFamily):
         super().__init__(n_runs, settings)
         self._n_examples = 0
         self._n_flips = 0.0
-        self._differ = np.zeros((n_runs, n_runs), dtype=np.bool_)
-        self._n_varied = np.zeros(n_runs, dtype=np.int64)
+        n_repeats = self.tree.n_repeats
+        self._differ = np.zeros((n_repeats, n_repeats), dtype=np.bool_)
+        self._n_varied = np.zeros(n_repeats, dtype=np.int64)
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch; there are no columns."""
@@ -46,8 +47,9 @@ class RunEquality(NumberFamily):
         if batch.is_passed is not None:
             n_other = np.minimum(n_other, batch.n_examples - n_other)
             n_passed = batch.is_passed.sum(axis=0)
-            pairs = n_passed * (self.n_runs - n_passed)
-            n_pairs = self.n_runs * max(self.n_runs - 1, 1) / 2
+            n_repeats = len(batch.numbers)
+            pairs = n_passed * (n_repeats - n_passed)
+            n_pairs = n_repeats * max(n_repeats - 1, 1) / 2
             self._n_flips += float(pairs.sum()) / n_pairs
         self._n_varied += n_other
         return columns

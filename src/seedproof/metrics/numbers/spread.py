@@ -1,6 +1,7 @@
 """Differences between runs on the same example, and across a tolerance or a threshold."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -83,8 +84,8 @@ class Spread(NumberFamily):
         if self.n_runs == 1:
             return {}
         return {
-            "example_sd": variance_over_runs(batch.numbers),
-            "mean_difference": mean_difference(batch.numbers),
+            "example_sd": self.tree.over_pairs(batch.numbers, variance_over_runs),
+            "mean_difference": self.tree.over_pairs(batch.numbers, mean_difference),
         }
 
     def columns(
@@ -116,13 +117,14 @@ class Limits(NumberFamily):
 
     def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return the share of pairs per example, for each limit."""
-        settings = self.settings
+        settings, tree, numbers = self.settings, self.tree, batch.numbers
         values = {
-            f"flip_rate@{threshold:g}": flips_across(batch.numbers >= threshold)
+            f"flip_rate@{threshold:g}": tree.over_pairs(numbers >= threshold, flips_across)
             for threshold in settings.thresholds
         }
         if settings.tolerance is not None:
-            values["beyond_tolerance"] = pairs_beyond(batch.numbers, settings.tolerance)
+            beyond = partial(pairs_beyond, tolerance=settings.tolerance)
+            values["beyond_tolerance"] = tree.over_pairs(numbers, beyond)
         return values
 
     def result(self) -> Mapping[str, Statistic]:

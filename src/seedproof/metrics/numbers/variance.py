@@ -9,7 +9,7 @@ from seedproof.metrics.accumulator import Detail
 from seedproof.metrics.calibration import blocks_of
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
-from seedproof.metrics.numbers.levels import Tree, level_names
+from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.moments import Moments
 from seedproof.metrics.statistic import (
     VERDICT_FROM,
@@ -107,13 +107,13 @@ def _sums(by_run: FloatArray | IntArray, n_left_out: int) -> FloatArray:
     return np.concatenate([whole, whole - by_run[:n_left_out]])
 
 
-def parts_of(moments: Moments, tree: Tree, settings: NumberSettings) -> tuple[Part, ...]:
+def parts_of(moments: Moments, tree: Tree) -> tuple[Part, ...]:
     """Return the parts, the residual last, from moments over all examples and without each block.
 
     Trials of one model have no part of their own: no trial is better than another.
     """
-    names = level_names(settings)
-    n_left_out = tree.n_runs if tree.n_runs >= VERDICT_FROM and not settings.are_trials else 0
+    has_runs = tree.n_runs >= VERDICT_FROM and not tree.are_trials
+    names, n_left_out = tree.names, tree.n_runs if has_runs else 0
     of_runs, of_examples = run_squares(moments, n_left_out)
     inner = [inner_squares(moments, tree, level, n_left_out) for level in range(1, len(names))]
     n_examples = np.maximum(moments.sizes, 1)
@@ -123,7 +123,7 @@ def parts_of(moments: Moments, tree: Tree, settings: NumberSettings) -> tuple[Pa
         # A unit has the mean of its members, and with it a share of their variance.
         below = own if is_last else inner[level]
         share = 0.0 if is_last else float((1 / tree.n_members[level]).mean())
-        if level > 0 or not settings.are_trials:
+        if level > 0 or not tree.are_trials:
             added = added + share * (below.main - below.mixed / n_examples)
             parts.append(Part(f"variance_{name}", own.main, added))
         if not is_last:
@@ -225,4 +225,4 @@ class Variances(NumberFamily):
         """Return the parts over all examples so far; none with fewer than two."""
         if self._moments.sizes.sum() < 2:
             return ()
-        return parts_of(self._moments.left_out(), self.tree, self.settings)
+        return parts_of(self._moments.left_out(), self.tree)

@@ -65,7 +65,7 @@ def parts(numbers, blocks, settings=PLAIN):
     for rows in (slice(0, cut), slice(cut, None)):
         if len(blocks[rows]):
             moments += Moments.of(tree.numbers(numbers[:, rows]), blocks[rows])
-    return parts_of(moments.left_out(), tree, settings)
+    return parts_of(moments.left_out(), tree)
 
 
 def check(numbers, blocks):
@@ -103,7 +103,7 @@ def test_parts_of_trials_in_runs_are_those_of_a_loop():
     for seed in range(500):
         rng = np.random.default_rng(seed)
         n_trials = rng.integers(1, 4, rng.integers(2, 7))
-        n_trials[:2] = 2  # so that a run with several trials is left
+        n_trials[:2] = 2  # so that a run with several trials is left if another is left out
         runs = np.repeat(np.arange(len(n_trials)), n_trials)
         trials = np.concatenate([np.arange(n) for n in n_trials])
         order = rng.permutation(len(runs))
