@@ -235,7 +235,7 @@ def table(**columns) -> pa.Table:
         ({"run": ["a", "a", None, "b"]}, MissingValueError),
         ({"run": ["a", "a", "a", "a"], "example": [1, 2, 3, 4]}, TooFewRunsError),
         ({"target": [1.0, 2.0, 1.5, 2.0]}, LabelConflictError),
-        ({"trial": [0, 0, 0, 0]}, OptionError),
+        ({"trial": [0, 1, 0, 2]}, MissingExampleError),
     ],
 )
 def test_wrong_tables_are_refused_by_name(columns, error):

@@ -69,11 +69,12 @@ Json: TypeAlias = Annotated[
 ]
 
 _CLASS_COLUMNS = ("run", "example", "label", "prediction", "probs", "wide")
-_COLUMNS = (*_CLASS_COLUMNS, "value", "target", "trial")
-TABLES = (*_CLASS_COLUMNS, "positive", "memory")
+_NUMBER_COLUMNS = ("value", "target", "trial", "judge")
+_COLUMNS = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS)
+TABLES = (*_COLUMNS, "positive", "memory")
 STORES = ("arm", "split", "common_examples", "skip_damaged")
 READING = (*_CLASS_COLUMNS, "positive", "classes", "clusters", "slices", *STORES, "memory")
-NUMBERS = ("value", "target", "trial", "tolerance", "thresholds", "lower_is_better")
+NUMBERS = (*_NUMBER_COLUMNS, "tolerance", "thresholds", "lower_is_better")
 ENGINE = ("engine", "workers", "address")
 # Options that have the same name and meaning in every verb: type, default, help, names.
 _SHARED: dict[str, tuple[Any, ...]] = {
@@ -88,9 +89,10 @@ _SHARED: dict[str, tuple[Any, ...]] = {
         None,
         "Positive class, if there is a single probability column.",
     ),
-    "value": (str, "value", "Column with a number per row, such as a score, instead of classes."),
+    "value": (str, "value", "Column of scores or other numbers, or the prefix of one per run."),
     "target": (str, "target", "Column with the correct numbers.", "--target", "--targets"),
     "trial": (str, "trial", "Column that names the trial, if one model was asked repeatedly."),
+    "judge": (str, "judge", "Column that names the judge, if each answer was scored repeatedly."),
     "tolerance": (
         str | None,
         None,

@@ -158,6 +158,7 @@ def _from_npz(target: Input, options: Mapping[str, Any], least_runs: int) -> Loa
         "positive": options.get("positive"),
         "extras": _names("slices", options) + _names("clusters", options),
         "memory": parse_memory(options.get("memory") or DEFAULT_MEMORY),
+        "settings": _number_settings(options),
     }
     source: ShardSource
     notes: list[Message] = []
@@ -224,14 +225,16 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         file_names=run_names(files) if len(files) == len(target.parts) else None,
         may_differ=bool(options.get("common_examples")),
     )
+    held: tuple[ShardSource, list[Message]] | None
     if have_numbers(tables, table_options.columns):
-        numbers, number_notes = read_numbers(tables, table_options, _number_settings(options))
-        return _described(Loaded(numbers, (*number_notes, *_several_folders(files))), options)
-    if not table_options.may_differ:
-        small = read_small_tables(tables, table_options)
-        if small is not None:
-            source, small_notes = small
-            return _described(Loaded(source, (*small_notes, *_several_folders(files))), options)
+        held = read_numbers(tables, table_options, _number_settings(options))
+    elif table_options.may_differ:
+        held = None
+    else:
+        held = read_small_tables(tables, table_options)
+    if held is not None:
+        source, held_notes = held
+        return _described(Loaded(source, (*held_notes, *_several_folders(files))), options)
     from seedproof.records.ingest import Ingest  # DuckDB is slow to load
 
     folder = TemporaryFolder()

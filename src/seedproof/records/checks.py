@@ -118,7 +118,8 @@ def check_numbers(numbers: FloatArray, where: Where) -> None:
     if is_finite.all():
         return
     row = int(np.flatnonzero(~is_finite)[0])
-    raise MissingValueError(
+    error = MissingValueError if np.isnan(numbers[row]) else DtypeError
+    raise error(
         "{where} has the number {number}. Every number must be finite: fill it in, or leave the "
         "example out of every run.",
         **_at(where, row),

@@ -3,11 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from seedproof.errors import ColumnError, OptionError
 from seedproof.messages import Message
+from seedproof.records.levels import LEVELS
 from seedproof.records.shards import canonical_order
 
 # Limit of the columns of a table, for each of which DuckDB takes time and memory.
@@ -22,6 +23,7 @@ PURPOSES = {
     "value": "the numbers",
     "target": "the right numbers",
     "trial": "the trials",
+    "judge": "the judges",
 }
 # Usual names by role, the likeliest first.
 SYNONYMS = {
@@ -64,9 +66,11 @@ class Columns:
         wide: With one column per run: the prefix of their names, or all names with commas between.
             If omitted, columns such as seed_0, seed_1, … are recognized.
         positive: The class whose probability the predictions are, if they are not classes.
-        value: Column of a number per row, such as a score, in place of predicted classes.
+        value: Column of a number per row, such as a score, in place of predicted classes. With one
+            column of numbers per run: the prefix of their names, or all names with commas between.
         target: Column of the right numbers; it may be absent.
         trial: Column with the trial of each row, if one model was asked several times.
+        judge: Column with the judge of each row, if each answer was scored several times.
 
     Examples:
         >>> import pyarrow as pa
@@ -89,13 +93,24 @@ class Columns:
     value: str = "value"
     target: str = "target"
     trial: str = "trial"
+    judge: str = "judge"
 
     def have_numbers(self, names: Sequence[str]) -> bool:
         """Return whether a table with these columns has numbers in place of classes."""
         if "value" in self.changed():
             return True
-        has_classes = self.prediction in names or any(n.startswith(self.probs) for n in names)
-        return self.value in names and not has_classes
+        if self.prediction in names or any(name.startswith(self.probs) for name in names):
+            return False
+        has_targets = self.target in names and self.label not in names
+        return self.value in names or (has_targets and len(self.wide_numbers(names)) > 1)
+
+    def wide_numbers(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns of numbers that are one run each."""
+        if self.value in names:
+            return ()
+        prefix = self.value if "value" in self.changed() else self.wide
+        others = [name for name in names if name not in {self.example, ID, self.target}]
+        return _matching(others, prefix) if prefix else wide_family(others)
 
     def changed(self) -> dict[str, str]:
         """Return the names that are not the default ones."""
@@ -118,6 +133,18 @@ class Roles:
     # The class whose probability the only column of `probs` holds; `classes` are then named once
     # the labels are known.
     positive: str | None = None
+    value: str | None = None  # numbers in place of classes; a prefix or unused if `wide`
+    target: str | None = None  # None without right numbers
+    # For numbers: levels of repetition with their columns, the outermost first; `run` is the first.
+    levels: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """All columns that have a role, each once."""
+        value = None if self.wide else self.value
+        single = (self.run, self.example, self.label, self.prediction, value, self.target)
+        several = (*self.probs, *self.wide, *(column for _, column in self.levels), *self.extras)
+        return list(dict.fromkeys(name for name in (*single, *several) if name is not None))
 
     @classmethod
     def find(cls, names: Sequence[str], columns: Columns, *, table: str) -> "Roles":
@@ -126,6 +153,8 @@ class Roles:
         example = columns.example
         if example == Columns.example and example not in names and ID in names:
             example = ID
+        if columns.have_numbers(names):
+            return cls._find_numbers(names, columns, example, table)
         for role in ("example", "run", "label", "prediction"):
             name = example if role == "example" else getattr(columns, role)
             if name not in names and (role == "example" or role in columns.changed()):
@@ -173,50 +202,34 @@ class Roles:
             positive=positive if is_binary else None,
         )
 
-
-@dataclass(frozen=True)
-class NumberRoles:
-    """Roles of the columns of a table with a number per row."""
-
-    run: str | None  # None if the table is one run
-    are_trials: bool  # its values are trials of one model
-    example: str
-    value: str
-    target: str | None
-    extras: tuple[str, ...]  # all other columns
-
-    @property
-    def names(self) -> list[str]:
-        """All columns."""
-        used = (self.run, self.example, self.value, self.target, *self.extras)
-        return [name for name in used if name is not None]
-
     @classmethod
-    def find(cls, names: Sequence[str], columns: Columns, *, table: str) -> "NumberRoles":
-        """Return the roles of a table's columns."""
-        check_names(names, table)
-        example = columns.example
-        if example == Columns.example and example not in names and ID in names:
-            example = ID
-        for role in ("example", "run", "trial", "value", "target"):
+    def _find_numbers(
+        cls, names: Sequence[str], columns: Columns, example: str, table: str
+    ) -> "Roles":
+        wide = columns.wide_numbers(names)
+        for role in ("example", *LEVELS, "value", "target"):
             name = example if role == "example" else getattr(columns, role)
-            if name not in names and (role == "example" or role in columns.changed()):
+            is_needed = role == "example" or role in columns.changed()
+            is_wide = role == "value" and _are_several(wide, name)
+            if name not in names and is_needed and not is_wide:
                 raise _missing(name, role, names, columns, table)
-        has_run, has_trial = columns.run in names, columns.trial in names
-        if has_run and has_trial:
-            raise OptionError(
-                "{table} has runs ({run!r}) and trials ({trial!r}). Trials within runs cannot be "
-                "read yet: leave out one of the two columns.",
-                option="trial",
-                table=table,
-                run=columns.run,
-                trial=columns.trial,
-            )
-        run = columns.run if has_run else columns.trial if has_trial else None
-        target = columns.target if columns.target in names else None
-        used = {run, example, columns.value, target}
-        extras = tuple(name for name in names if name not in used)
-        return cls(run, has_trial, example, columns.value, target, extras)
+        columns_of = [(level, getattr(columns, level)) for level in LEVELS]
+        levels = [(level, name) for level, name in columns_of if name in names and not wide]
+        roles = cls(
+            run=levels[0][1] if levels else None,
+            example=example,
+            label=None,
+            prediction=None,
+            probs=(),
+            classes=(),
+            extras=(),
+            wide=wide,
+            value=columns.value,
+            target=columns.target if columns.target in names else None,
+            levels=tuple(levels),
+        )
+        used = {*roles.names}
+        return replace(roles, extras=tuple(name for name in names if name not in used))
 
 
 def check_names(names: Sequence[str], table: str) -> None:
@@ -249,13 +262,8 @@ def _wide(
         if has_answers or columns.run in names or columns.prediction in names:
             return ()
         return wide_family(others)
-    listed = [name.strip() for name in columns.wide.split(",")]
-    wide = tuple(
-        name
-        for name in others
-        if name in listed or (name.startswith(columns.wide) and name != columns.wide)
-    )
-    if len(wide) < 2 or (len(listed) > 1 and set(listed) != set(wide)):
+    wide = _matching(others, columns.wide)
+    if not _are_several(wide, columns.wide):
         raise ColumnError(
             "{table} has {n_columns} columns that match --wide {prefix!r}. It has: {listed}. "
             "Pass the prefix of the columns with one run each, or all their names.",
@@ -266,6 +274,19 @@ def _wide(
             columns=tuple(names),
         )
     return wide
+
+
+def _matching(names: Sequence[str], given: str) -> tuple[str, ...]:
+    """Return the columns that begin with a prefix, or that a list with commas names."""
+    if "," in given:
+        listed = {name.strip() for name in given.split(",")}
+        return tuple(name for name in names if name in listed)
+    return tuple(name for name in names if name.startswith(given) and name != given)
+
+
+def _are_several(wide: Sequence[str], given: str) -> bool:
+    """Return whether there are at least two columns, and all that a list names."""
+    return len(wide) > given.count(",") and len(wide) > 1
 
 
 def _missing_answers(names: Sequence[str], columns: Columns, table: str) -> ColumnError:

@@ -238,7 +238,7 @@ class Ingest:
         return sorted(labels)
 
     def _gather(self, scans: Sequence[Scan], roles: Roles) -> Partition:
-        """Write the columns r run, e example, l label, y prediction or p0…, x0… extras."""
+        """Write the columns of `SortedRows`."""
         names = self._options.run_names([scan.path for scan in scans])
         integer_ids = all(scan.types[roles.example] in INTEGERS for scan in scans)
         writer = PartitionWriter(self._rows, buffer_bytes=self._buffer_bytes)
@@ -320,8 +320,9 @@ def may_pass(error: BaseException) -> bool:
 def _translated(error: Exception, tables: tuple[str, ...]) -> SeedproofError:
     if _is_of(error, duckdb.ConversionException, "Conversion Error: "):
         return DtypeError(
-            "{tables}: {reason}. Probabilities must be numbers from 0 to 1; if the column "
-            "is not a probability, rename it or choose another --probs PREFIX.",
+            "{tables}: {reason}. Probabilities must be numbers from 0 to 1, and values must be "
+            "numbers; if the column is not one of them, rename it or choose another --probs PREFIX "
+            "or --value NAME.",
             tables=tables,
             reason=reason_of(error),
         )

@@ -13,8 +13,30 @@ if TYPE_CHECKING:
 # All levels, the outermost first.
 LEVELS = ("run", "trial", "judge")
 
+# Between the names of the levels in a text that DuckDB joins.
+SEPARATOR = "\x1f"
+
 # Name of a repeat at each level, such as ("seed 3", "1") for a trial of a run.
 Repeat: TypeAlias = tuple[str, ...]
+
+
+def split_repeats(
+    texts: Sequence[str], names: Sequence[str]
+) -> tuple[list[str], dict[str, Repeat]]:
+    """Return the levels at which repeats differ, and in order each repeat by its joined text.
+
+    A level with a single name is left out: a table that has its only model in a column `run` has
+    trials, not runs.
+    """
+    repeats = [tuple(text.split(SEPARATOR, len(names) - 1)) for text in texts]
+    differs = [len(set(members)) > 1 for members in zip(*repeats, strict=True)]
+    kept = [place for place, is_kept in enumerate(differs) if is_kept] or [0]
+    by_repeat = {
+        tuple(repeat[place] for place in kept): text
+        for repeat, text in zip(repeats, texts, strict=True)
+    }
+    ordered = {by_repeat[repeat]: repeat for repeat in in_order(list(by_repeat))}
+    return [names[place] for place in kept], ordered
 
 
 def in_order(repeats: Sequence[Repeat]) -> list[Repeat]:

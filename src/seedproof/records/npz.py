@@ -14,11 +14,15 @@ import numpy.typing as npt
 from seedproof.errors import ColumnError, InputError, NotFoundError, ShapeError, UnreadableError
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.memory_limit import data_bytes
-from seedproof.records.shards import natural_order
+from seedproof.records.number_arrays import number_shards
+from seedproof.records.number_settings import NumberSettings
+from seedproof.records.shards import ShardSource, natural_order
 from seedproof.records.text_files import check_readable, run_names
 
 # Arrays with one value per example, class or run.
-FACTS = ("labels", "ids", "classes", "runs")
+FACTS = ("labels", "targets", "ids", "classes", "runs")
+# Names of the array of predictions.
+PREDICTIONS = ("probs", "predictions", "values")
 # Memory per number of these, and per text: texts become Python objects for a moment.
 NUMBER_BYTES, TEXT_BYTES = 40, 150
 _HEADERS = {
@@ -69,13 +73,13 @@ class _File:
             members = [name for name in content.namelist() if name.endswith(".npy")]
             names = [name.removesuffix(".npy") for name in members]
             headers = {}
-            for name in dict.fromkeys(("probs", "predictions", *FACTS, *extras)):
+            for name in dict.fromkeys((*PREDICTIONS, *FACTS, *extras)):
                 if name in names:
                     with content.open(f"{name}.npy") as member:
                         headers[name] = _Header.read(member)
-        if "probs" not in headers and "predictions" not in headers:
+        if headers.keys().isdisjoint(PREDICTIONS):
             raise ColumnError(
-                "{file} has neither 'probs' nor 'predictions'. "
+                "{file} has neither 'probs' nor 'predictions' nor 'values'. "
                 "It has: {arrays}. Save it under one of these names.",
                 file=path.name,
                 arrays=", ".join(names[:20]) or "no array",
@@ -85,7 +89,7 @@ class _File:
     @property
     def key(self) -> str:
         """Name of the array of predictions."""
-        return "probs" if "probs" in self.headers else "predictions"
+        return next(name for name in PREDICTIONS if name in self.headers)
 
     @property
     def values(self) -> _Header:
@@ -128,7 +132,7 @@ def open_npz(
     names: Sequence[str] | None = None,
     extras: Sequence[str] = (),
     **options: Any,  # noqa: ANN401 - passed on
-) -> ArrayShards:
+) -> ShardSource:
     """Read the runs of one file that holds all of them, or of several with one each."""
     files = _opened(paths, memory, extras, options)
     first = files[0]
@@ -153,7 +157,7 @@ def open_npz_apart(
     names: Sequence[str] | None = None,
     extras: Sequence[str] = (),
     **options: Any,  # noqa: ANN401 - passed on
-) -> list[ArrayShards]:
+) -> list[ShardSource]:
     """Read the run of each file as a source of its own: they may have different examples."""
     by_name = _in_order(_opened(paths, memory, extras, options), names)
     return [
@@ -169,9 +173,12 @@ def _opened(
     files = [_File.open(path, extras) for path in paths]
     needed = 0
     for file in files:
-        # Of one class, both become an array; class names become indices of four bytes.
+        # Of one class, both become an array; class names become indices of four bytes, and numbers
+        # twice as many of eight.
         copies = 3 if options.get("positive") is not None else 1
         indices = 0 if len(file.values.shape) > 2 else 4 * prod(file.values.shape)
+        if file.key == "values":
+            indices *= 4
         needed += copies * file.values.n_bytes + indices
         needed += sum(x.fact_bytes for name, x in file.headers.items() if name != file.key)
         if needed > data_bytes(memory):
@@ -195,7 +202,7 @@ def _check_alike(file: _File, first: _File, extras: Sequence[str]) -> None:
             "Give every run the same examples and classes.",
             **names,
         )
-    for name in ("labels", "ids", "classes", *extras):
+    for name in ("labels", "targets", "ids", "classes", *extras):
         if not _are_equal(file.load(name), first.load(name)):
             raise InputError(
                 "{file} and {other_file} have different {array}. Use the same ones in every file.",
@@ -215,19 +222,35 @@ def _shards(
     file: _File,
     extras: Sequence[str],
     *,
+    settings: NumberSettings,
+    runs: Sequence[str] | None,
+    alone: bool = False,
     classes: Sequence[str] | None = None,
     **options: Any,  # noqa: ANN401 - passed on
-) -> ArrayShards:
+) -> ShardSource:
+    loaded = {name: file.load(name) for name in extras}
+    further = {name: column for name, column in loaded.items() if column is not None}
+    if file.key == "values":
+        return number_shards(
+            values,
+            targets=file.load("targets"),
+            ids=file.load("ids"),
+            runs=runs,
+            extras=further,
+            settings=settings,
+            least_runs=1 if alone else 2,
+        )
     named = file.load("classes")
     if classes is None and named is not None:
         classes = named.tolist()
-    further = {name: file.load(name) for name in extras}
     return ArrayShards(
         values,
         labels=file.load("labels"),
         ids=file.load("ids"),
         classes=classes,
-        extras={name: values for name, values in further.items() if values is not None},
+        runs=runs,
+        alone=alone,
+        extras=further,
         **options,
     )
 

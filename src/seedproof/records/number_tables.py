@@ -7,29 +7,36 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from seedproof.errors import (
-    ColumnError,
     DtypeError,
     DuplicateExampleError,
     EmptyInputError,
     LabelConflictError,
     MissingExampleError,
     MissingValueError,
-    OptionError,
     SeedproofError,
     TooFewRunsError,
+    UnreadableError,
 )
 from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
-from seedproof.records.columns import Columns, NumberRoles, check_names
+from seedproof.records.columns import Columns, Roles, check_names
+from seedproof.records.levels import SEPARATOR, Repeat, settings_of, split_repeats
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.normalize import canonical_rows
 from seedproof.records.number_settings import NumberSettings
 from seedproof.records.partition import are_integers
 from seedproof.records.row_counts import LineCounter, QuotedRowCounter, count_rows
 from seedproof.records.shards import NumberShards, check_run_count, natural_order
-from seedproof.records.tables import TableOptions, names_of, notes_on_dropped_columns
+from seedproof.records.tables import (
+    TableOptions,
+    common_roles,
+    names_of,
+    notes_on_dropped_columns,
+    notes_on_roles,
+)
 from seedproof.records.text_files import (
     JSON_SUFFIXES,
     PARQUET_SUFFIXES,
@@ -68,43 +75,27 @@ def column_names(table: Path | ArrowStream) -> list[str]:
         return []  # reported where the table is read
 
 
+class TooLargeError(Exception):
+    """The tables do not fit into memory."""
+
+
 def read_numbers(
     tables: Sequence[Path | ArrowStream], options: TableOptions, settings: NumberSettings
-) -> tuple[NumberShards, list[Message]]:
-    """Read numbers: one row per run and example, in one table or in one per run."""
-    read = [read_table(table, options) for table in tables]
-    titles = [_title(table) for table in tables]
+) -> tuple[NumberShards, list[Message]] | None:
+    """Read numbers in one table or in one per run; return None if they do not fit into memory."""
+    try:
+        read = [read_table(table, options) for table in tables]
+    except TooLargeError:
+        return None
+    named = [(_title(table), rows.column_names) for table, rows in zip(tables, read, strict=True)]
+    roles = common_roles(named, options)
+    notes = notes_on_roles(options.columns, wide=roles.wide, both_given=False)
+    if not all(len(rows) for rows in read):
+        raise EmptyInputError("{table} has no rows.", table=named[0][0])
     paths = [table if isinstance(table, Path) else None for table in tables]
-    roles = [
-        NumberRoles.find(table.column_names, options.columns, table=title)
-        for table, title in zip(read, titles, strict=True)
-    ]
-    first = roles[0]
-    is_one_run = first.run is None
-    if is_one_run and len(tables) == 1:
-        raise ColumnError(
-            "{table} has neither a column {run!r} nor {trial!r} with the run or trial of each row. "
-            "Name it with --run or --trial, or pass one file per run.",
-            table=titles[0],
-            run=options.columns.run,
-            trial=options.columns.trial,
-        )
-    if any(other != first for other in roles):
-        raise ColumnError(
-            "{table} and {other_table} have different columns. Give all files the same columns.",
-            table=titles[0],
-            other_table=next(t for t, r in zip(titles, roles, strict=True) if r != first),
-        )
-    rows = pa.concat_tables([table.select(first.names) for table in read], promote_options="none")
-    if not len(rows):
-        raise EmptyInputError("{table} has no rows.", table=titles[0])
-    if is_one_run:
-        names = list(options.run_names(paths))
-        run_of: IntArray = np.repeat(np.arange(len(read)), [len(table) for table in read])
-    else:
-        names, run_of = _encoded(rows.column(str(first.run)), str(first.run))
-    settings = replace(settings, are_trials=settings.are_trials or first.are_trials)
-    return _Rows(rows, first, names, run_of, options, settings).aligned()
+    rows = _Rows.of(read, roles, options.run_names(paths))
+    source, further = rows.aligned(options, settings)
+    return source, notes + further
 
 
 def _title(table: Path | ArrowStream) -> str:
@@ -115,9 +106,16 @@ def read_table(table: Path | ArrowStream, options: TableOptions) -> pa.Table:
     """Read all columns of a table that fits into the memory limit."""
     limit = data_bytes(options.memory) // MOST_GROWTH
     if not isinstance(table, os.PathLike):
-        return pa.RecordBatchReader.from_stream(table).read_all()
+        if not hasattr(table, "shape"):  # a stream, which can be read only once
+            raise TooLargeError
+        rows = pa.RecordBatchReader.from_stream(table).read_all()
+        if rows.nbytes > data_bytes(options.memory):
+            raise TooLargeError
+        return rows
     path = Path(table)
     suffix, is_packed = suffix_of(path)
+    if path.stat().st_size > limit:
+        raise TooLargeError
     try:
         if suffix in PARQUET_SUFFIXES and not is_packed:
             return _read_parquet(path, limit)
@@ -126,6 +124,10 @@ def read_table(table: Path | ArrowStream, options: TableOptions) -> pa.Table:
         return _read_text(path, limit)
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise unreadable((path.name,), reason_of(error)) from error
+    except UnreadableError as error:
+        if error.fields.get("problem") == "size":
+            raise TooLargeError from error
+        raise
 
 
 def _read_parquet(path: Path, limit: int) -> pa.Table:
@@ -135,12 +137,7 @@ def _read_parquet(path: Path, limit: int) -> pa.Table:
         facts = file.metadata
         sizes = [facts.row_group(i).total_byte_size for i in range(facts.num_row_groups)]
         if sum(sizes) > limit:
-            raise OptionError(
-                "{table} is too large to be read with {option} of this size. Raise it with "
-                "--memory.",
-                option="memory",
-                table=path.name,
-            )
+            raise TooLargeError
         check_names(file.schema_arrow.names, path.name)
         return file.read()
 
@@ -189,77 +186,97 @@ def _complete(path: Path, table: pa.Table, n_rows: int) -> pa.Table:
     return table
 
 
-def _encoded(column: pa.ChunkedArray, name: str) -> tuple[list[str], IntArray]:
-    """Return the distinct values of a column as text, in natural order, and their index per row."""
-    if column.null_count:
-        raise MissingValueError(
-            "Column {column!r} has {n_missing} empty cells. Fill them in.",
-            column=name,
-            n_missing=column.null_count,
-        )
-    encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
-    names = encoded.dictionary.to_pylist()
-    ordered = natural_order(list(names))
-    place = {text: index for index, text in enumerate(ordered)}
-    return ordered, np.array([place[text] for text in names])[to_numpy(encoded.indices)]
-
-
 @dataclass(frozen=True, eq=False)
 class _Rows:
     """The rows of all tables, one after the other."""
 
     table: pa.Table
-    roles: NumberRoles
-    runs: list[str]
-    run_of: IntArray
-    options: TableOptions
-    settings: NumberSettings
+    roles: Roles
+    numbers: FloatArray
+    repeats: Sequence[Repeat]  # in order
+    run_of: IntArray  # repeat of each row
+    levels: Sequence[str] = ()  # by which repeats are named; none if they are files or columns
 
-    def aligned(self) -> tuple[NumberShards, list[Message]]:
+    @classmethod
+    def of(cls, tables: Sequence[pa.Table], roles: Roles, names: Sequence[str]) -> "_Rows":
+        """Concatenate tables; those with one column per run become one row per run and example."""
+        if roles.wide:
+            kept = replace(roles, wide=(), value=None).names
+            table = pa.concat_tables([rows.select(kept) for rows in tables for _ in roles.wide])
+            columns = [(rows, name) for rows in tables for name in roles.wide]
+            numbers = np.concatenate([_numbers(rows.column(n), n, "value") for rows, n in columns])
+            runs = natural_order(list(roles.wide))
+            counts = [len(rows) for rows, _ in columns]
+            run_of = np.repeat([runs.index(name) for _, name in columns], counts)
+            return cls(table, roles, numbers, [(run,) for run in runs], run_of)
+        table = _concatenated([rows.select(roles.names) for rows in tables])
+        numbers = _numbers(table.column(str(roles.value)), str(roles.value), "value")
+        if not roles.levels:
+            run_of = np.repeat(np.arange(len(tables)), [len(rows) for rows in tables])
+            return cls(table, roles, numbers, [(name,) for name in names], run_of)
+        texts = pc.binary_join_element_wise(
+            *(_texts(table.column(name), name) for _, name in roles.levels), SEPARATOR
+        )
+        encoded = texts.combine_chunks().dictionary_encode()
+        spelled = encoded.dictionary.to_pylist()
+        levels, repeats = split_repeats(spelled, [level for level, _ in roles.levels])
+        place = {text: index for index, text in enumerate(repeats)}
+        run_of = np.array([place[text] for text in spelled])[to_numpy(encoded.indices)]
+        return cls(table, roles, numbers, list(repeats.values()), run_of, levels)
+
+    @property
+    def runs(self) -> list[str]:
+        """Names of the runs."""
+        return ["/".join(repeat) for repeat in self.repeats]
+
+    def aligned(
+        self, options: TableOptions, settings: NumberSettings
+    ) -> tuple[NumberShards, list[Message]]:
         """Return the runs on the same examples, in the order of their ids."""
-        check_run_count(len(self.runs))
-        if len(self.runs) < self.options.least_runs and not self.settings.are_trials:
+        check_run_count(len(self.repeats))
+        known = settings_of(self.levels, self.repeats)
+        are_trials = settings.are_trials or known.are_trials
+        if len(self.repeats) < options.least_runs and not are_trials:
             raise TooFewRunsError(
                 "There is only one run: {run!r}. Pass the numbers of at least 2 runs or trials.",
                 run=self.runs[0],
-                n_runs=len(self.runs),
+                n_runs=len(self.repeats),
             )
         ids, example_of = self._examples()
         grid = self._grid(ids, example_of)
         notes: list[Message] = []
         is_kept = np.asarray((grid >= 0).all(axis=0))
         if not is_kept.all():
-            notes.append(self._dropped(ids, grid, is_kept))
+            notes.append(self._dropped(ids, grid, is_kept, may_differ=options.may_differ))
             grid, ids = grid[:, is_kept], ids.filter(to_arrow(is_kept))
-        numbers = self._numbers(self.roles.value, "value")
-        if np.isnan(numbers[grid]).any():
-            row = int(grid[np.isnan(numbers[grid])].min())
+        numbers = self.numbers[grid]
+        if np.isnan(numbers).any():
+            run, example = (int(place[0]) for place in np.nonzero(np.isnan(numbers)))
             raise MissingValueError(
                 "Example {example!r} of run {run!r} has no number. Fill it in, or leave the "
                 "example out of every run.",
-                example=self.table.column(self.roles.example)[row].as_py(),
-                run=self.runs[int(self.run_of[row])],
+                example=ids[example].as_py(),
+                run=self.runs[run],
             )
         targets = None
-        if self.roles.target is not None:
-            targets = self._targets(self._numbers(self.roles.target, "target"), grid, ids)
+        if (name := self.roles.target) is not None:
+            targets = self._targets(_numbers(self.table.column(name), name, "target"), grid, ids)
         extras, dropped = self._extras(grid)
         notes += notes_on_dropped_columns(dropped)
         source = NumberShards(
-            self.runs, ids, numbers[grid], targets=targets, settings=self.settings, extras=extras
+            self.runs,
+            ids,
+            numbers,
+            targets=targets,
+            settings=replace(settings, are_trials=are_trials, levels=known.levels),
+            extras=extras,
         )
         return source, notes
 
     def _examples(self) -> tuple[pa.Array, IntArray]:
         """Return the ids in order, and the index of its id per row."""
-        column = self.table.column(self.roles.example)
-        if column.null_count:
-            raise MissingValueError(
-                "Column {column!r} has {n_missing} empty cells. Give every example an id.",
-                column=self.roles.example,
-                n_missing=column.null_count,
-            )
-        encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+        texts = _texts(self.table.column(self.roles.example), self.roles.example)
+        encoded = texts.combine_chunks().dictionary_encode()
         ids = encoded.dictionary
         if are_integers(ids):
             ids = ids.cast(pa.int64())
@@ -285,10 +302,12 @@ class _Rows:
         grid[flat] = np.arange(len(flat))
         return grid.reshape(len(self.runs), len(ids))
 
-    def _dropped(self, ids: pa.Array, grid: IntArray, is_kept: BoolArray) -> Message:
+    def _dropped(
+        self, ids: pa.Array, grid: IntArray, is_kept: BoolArray, *, may_differ: bool
+    ) -> Message:
         """Return a note on the examples that some run lacks, if they may be dropped."""
         n_dropped = int((~is_kept).sum())
-        if not self.options.may_differ or not is_kept.any():
+        if not may_differ or not is_kept.any():
             example = int(np.flatnonzero(~is_kept)[0])
             run = int(np.flatnonzero(grid[:, example] < 0)[0])
             raise MissingExampleError(
@@ -306,27 +325,6 @@ class _Rows:
             n_dropped=n_dropped,
             n_all=len(ids),
         )
-
-    def _numbers(self, name: str, role: str) -> FloatArray:
-        """Return a column as numbers, NaN where it is empty."""
-        column = self.table.column(name)
-        try:
-            numbers = to_numpy(column.cast(pa.float64()), missing=np.nan)
-        except pa.ArrowException as error:
-            texts = column.cast(pa.string()).combine_chunks()
-            text = next(x for x in texts.to_pylist() if x is not None and not _is_number(x))
-            raise DtypeError(
-                "Column {column!r} with the {role} of each row has {text!r}, which is not a "
-                "number. Pass numbers, such as 1 and 0 for pass and fail.",
-                column=name,
-                role=role,
-                text=text,
-            ) from error
-        if np.isinf(numbers).any():
-            raise DtypeError(
-                "Column {column!r} has an infinite number. Pass finite numbers.", column=name
-            )
-        return np.asarray(numbers)
 
     def _targets(self, numbers: FloatArray, grid: IntArray, ids: pa.Array) -> FloatArray:
         of_runs = numbers[grid]
@@ -358,6 +356,46 @@ class _Rows:
             else:
                 kept[name] = texts.take(to_arrow(grid[0]))
         return pa.table(kept) if kept else None, dropped
+
+
+def _concatenated(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return the rows of tables, whose columns become text where their types differ."""
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException:
+        texts = [pa.schema([(name, pa.string()) for name in rows.column_names]) for rows in tables]
+        return pa.concat_tables([rows.cast(s) for rows, s in zip(tables, texts, strict=True)])
+
+
+def _texts(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    if column.null_count:
+        raise MissingValueError(
+            "Column {column!r} has {n_missing} empty cells. Fill them in.",
+            column=name,
+            n_missing=column.null_count,
+        )
+    return column.cast(pa.string())
+
+
+def _numbers(column: pa.ChunkedArray, name: str, role: str) -> FloatArray:
+    """Return a column as numbers, NaN where it is empty."""
+    try:
+        numbers = to_numpy(column.cast(pa.float64()), missing=np.nan)
+    except pa.ArrowException as error:
+        texts = column.cast(pa.string()).combine_chunks()
+        text = next(x for x in texts.to_pylist() if x is not None and not _is_number(x))
+        raise DtypeError(
+            "Column {column!r} with the {role} of each row has {text!r}, which is not a "
+            "number. Pass numbers, such as 1 and 0 for pass and fail.",
+            column=name,
+            role=role,
+            text=text,
+        ) from error
+    if np.isinf(numbers).any():
+        raise DtypeError(
+            "Column {column!r} has an infinite number. Pass finite numbers.", column=name
+        )
+    return np.asarray(numbers)
 
 
 def _is_number(text: str) -> bool:

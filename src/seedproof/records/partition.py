@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.records.arrow import to_arrow, to_numpy
+from seedproof.records.schema import need_double
 from seedproof.records.shards import MAX_RUNS
 from seedproof.typing import IntArray
 
@@ -36,6 +37,7 @@ class Partition:
     missing: dict[str, int] = field(default_factory=lambda: dict.fromkeys("rey", 0))
     n_rows: int = 0
     integer_ids: bool = True
+    double: bool = False  # single precision would change a number
     schema: list[str] = field(default_factory=list)  # columns in the files
     files: list[str] = field(default_factory=list)
     # Per run its record batches, as (file, batch) indices.
@@ -88,6 +90,8 @@ class PartitionWriter:
                 partition.missing[name] += batch.column(name).null_count
         if partition.integer_ids:
             partition.integer_ids = are_integers(batch.column("e"))
+        if not partition.double and "v" in batch.schema.names:
+            partition.double = need_double(to_numpy(batch.column("v"), missing=0.0))
         columns = {
             name: self._indices(name, column) if name in NAMED else column
             for name, column in zip(batch.schema.names, batch.columns, strict=True)

@@ -91,6 +91,27 @@ class Scan:
             return f"CAST(CAST({name} AS INTEGER) AS VARCHAR)"
         return f"CAST({name} AS VARCHAR)"
 
+    def number_of(self, column: str) -> str:
+        """Return a column as numbers, in SQL; null where it is empty."""
+        kind, name = self.types[column], quote_name(column)
+        self._check_single(column, "several numbers per row are not measured.")
+        if kind != "VARCHAR":
+            return f"CAST({name} AS DOUBLE)"
+        return (
+            f"CASE WHEN lower({name}) IN ('', 'na', 'nan', 'null') THEN NULL "
+            f"WHEN lower({name}) IN ('true', 'false') THEN CAST(lower({name}) = 'true' AS DOUBLE) "
+            f"ELSE CAST({name} AS DOUBLE) END"
+        )
+
+    def _run_of(self, roles: Roles, run_name: str) -> str:
+        """Return the run of each row, in SQL; null where any of its levels is."""
+        if roles.run is None:
+            return quote_text(run_name)
+        if len(roles.levels) < 2:
+            return self.text_of(roles.run)
+        texts = [f"replace({self.text_of(name)}, chr(31), ' ')" for _, name in roles.levels]
+        return " || chr(31) || ".join(texts)
+
     def _check_single(self, column: str, remark: str) -> None:
         kind = self.types[column]
         if kind.startswith(("STRUCT", "MAP", "UNION")) or kind.endswith("]"):
@@ -103,10 +124,12 @@ class Scan:
 
     def select(self, roles: Roles, run_name: str, *, integer_ids: bool) -> str:
         """Return the query that gives the columns short names and types."""
-        run = quote_text(run_name) if roles.run is None else self.text_of(roles.run)
         name = quote_name(roles.example)
         example = f"CAST({name} AS BIGINT)" if integer_ids else self.text_of(roles.example)
-        parts = [f"{run} AS r", f"{example} AS e"]
+        parts = [f"{self._run_of(roles, run_name)} AS r", f"{example} AS e"]
+        for column, short in ((roles.value, "v"), (roles.target, "t")):
+            if column is not None:
+                parts.append(f"{self.number_of(column)} AS {short}")
         if roles.label is not None:
             parts.append(f"{self.text_of(roles.label)} AS l")
         if roles.prediction is not None:
@@ -127,9 +150,11 @@ class Scan:
         if not roles.wide:
             return self, roles
         run, answer = f"name of {roles.wide[0]} …", f"{roles.wide[0]} …"
-        kept = [roles.example, *([roles.label] if roles.label else []), *roles.extras]
+        gold, are_numbers = roles.label or roles.target, roles.value is not None
+        kept = [roles.example, *([gold] if gold else []), *roles.extras]
         columns = ", ".join(quote_name(name) for name in roles.wide)
-        texts = [f"{self.text_of(name)} AS {quote_name(name)}" for name in roles.wide]
+        typed = self.number_of if are_numbers else self.text_of
+        texts = [f"{typed(name)} AS {quote_name(name)}" for name in roles.wide]
         inner = ", ".join([*map(quote_name, kept), *texts])
         sql = (
             f"SELECT * FROM (SELECT {inner} FROM ({self.sql})) "
@@ -138,8 +163,11 @@ class Scan:
         n_rows = None if self.n_rows is None else self.n_rows * len(roles.wide)
         if may_differ:
             sql, n_rows = f"SELECT * FROM ({sql}) WHERE {quote_name(answer)} IS NOT NULL", None
-        types = {name: self.types[name] for name in kept} | dict.fromkeys((run, answer), "VARCHAR")
+        types = {name: self.types[name] for name in kept}
+        types |= {run: "VARCHAR", answer: "DOUBLE" if are_numbers else "VARCHAR"}
         long = replace(self, sql=sql, types=types, half=frozenset(), n_rows=n_rows)
+        if are_numbers:
+            return long, replace(roles, run=run, value=answer, wide=())
         return long, replace(roles, run=run, prediction=answer, wide=())
 
 

@@ -87,9 +87,7 @@ class _Head:
 
     def read(self, roles: Roles) -> pa.Table:
         """Read the columns that have a role."""
-        single = (roles.run, roles.example, roles.label, roles.prediction)
-        several = (*roles.probs, *roles.wide, *roles.extras)
-        names = list(dict.fromkeys(name for name in (*single, *several) if name is not None))
+        names = roles.names
         if isinstance(self.table, pa.Table):
             return self.table.select(names)
         if not self.separator:

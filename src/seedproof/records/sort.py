@@ -28,13 +28,14 @@ from seedproof.errors import (
 from seedproof.records.arrow import to_numpy
 from seedproof.records.columns import Roles
 from seedproof.records.durability import Syncs
+from seedproof.records.levels import Repeat, settings_of, split_repeats
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.normalize import index_names, unique_names
 from seedproof.records.partition import MAX_NAMES, Partition
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.run_reader import RunReader
-from seedproof.records.schema import Kind, Layout, Values, digest
+from seedproof.records.schema import Gold, Kind, Layout, Values, digest
 from seedproof.records.shards import MAX_RUNS, canonical_order, natural_order
 from seedproof.records.tables import TableOptions
 from seedproof.records.writer import RunWriter
@@ -63,7 +64,8 @@ class SortedRows:
     """Writes a partition into a store, sorted.
 
     Its columns are r (run), e (example), l (label), y (prediction) or p0, p1, … (probabilities),
-    and x0, x1, … (extras). `half` keeps probabilities in half precision.
+    or t (target) and v (number), and x0, x1, … (extras). `half` keeps probabilities in half
+    precision.
     """
 
     def __init__(
@@ -86,19 +88,35 @@ class SortedRows:
         self._half, self._tolerance = half, tolerance
         self._progress = progress
         self._n_rows = self._count_rows()
-        self._runs = check_runs(gathered.names["r"], roles, options)
+        runs = check_runs(gathered.names["r"], roles, options)
+        self._levels = [level for level, _ in roles.levels]
+        # Each run as it is in the partition, with its name at each level.
+        self._repeats: dict[str, Repeat] = {run: (run,) for run in runs}
+        if self._levels:
+            self._levels, self._repeats = split_repeats(runs, self._levels)
+            settings_of(self._levels, list(self._repeats.values()))  # refuses incomplete levels
         self._index = {name: index for index, name in enumerate(gathered.names["r"])}
         self._text_ids = not gathered.integer_ids
-        self._kind = Kind.PROBS if roles.probs else Kind.LABELS
-        self._classes, spelling = find_classes(
-            gathered.names, self._n_rows, roles.classes, options.classes
-        )
+        self._classes: tuple[str, ...] = ()
+        spelling: dict[str, int] = {}
+        if roles.value is not None:
+            self._kind = Kind.NUMBERS
+        else:
+            self._kind = Kind.PROBS if roles.probs else Kind.LABELS
+            self._classes, spelling = find_classes(
+                gathered.names, self._n_rows, roles.classes, options.classes
+            )
         # Missing values have the index -1, which is the last entry.
         self._class_of = {
             column: np.array([*(spelling[name] for name in names), UNLABELED], dtype=np.int32)
             for column, names in gathered.names.items()
             if column != "r"
         }
+
+    @property
+    def _gold(self) -> list[str]:
+        """The column of gold labels or targets, if there is one."""
+        return [name for name in ("l", "t") if name in self._gathered.schema]
 
     def _first_row(self, sql: str, *parameters: object) -> tuple[object, ...]:
         # A result that is not read to its end would block the connection.
@@ -150,6 +168,7 @@ class SortedRows:
             text_ids=self._text_ids,
             extras=tuple((self._roles.extras[index], pa.string()) for index in extras),
             half=self._half,
+            double=self._gathered.double,
         )
         store.make_folder()
         # Runs are forced to the disk while others are sorted, before the commit of the store.
@@ -157,14 +176,16 @@ class SortedRows:
         first: list[tuple[int, int, str, str]] = []
         done = 0
         with Syncs() as syncs:
-            for name in self._runs:
+            for name, repeat in self._repeats.items():
                 # Facts about examples are kept once, with the first run.
                 carried = () if first else extras
                 groups = self._written(quick, name)
                 if groups is None:
-                    facts = {"notes": list(notes)} if notes else {}
-                    run = RunManifest(run_id=_run_id(name), name=name, facts=facts)
-                    groups = self._write_run(quick, run, layout, extras=carried, done=done)
+                    facts: dict[str, object] = {"notes": list(notes)} if notes else {}
+                    if self._levels:
+                        facts["levels"] = dict(zip(self._levels, repeat, strict=True))
+                    run = RunManifest(run_id=_run_id(name), name="/".join(repeat), facts=facts)
+                    groups = self._write_run(quick, name, run, layout, extras=carried, done=done)
                 if store.is_durable:
                     syncs.add(_paths(store, name))
                 first = first or groups
@@ -176,7 +197,8 @@ class SortedRows:
             if store.is_durable:
                 syncs.add([Path(store.path) / "runs", Path(store.path)])
         if not (store / "study.json").is_file():
-            StudyManifest("ingested", layout.rows_per_group, runs=list(self._runs)).write(store)
+            runs = ["/".join(repeat) for repeat in self._repeats.values()]
+            StudyManifest("ingested", layout.rows_per_group, runs=runs).write(store)
 
     def _report(self, phase: str, done: int) -> None:
         if self._progress is not None:
@@ -200,9 +222,16 @@ class SortedRows:
         return None
 
     def _write_run(
-        self, store: Location, run: RunManifest, layout: Layout, *, extras: Sequence[int], done: int
+        self,
+        store: Location,
+        name: str,
+        run: RunManifest,
+        layout: Layout,
+        *,
+        extras: Sequence[int],
+        done: int,
     ) -> list[tuple[int, int, str, str]]:
-        """Write a run, and return its row groups."""
+        """Write a run, given by its name in the partition, and return its row groups."""
         writer = RunWriter(
             store,
             run,
@@ -212,13 +241,13 @@ class SortedRows:
             tolerance=self._tolerance,
         )
         n_written = 0
-        with self._sorted(run.name, extras, layout, done) as reader, writer:
+        with self._sorted(name, extras, layout, done) as reader, writer:
             for batch in reader:
-                ids, labels, values, further = self._unpack(batch, run.name, extras)
-                writer.write(ids, labels, values, further)
+                ids, gold, values, further = self._unpack(batch, run.name, extras)
+                writer.write(ids, gold, values, further)
                 n_written += len(ids)
                 self._report("writing", done + n_written)
-            n_read = self._gathered.rows[self._index[run.name]]
+            n_read = self._gathered.rows[self._index[name]]
             if n_written != n_read:  # so the run is not committed
                 raise StoreError(
                     "Run {run!r} has {n_read:,} rows, but sorting gave {n_written:,}. Try again, "
@@ -234,10 +263,11 @@ class SortedRows:
         self, name: str, extras: Sequence[int], layout: Layout, done: int
     ) -> Iterator[pa.RecordBatchReader]:
         """Yield a reader of the rows of a run, sorted by example."""
-        labels = ["l"] if self._roles.label else []
         values = [f"p{i}" for i in range(len(self._roles.probs))] or ["y"]
+        if self._kind is Kind.NUMBERS:
+            values = ["v"]
         further = [f"x{index}" for index in extras]
-        columns = [*labels, *values, *further]
+        columns = [*self._gold, *values, *further]
         example = "e" if self._text_ids else "CAST(e AS BIGINT)"
         query = f"SELECT {', '.join([f'{example} AS e', *columns])} FROM one_run ORDER BY {example}"
         with self._reading("one_run", ["e", *columns], name, done):
@@ -270,8 +300,14 @@ class SortedRows:
 
     def _unpack(
         self, batch: pa.RecordBatch, run: str, extras: Sequence[int]
-    ) -> tuple[pa.Array, IntArray, Values, list[pa.Array]]:
+    ) -> tuple[pa.Array, Gold, Values, list[pa.Array]]:
         ids = batch.column("e")
+        if self._kind is Kind.NUMBERS:
+            numbers = to_numpy(batch.column("v"), missing=np.nan)
+            targets = np.full(len(batch), np.nan)
+            if self._gold:
+                targets = to_numpy(batch.column("t"), missing=np.nan)
+            return ids, targets, numbers, [batch.column(f"x{index}") for index in extras]
         labels: IntArray = np.full(len(batch), UNLABELED, dtype=np.int32)
         if self._roles.label:
             labels = self._indices("l", batch)
@@ -300,14 +336,15 @@ class SortedRows:
 
     def _load_facts(self) -> None:
         """Create the table `facts` of runs, examples and labels by name."""
-        labels = ["l"] if self._roles.label else []
         names = self._gathered.names
-        with self._reading("gathered", ["e", *labels]):
-            label = "l_names[l + 1]" if labels else "NULL"
+        runs = ["/".join(self._repeats[name]) for name in names["r"]]
+        label = {"l": "l_names[l + 1]", "t": "CAST(t AS VARCHAR)"}
+        with self._reading("gathered", ["e", *self._gold]):
+            gold = label[self._gold[0]] if self._gold else "NULL"
             self._db.execute(
-                f"CREATE TEMP TABLE facts AS SELECT r_names[r + 1] AS r, e, {label} AS l "
+                f"CREATE TEMP TABLE facts AS SELECT r_names[r + 1] AS r, e, {gold} AS l "
                 "FROM gathered, (SELECT ?::VARCHAR[] AS r_names, ?::VARCHAR[] AS l_names)",
-                [names["r"], names["l"]],
+                [runs, names["l"]],
             )
 
     def _explain_difference(self) -> NoReturn:
@@ -341,8 +378,9 @@ class SortedRows:
         )
         is_missing = label == other_label
         raise LabelConflictError(
-            "Example {example!r} has the label {label!r} in one run and {another} in another. "
-            "An example has one right answer: give the same labels in every run.",
+            "Example {example!r} has the {noun} {label!r} in one run and {another} in another. "
+            "An example has one right answer: give the same {noun}s in every run.",
+            noun=self._kind.gold,
             example=example,
             label=label,
             another="none" if is_missing else repr(other_label),

@@ -39,8 +39,14 @@ def common_roles(tables: Sequence[tuple[str, Sequence[str]]], options: TableOpti
     first, (first_title, first_names) = roles_of[0], tables[0]
     for (title, _), roles in zip(tables, roles_of, strict=True):
         for names, difference in (
-            (("run", "classes", "wide", "positive"), "differ in their columns for runs or classes"),
-            (("label", "prediction"), "do not both have labels or predictions"),
+            (
+                ("run", "levels", "classes", "wide", "positive"),
+                "differ in their columns for runs or classes",
+            ),
+            (
+                ("label", "prediction", "value", "target"),
+                "do not both have labels, predictions or numbers",
+            ),
         ):
             if any(getattr(roles, name) != getattr(first, name) for name in names):
                 raise ColumnError(
@@ -59,6 +65,14 @@ def common_roles(tables: Sequence[tuple[str, Sequence[str]]], options: TableOpti
         )
     is_one_run = first.run is None and not first.wide
     if is_one_run and len(tables) == 1 and options.least_runs > 1:
+        if first.value is not None:
+            raise ColumnError(
+                "{table} has neither a column {run!r} nor {trial!r} with the run or trial of each "
+                "row. Name it with --run or --trial, or pass one file per run.",
+                table=first_title,
+                run=columns.run,
+                trial=columns.trial,
+            )
         better = suggested(first_names, columns.changed())
         if better is None or not {"run", "wide"} & better.keys():
             better = None
@@ -94,7 +108,7 @@ def notes_on_roles(columns: Columns, *, wide: Sequence[str], both_given: bool) -
                 column=columns.prediction,
             )
         )
-    if wide and not columns.wide:
+    if wide and not columns.wide and "value" not in columns.changed():
         notes.append(
             Message(
                 "columns-are-runs",

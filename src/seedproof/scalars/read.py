@@ -28,7 +28,7 @@ from seedproof.records.arrow import to_numpy
 from seedproof.records.columns import SYNONYMS, Columns, check_names, shown, wide_family
 from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
-from seedproof.records.number_tables import column_names, read_table
+from seedproof.records.number_tables import TooLargeError, column_names, read_table
 from seedproof.records.reader import Store
 from seedproof.records.shards import natural_order
 from seedproof.records.tables import TableOptions
@@ -93,7 +93,10 @@ def _names(table: Path | ArrowStream) -> list[str]:
     if isinstance(table, Path) and suffix_of(table)[0] in JSON_SUFFIXES:
         if table.stat().st_size > MOST_JSON_BYTES or reader_of(table) is not None:
             return []
-        return list(read_table(table, TableOptions()).column_names)
+        try:
+            return list(read_table(table, TableOptions()).column_names)
+        except TooLargeError:
+            return []
     return column_names(table)
 
 
@@ -210,6 +213,17 @@ def _missing(metric: str, run: str, arm: str) -> MissingValueError:
     )
 
 
+def _read(table: Path | ArrowStream, title: str, options: TableOptions) -> pa.Table:
+    try:
+        return read_table(table, options)
+    except TooLargeError as error:
+        raise OptionError(
+            "{table} is too large to be read with {option} of this size. Raise it with --memory.",
+            option="memory",
+            table=title,
+        ) from error
+
+
 def _of_tables(
     target: Input, options: Mapping[str, Any], requested: Sequence[str] | None
 ) -> Scalars:
@@ -221,7 +235,7 @@ def _of_tables(
         titles = ["table"]  # a single one in memory
     columns: Columns = options.get("columns") or Columns()
     tables = [
-        _Table.of(read_table(part, table_options), title, columns, requested)
+        _Table.of(_read(part, title, table_options), title, columns, requested)
         for part, title in zip(target.parts, titles, strict=True)
     ]
     metrics = [x for x in tables[0].metrics if all(x in table.metrics for table in tables)]

@@ -304,7 +304,7 @@ def test_caller_may_reuse_its_arrays(tmp_path, kind):
         (Kind.LABELS, [1, 2], [0, -1], [0, -1], UnknownLabelError, {"example": 2, "class_idx": -1}),
         (Kind.TOP, [1], [0], ([[0, 3]], [[0.5, 0.2]]), UnknownLabelError, {"example": 1, "class_idx": 3}),
         (Kind.PROBS, [1], [0], [[0.5, 0.5, 0.5]], ProbabilityError, {"example": 1, "sum": 1.5}),
-        (Kind.NUMBERS, [1, 2], [0.0, 0.0], [0.5, -np.inf], MissingValueError, {"example": 2, "number": -np.inf}),
+        (Kind.NUMBERS, [1, 2], [0.0, 0.0], [0.5, -np.inf], DtypeError, {"example": 2, "number": -np.inf}),
         (Kind.NUMBERS, [1, 2], [np.nan, np.inf], [0.5, 1], DtypeError, {"example": 2, "number": np.inf}),
     ],
     ids=["twice", "out-of-order", "no-id", "label-too-large", "label-too-small", "prediction", "top", "probs", "number", "target"],

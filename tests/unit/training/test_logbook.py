@@ -393,7 +393,7 @@ def test_exactly_one_kind_of_predictions_is_needed(log):
         ({"probs": PROBS[:2], "ids": ["a", None]}, MissingValueError, {"position": 1}),
         ({"predictions": [0.5]}, ShapeError, {"shape": (1, 1)}),
         ({"values": [1.0, np.nan], "ids": [7, 8]}, MissingValueError, {"example": 8, "run": "0", "number": NAN}),
-        ({"values": [1.0, np.inf]}, MissingValueError, {"example": 1, "number": np.inf}),
+        ({"values": [1.0, np.inf]}, DtypeError, {"example": 1, "number": np.inf}),
         ({"values": ["good"]}, ShapeError, {"shape": (1, 1)}),
         ({"values": [1.0], "targets": [np.inf]}, DtypeError, {"example": 0, "number": np.inf}),
         ({"values": [1.0], "targets": ["high"]}, DtypeError, {"dtype": "<U4"}),
