@@ -21,8 +21,11 @@ from seedproof.training.study import Study
 
 # Estimators that take a `random_state` and ignore it if a setting has one of these values.
 IGNORE_SEEDS: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "ElasticNet": ("selection", ("cyclic",)),
+    "Lasso": ("selection", ("cyclic",)),
     "LinearSVC": ("dual", (False,)),
     "LogisticRegression": ("solver", ("lbfgs", "newton-cg", "newton-cholesky")),
+    "Ridge": ("solver", ("svd", "cholesky", "lsqr", "sparse_cg", "lbfgs")),
     "RidgeClassifier": ("solver", ("svd", "cholesky", "lsqr", "sparse_cg", "lbfgs")),
     "SVC": ("probability", (False,)),
 }
@@ -33,17 +36,28 @@ class FitEstimator:
     """Fit a clone of an estimator with the seed of a run; frozen and picklable."""
 
     estimator: Any
-    fit: tuple[Any, npt.NDArray[np.generic]] = field(repr=False)  # examples and classes
-    held_out: tuple[Any, npt.NDArray[np.generic]] = field(repr=False)
+    fit: tuple[Any, npt.NDArray[Any]] = field(repr=False)  # examples, and classes or numbers
+    held_out: tuple[Any, npt.NDArray[Any]] = field(repr=False)
     ids: npt.NDArray[np.int64] = field(repr=False)  # of the held-out examples
 
     def __call__(self, run: Run) -> None:
         """Fit, predict, and log the predictions."""
-        from sklearn.base import clone
+        from sklearn.base import clone, is_regressor
 
         model = clone(self.estimator)
         model.set_params(**dict.fromkeys(_random_states(model), run.seed))
         model.fit(*self.fit)
+        (self._log_numbers if is_regressor(model) else self._log_classes)(run, model)
+        if _draws_nothing(model):
+            run.log_scalar(DRAWS_NOTHING, 1.0)
+
+    def _log_numbers(self, run: Run, model: Any) -> None:  # noqa: ANN401 - scikit-learn has no types
+        examples, targets = self.held_out
+        predicted = model.predict(examples)
+        run.log_predictions("test", ids=self.ids, values=predicted, targets=targets)
+        run.log_scalar("mae", float(np.abs(predicted - targets).mean()))
+
+    def _log_classes(self, run: Run, model: Any) -> None:  # noqa: ANN401 - same
         examples, labels = self.held_out
         if hasattr(model, "predict_proba"):
             probs = model.predict_proba(examples)
@@ -59,8 +73,6 @@ class FitEstimator:
             **given,
         )
         run.log_scalar("accuracy", float(np.mean(predicted == labels)))
-        if _draws_nothing(model):
-            run.log_scalar(DRAWS_NOTHING, 1.0)
 
 
 def study_estimator(
@@ -79,11 +91,11 @@ def study_estimator(
     Call `.run(engine="serial")` on it, or another engine, and then `.measure()`.
 
     Args:
-        estimator: A classifier, or a pipeline that contains one.
+        estimator: A classifier, a regressor, or a pipeline that ends in one.
         X: Examples, in any form that `fit` accepts.
-        y: Their classes.
+        y: Their classes, or their right numbers.
         seeds: Number of seeds, or a plan.
-        test_size: Share of the examples to predict, drawn once and stratified by class.
+        test_size: Share of the examples to predict, drawn once, and stratified by class.
         store: Folder for the records. If omitted, a temporary one that is deleted with the study.
         name: Name of the study. If omitted, the estimator's class.
         seed: The root of all seeds and of the split.
@@ -105,7 +117,7 @@ def study_estimator(
         True
     """
     require("sklearn", extra="sklearn", feature="study_estimator")
-    from sklearn.base import is_classifier
+    from sklearn.base import is_classifier, is_regressor
     from sklearn.model_selection import train_test_split
     from sklearn.utils import _safe_indexing
 
@@ -116,32 +128,34 @@ def study_estimator(
             "Pass a randomized estimator, such as RandomForestClassifier().",
             estimator=kind,
         )
-    if not is_classifier(estimator):
+    if not is_classifier(estimator) and not is_regressor(estimator):
         raise OptionError(
-            "{estimator} is not a classifier, and seedproof compares predicted classes. "
-            "Pass a classifier.",
+            "{estimator} is neither a classifier nor a regressor. Pass one of them.",
             estimator=kind,
         )
-    labels = np.asarray(y)
+    right = np.asarray(y)
     n_examples = X.shape[0] if hasattr(X, "shape") else len(X)
-    if labels.shape != (n_examples,):
+    if right.shape != (n_examples,):
         raise ShapeError(
             "y has shape {shape!s}, but there are {n_examples} examples in X.",
-            shape=labels.shape,
+            shape=right.shape,
             n_examples=n_examples,
         )
     fit_ids, test_ids = train_test_split(
-        np.arange(n_examples), test_size=test_size, stratify=labels, random_state=seed
+        np.arange(n_examples),
+        test_size=test_size,
+        stratify=right if is_classifier(estimator) else None,
+        random_state=seed,
     )
     fit_ids, test_ids = np.sort(fit_ids), np.sort(test_ids)
     train = FitEstimator(
         estimator,
-        (_safe_indexing(X, fit_ids), labels[fit_ids]),
-        (_safe_indexing(X, test_ids), labels[test_ids]),
+        (_safe_indexing(X, fit_ids), right[fit_ids]),
+        (_safe_indexing(X, test_ids), right[test_ids]),
         test_ids,
     )
     # Other settings or other data are another study, whose runs must not be mixed with these.
-    arguments = [_fingerprint(estimator, X, labels, test_size)]
+    arguments = [_fingerprint(estimator, X, right, test_size)]
     scratch = None
     if store is None:
         scratch = Path(mkdtemp(prefix="seedproof-"))

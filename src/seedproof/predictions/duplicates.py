@@ -42,19 +42,33 @@ def duplicates(source: ShardSource, sums: RunSums) -> Iterator[Check]:
         names = tuple(source.runs[run] for run in group)
         same = "All runs" if len(group) == n_runs else f"Runs {named(names)}"
         same += f" have identical {what}"
-        runs = [source.manifests[run] for run in group] if source.manifests else []
-        if runs and all(run.scalars.get(DRAWS_NOTHING) for run in runs):
-            severity, message = "note", f"{same}: this estimator draws no random numbers."
-            remedy = "Further runs add nothing. Vary the training data to see its influence."
-        elif _share_a_seed([run.seeds for run in runs]):
-            severity, message = "note", f"{same}: the sources that differ have no effect."
-            remedy = ""
-        else:
-            severity = "error"
-            message = f"{same}. Copies of a run are not evidence of stability."
-            remedy = "Check that no run is given twice and that the seed has an effect; "
-            remedy += "`seedproof doctor` checks the latter."
-        yield Check("duplicate-runs", severity, names, message, remedy)
+        yield explained_copies(source, group, names, same) or Check(
+            "duplicate-runs",
+            "error",
+            names,
+            f"{same}. Copies of a run are not evidence of stability.",
+            "Check that no run is given twice and that the seed has an effect; "
+            "`seedproof doctor` checks the latter.",
+        )
+
+
+def explained_copies(
+    source: ShardSource, group: Sequence[int], names: tuple[str, ...], same: str
+) -> Check | None:
+    """Return a note on equal runs if what a store records explains them."""
+    runs = [source.manifests[run] for run in group] if source.manifests else []
+    if runs and all(run.scalars.get(DRAWS_NOTHING) for run in runs):
+        return Check(
+            "duplicate-runs",
+            "note",
+            names,
+            f"{same}: this estimator draws no random numbers.",
+            "Further runs add nothing. Vary the training data to see its influence.",
+        )
+    if _share_a_seed([run.seeds for run in runs]):
+        message = f"{same}: the sources that differ have no effect."
+        return Check("duplicate-runs", "note", names, message, "")
+    return None
 
 
 def _share_a_seed(seeds: Sequence[Mapping[str, int]]) -> bool:

@@ -8,7 +8,7 @@ from seedproof.metrics.numbers.batch import number_batches
 from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.runs import NumberRunSums, RunEquality
 from seedproof.predictions.checks import Check, named
-from seedproof.predictions.duplicates import IMPLAUSIBLE, equal_rows
+from seedproof.predictions.duplicates import IMPLAUSIBLE, equal_rows, explained_copies
 from seedproof.predictions.input_checks import few_runs
 from seedproof.records.shards import ShardSource
 
@@ -42,11 +42,12 @@ def _duplicates(source: ShardSource, sums: NumberRunSums) -> Iterator[Check]:
             continue
         names = tuple(source.runs[run] for run in group)
         same = f"All {noun}" if len(group) == n_runs else f"{noun.capitalize()} {named(names)}"
-        yield Check(
+        same += " have identical numbers"
+        yield explained_copies(source, group, names, same) or Check(
             "duplicate-runs",
             "error",
             names,
-            f"{same} have identical numbers. Copies are not evidence of stability.",
+            f"{same}. Copies are not evidence of stability.",
             "Check that none is given twice, and that answers did not come from a cache or from "
             "a model that draws nothing.",
         )

@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.cluster import KMeans
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 from sklearn.feature_selection import SelectKBest
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import Lasso, LogisticRegression, SGDClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
+from sklearn.preprocessing import FunctionTransformer, QuantileTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import seedproof as sp
@@ -151,13 +152,46 @@ def test_every_source_that_varies_changes_the_fit(estimator, seeds, data):
     [
         GaussianNB(),  # has no random_state
         make_pipeline(SelectKBest(k=2), GaussianNB()),
-        DecisionTreeRegressor(splitter="random"),
+        KMeans(),  # predicts neither classes nor numbers
         tree,  # a function
     ],
 )
-def test_other_objects_than_randomized_classifiers_are_refused(estimator, data):
+def test_other_objects_than_randomized_estimators_are_refused(estimator, data):
     with pytest.raises(OptionError, check=WithFields(estimator=type(estimator).__name__)):
         study_estimator(estimator, *data)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DecisionTreeRegressor(splitter="random"),
+        make_pipeline(
+            StandardScaler(), HistGradientBoostingRegressor(max_iter=5, max_features=0.5)
+        ),
+    ],
+)
+def test_regressors_log_numbers_and_targets(estimator, data):
+    X, _ = data  # noqa: N806 - scikit-learn's own name
+    y = X[:, 0] + X[:, 1] ** 2
+
+    runs, shards = made(study_estimator(estimator, X, y, seeds=3))
+
+    shard = shards.shard(0)
+    np.testing.assert_array_equal(shard.targets, y[shard.ids.to_numpy()])
+    assert shards.n_examples == N_EXAMPLES // 4
+    assert (shards.kind, shards.repeats) == ("numbers", "seeds")
+    errors = np.abs(shard.numbers - shard.targets).mean(axis=1)
+    assert [run.scalars["mae"] for run in runs] == pytest.approx(errors.tolist())
+    assert len(set(errors)) == 3
+
+
+def test_regressors_that_draw_nothing_are_noted(data):
+    X, _ = data  # noqa: N806 - same
+    study = study_estimator(Lasso(), X, X[:, 0], seeds=3)
+    study.run("serial", progress=False)
+
+    severities = {check.name: check.severity for check in study.measure().checks}
+    assert severities["duplicate-runs"] == "note"
 
 
 def test_estimators_with_lambdas_are_studied(data):
