@@ -2,12 +2,13 @@
 
     python benchmarks/measure.py [--scale 1.0] [--only STUDY] [--repeat 3] [--folder DIR]
 
-Two studies are written as stores: 50 runs × 1,000,000 examples × 10 classes, and 20 runs × 200,000
-examples × 150 classes. Each is measured on one worker and compared with two lower limits:
+Three studies are written as stores: 50 runs × 1,000,000 examples × 10 classes, 20 runs × 200,000
+examples × 150 classes, and 50 runs × 1,000,000 numbers (`--only numbers`). Each is measured on one
+worker and compared with two lower limits:
 
 (a) only reading the same Parquet columns, row group by row group;
-(b) only the kernels in numpy on arrays in memory: argmax, logarithms, and the sums for figures and
-    intervals.
+(b) only the kernels in numpy on arrays in memory: argmax, logarithms, or deviations and a sort, and
+    the sums for figures and intervals.
 
 Each step runs in its own process, which also reports its peak memory.
 """
@@ -34,7 +35,12 @@ from seedproof.records.reader import Store
 from seedproof.records.schema import Kind, Layout, floats_from_binary
 from seedproof.records.writer import RunWriter
 
-STUDIES = {"10 classes": (50, 1_000_000, 10), "150 classes": (20, 200_000, 150)}
+# Runs, examples and classes; numbers have no classes.
+STUDIES = {
+    "10 classes": (50, 1_000_000, 10),
+    "150 classes": (20, 200_000, 150),
+    "numbers": (50, 1_000_000, 0),
+}
 
 
 def write_store(
@@ -46,10 +52,12 @@ def write_store(
         folder: Folder of the new store.
         n_runs: Number of runs.
         n_examples: Number of examples.
-        n_classes: Number of classes.
+        n_classes: Number of classes; 0 for numbers.
         seed: Seed of the noise; stores with different seeds have the same examples.
     """
     layout = Layout(Kind.PROBS, tuple(map(str, range(n_classes))))
+    if not n_classes:
+        layout = Layout(Kind.NUMBERS, (), double=True)
     store = Location.of(folder)
     store.make_folder()
     StudyManifest("benchmark", layout.rows_per_group).write(store)
@@ -65,12 +73,17 @@ def write_store(
             for start in range(0, n_examples, step):
                 n = min(step, n_examples - start)
                 shared = np.random.default_rng([2, start])
+                ids = pa.array(np.arange(start, start + n))
+                if not n_classes:
+                    targets = 4 * shared.standard_normal(n)
+                    writer.write(ids, targets, targets + rng.standard_normal(n))
+                    continue
                 logits = 4 * shared.standard_normal((n, n_classes), dtype=np.float32)
                 labels = logits.argmax(axis=1).astype(np.int32)
                 logits += rng.standard_normal((n, n_classes), dtype=np.float32)
                 probs = np.exp(logits - logits.max(axis=1, keepdims=True))
                 probs /= probs.sum(axis=1, keepdims=True)
-                writer.write(pa.array(np.arange(start, start + n)), labels, probs)
+                writer.write(ids, labels, probs)
 
 
 def read(folder: Path) -> None:
@@ -79,10 +92,13 @@ def read(folder: Path) -> None:
     files = [[pq.ParquetFile(part) for part in run] for run in parts]
     for part_idx in range(len(files[0])):
         for group in range(files[0][part_idx].num_row_groups):
-            files[0][part_idx].read_row_group(group, columns=["example", "label"])
+            names = files[0][part_idx].schema_arrow.names
+            values = "value" if "value" in names else "probs"
+            files[0][part_idx].read_row_group(group, columns=names[:2])
             for run in files:
-                table = run[part_idx].read_row_group(group, columns=["probs"], use_threads=False)
-                floats_from_binary(table.column("probs"))
+                table = run[part_idx].read_row_group(group, columns=[values], use_threads=False)
+                if values == "probs":
+                    floats_from_binary(table.column("probs"))
 
 
 def kernels(n_runs: int, n_examples: int, n_classes: int) -> float:
@@ -90,13 +106,20 @@ def kernels(n_runs: int, n_examples: int, n_classes: int) -> float:
 
     One block that fits into the cache is computed repeatedly, as if all examples were in memory.
     """
-    n = max(BATCH_VALUES // (n_runs * n_classes), 1)
+    n = max(BATCH_VALUES // (n_runs * max(n_classes, 1)), 1)
     rng = np.random.default_rng(0)
+    n_blocks = n_examples // n
+    if not n_classes:
+        targets = 4 * rng.normal(size=n)
+        numbers = targets + rng.normal(size=(n_runs, n))
+        start = time.perf_counter()
+        for _ in range(n_blocks):
+            number_block(numbers, targets)
+        return (time.perf_counter() - start) * n_examples / (n_blocks * n)
     logits = 4 * rng.normal(size=(1, n, n_classes)) + rng.normal(size=(n_runs, n, n_classes))
     raised = np.exp(logits - logits.max(axis=2, keepdims=True))
     probs = (raised / raised.sum(axis=2, keepdims=True)).astype(np.float32)
     labels = logits[0].argmax(axis=1)
-    n_blocks = n_examples // n
     start = time.perf_counter()
     for _ in range(n_blocks):
         block(probs, labels)
@@ -127,6 +150,22 @@ def block(probs: np.ndarray, labels: np.ndarray) -> None:
     np.einsum("rik,ik->ri", logs, total)
     other_runs = total - doubles
     np.einsum("rik,rik->ri", other_runs, np.log(other_runs))
+
+
+def number_block(numbers: np.ndarray, targets: np.ndarray) -> None:
+    """Compute the kernels of one block of numbers, with one numpy call each."""
+    n_runs = len(numbers)
+    squares = np.square(numbers - numbers.mean(axis=0))
+    variance = squares.sum(axis=0) - squares * (n_runs / (n_runs - 1))
+    order = np.argsort(numbers, axis=0, kind="stable")
+    ascending = np.take_along_axis(numbers, order, axis=0)
+    below = np.cumsum(ascending, axis=0)
+    differences = np.empty_like(numbers)
+    np.put_along_axis(differences, order, ascending * np.arange(n_runs)[:, None] - below, axis=0)
+    errors = numbers - targets
+    for values in (numbers, variance, differences, errors, np.abs(errors), np.square(errors)):
+        values.sum(axis=0), values.sum(axis=1), np.einsum("ri,ri->r", values, values)
+    (numbers != numbers[:, :1]).sum(axis=1)
 
 
 def measure(folder: Path) -> None:

@@ -393,19 +393,30 @@ class Study:
         """Return the state without locks, which belong to this process."""
         return vars(self) | {"_claims": {}}
 
-    def measure(self, *, arm: str | None = None, split: str | None = None) -> "Report":
+    def measure(
+        self,
+        *,
+        arm: str | None = None,
+        split: str | None = None,
+        tolerance: float | str | None = None,
+        thresholds: Sequence[float] | float | None = None,
+    ) -> "Report":
         """Measure how much the seed decides, over the finished runs of an arm.
 
         Args:
             arm: Name of the arm; may be omitted if there is only one.
             split: Name of the split; may be omitted if there is only one.
+            tolerance: Numbers that differ by no more than this count as equal, such as "5%".
+            thresholds: Two numbers on different sides of one of these are a flip.
 
         Returns:
             A report.
         """
         from seedproof.api.measure import measure  # slow to load, not needed to train
 
-        return measure(self._store, arm=arm, split=split)
+        return measure(
+            self._store, arm=arm, split=split, tolerance=tolerance, thresholds=thresholds
+        )
 
     def compare(
         self,
