@@ -10,7 +10,7 @@ from rich.text import Text
 from seedproof.comparison.arms.result import ArmPair
 from seedproof.errors import UnknownNameError
 from seedproof.messages import Message, Sentences, printable
-from seedproof.predictions.checks import Check
+from seedproof.predictions.checks import Check, named
 from seedproof.report.checks import alerts, notes
 from seedproof.report.comparison import amounts, reading
 from seedproof.report.comparison.groups import verdict_kind
@@ -27,7 +27,7 @@ from seedproof.report.text import CheckLines, Prose
 from seedproof.report.view import KeyFigure
 from seedproof.scalars.compare import ComparedScalars
 from seedproof.scalars.runs import SPREAD, unknown_name
-from seedproof.stats.effect import Effect
+from seedproof.stats.effect import OPPOSITE, Effect
 from seedproof.stats.intervals import Estimate
 
 FORMAT = 1
@@ -52,6 +52,7 @@ SENTENCES = {
     "too-few-runs": "{metric} of {arm} is {change} against {against}. There are too few runs for a "
     "verdict.",
     "not-tested": "{metric} of {arm} is {change} against {against}, and is not tested: {note}.",
+    "key": "against {against}: {verdict}",
     "paired": "Runs with the same seed are paired: {arms}.",
     "unpaired-seeds": "Runs are not paired, because the arms have other seeds: {arms}.",
     "unpaired": "Runs are not paired: their seeds are not given. A column seed pairs arms that "
@@ -236,7 +237,7 @@ class ScalarComparison(Result, ByName[Mapping[str, Effect]]):
             for pair, text in zip(self.compared.pairs, self.sentences(), strict=True)
         )
         return Overview(
-            headline=str(self.sentences()[0]) if len(sentences) == 1 else self._about(),
+            headline=self._headline,
             title=self._about(),
             sentences=sentences,
             key_figures=tuple(self._key_figure(pair) for pair in self._of_baseline[:MAX_KEYS]),
@@ -245,6 +246,26 @@ class ScalarComparison(Result, ByName[Mapping[str, Effect]]):
             brackets="",
             checks=alerts(self.checks),
         )
+
+    @property
+    def _headline(self) -> str:
+        """The primary verdicts on the arms, in a few words."""
+        arms: dict[str, list[str]] = {}
+        for pair in self._of_baseline:
+            verdict = pair.effects[self.compared.primary].verdict
+            arms.setdefault(verdict, []).append(printable(pair.arm))
+        baseline = printable(self.compared.baseline.name)
+        shown = [
+            f"{named(names)} {'is' if len(names) == 1 else 'are'} {verdict} than {baseline}"
+            for verdict, names in arms.items()
+            if verdict in OPPOSITE
+        ]
+        if "equivalent" in arms:
+            names = arms["equivalent"]
+            shown.append(
+                f"{named(names)} {'is' if len(names) == 1 else 'are'} equivalent to {baseline}"
+            )
+        return "; ".join(shown) or f"No difference from {baseline} is shown"
 
     def _key_figure(self, pair: ArmPair) -> KeyFigure:
         primary = self.compared.primary
@@ -255,7 +276,7 @@ class ScalarComparison(Result, ByName[Mapping[str, Effect]]):
             value=_change(effect),
             unit="",
             interval=_ends(effect),
-            meaning=_sentence(pair, primary),
+            meaning=_say("key", against=printable(pair.against), verdict=effect.verdict),
             bar=None,
         )
 

@@ -30,11 +30,12 @@ FIGURES = "Figures"
 MAX_SENTENCES = 4
 # A chart per metric, and no more than people look at.
 MAX_CHARTS = 8
+BRACKETS = "Brackets are 95\N{NO-BREAK SPACE}% intervals over runs."
 HEADER = ("metric", "arm", "runs", "mean", "95 % interval", "sd", "95 % interval")
 SENTENCES = {
     "mean": "The mean {metric}{of_arm} is {mean} over {n_runs} runs. A single run gives it to "
     "within ± {sd} (standard deviation).",
-    "over-runs": "Intervals are over runs: other seeds of the same training.",
+    "over-runs": "Intervals are over runs: they hold for other seeds of the same training.",
     "few-for-spread": "The interval of a standard deviation needs at least {n_needed} runs.",
     "no-examples": "There is one number per run. Per-example scores would also show which examples "
     "change from run to run, and how far the scores depend on the choice of examples; arms would "
@@ -166,6 +167,7 @@ class ScalarReport(Result, ByName[Mapping[str, Estimate]]):
             key_figures=tuple(map(_key_figure, self._arms[:MAX_SENTENCES])),
             sections=(Section(FIGURES, "Mean and spread over runs", (table,)),),
             notes=self.notes(),
+            brackets=BRACKETS,
             checks=alerts(self.checks),
         )
 
