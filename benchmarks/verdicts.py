@@ -3,13 +3,15 @@
     PYTHONPATH=tests python benchmarks/verdicts.py gate --studies 1000 > gate.md
 
 Tables: `gate` and `compare` under repeated looks, next to a number of runs that is known
-beforehand; `rows` and `equivalent` for comparisons of one look. Each takes 10 to 30 minutes on one
+beforehand; `rows` and `equivalent` for comparisons of one look; `numbers` and `trials` for numbers
+in place of classes, at one look and after each trial. Each takes 10 to 30 minutes on one
 core. The docs page on comparing shows their output.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from scipy.optimize import brentq
@@ -21,7 +23,7 @@ from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import Statistic
 from seedproof.stats.effect import scale_of, usual_margin
 from seedproof.stats.intervals import PLAIN, Level, estimate
-from seedproof.stats.looks import AT_LOOK, LOOKS
+from seedproof.stats.looks import AT_LOOK, LOOKS, MOST_TRIAL_LOOKS
 from support.comparisons import contrasts
 from support.simulation import Simulation
 
@@ -252,11 +254,92 @@ def equivalent_table(n_studies: int, rng: np.random.Generator) -> Iterator[str]:
                 yield f"| `{metric}` | {cells} |"
 
 
+def numbers(
+    kind: str,
+    shape: tuple[int, int],
+    rng: np.random.Generator,
+    *,
+    run_sd: float,
+    example_sd: float = 0.0,
+) -> dict[str, np.ndarray]:
+    """Return two arms of numbers (runs, examples) that differ by luck alone.
+
+    With `example_sd`, each arm does better than the other on some kinds of examples, and as well on
+    all of them together.
+    """
+    n_runs, n_examples = shape
+    difficulty = rng.standard_normal(n_examples)
+    arms = {}
+    for arm in ("old", "new"):
+        latent = difficulty + example_sd * rng.standard_normal(n_examples)
+        latent = latent + run_sd * rng.standard_normal((n_runs, 1))
+        if kind == "pass":
+            chance = 1 / (1 + np.exp(-2.0 * latent))
+            arms[arm] = (rng.random(shape) < chance).astype(np.float64)
+            continue
+        noisy = latent + 0.5 * rng.standard_normal(shape)
+        arms[arm] = np.exp(noisy) if kind == "skewed" else 1 / (1 + np.exp(-2.0 * noisy))
+    return arms
+
+
+def numbers_table(n_studies: int, rng: np.random.Generator) -> Iterator[str]:
+    """Yield the rows of the table of identical arms of numbers: primary and other verdicts."""
+    yield "| numbers | repeats | examples | arms | primary row | any other row |"
+    yield "|---|---|---|---|---|---|"
+    repeats = [(1, 0.0), (3, 0.0), (5, 0.2), (10, 0.2)]
+    for kind, (n_runs, run_sd), n_examples, example_sd in product(
+        ("pass", "bounded", "skewed"), repeats, (50, 500), (0.0, 0.5)
+    ):
+        hits = np.zeros(2)
+        for _ in range(n_studies):
+            arms = numbers(kind, (n_runs, n_examples), rng, run_sd=run_sd, example_sd=example_sd)
+            effects = sp.compare(arms, trials=run_sd == 0.0).effects("new").values()
+            hits += [
+                any(x.verdict in SHOWN and x.exploratory == is_other for x in effects)
+                for is_other in (False, True)
+            ]
+        noun = ("trials" if run_sd == 0.0 else "runs").removesuffix("s" * (n_runs == 1))
+        differ = "with their own strengths" if example_sd else "identical"
+        cells = " | ".join(percent(x) for x in hits / n_studies)
+        yield f"| {kind} | {n_runs} {noun} | {n_examples} | {differ} | {cells} |"
+
+
+def trials_table(n_studies: int, rng: np.random.Generator) -> Iterator[str]:
+    """Yield the rows of the table of trials that are added until a difference shows."""
+    yield "| numbers | examples | arms | shown after any of 20 trials | of 20 declared |"
+    yield "|---|---|---|---|---|"
+    for kind, n_examples, example_sd in product(("pass", "skewed"), (50, 500), (0.0, 0.5)):
+        hits = np.zeros(2)
+        for _ in range(n_studies):
+            arms = numbers(
+                kind, (MOST_TRIAL_LOOKS, n_examples), rng, run_sd=0.0, example_sd=example_sd
+            )
+            looks = (
+                sp.compare(
+                    {name: x[:n_trials] for name, x in arms.items()},
+                    trials=True,
+                    sequential=True,
+                    metrics=["mean"],
+                )
+                for n_trials in range(1, MOST_TRIAL_LOOKS + 1)
+            )
+            declared = sp.compare(arms, trials=True, metrics=["mean"])
+            hits += [
+                any(look.effect("new", "mean").is_shown for look in looks),
+                declared.effect("new", "mean").is_shown,
+            ]
+        differ = "with their own strengths" if example_sd else "identical"
+        cells = " | ".join(percent(x) for x in hits / n_studies)
+        yield f"| {kind} | {n_examples} | {differ} | {cells} |"
+
+
 TABLES = {
     "gate": gate_table,
     "compare": compare_table,
     "rows": rows_table,
     "equivalent": equivalent_table,
+    "numbers": numbers_table,
+    "trials": trials_table,
 }
 
 

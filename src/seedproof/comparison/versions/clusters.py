@@ -15,7 +15,7 @@ from seedproof.typing import IntArray
 
 def needs_labels(figure: str) -> bool:
     """Return whether a figure is a mean over labeled examples only."""
-    return not figure.startswith("flip_rate")
+    return figure.startswith(("accuracy", "negative", "positive", "directed"))
 
 
 class ClusterTotals:

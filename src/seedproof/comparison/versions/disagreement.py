@@ -47,13 +47,14 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Disagreement:
-    """Number of runs that disagree with each run, axes (examples, runs)."""
+    """Number of runs that disagree with each run, or differences, axes (examples, runs)."""
 
     old: FloatArray  # old runs against an old run
     new: FloatArray  # new runs against a new run
     old_across: FloatArray  # new runs against an old run
     new_across: FloatArray  # old runs against a new run
-    disagreements: IntArray  # examples on which two runs differ, axes (runs, runs), old first
+    # Examples on which two runs differ, or their differences, axes (runs, runs), old first.
+    disagreements: IntArray | FloatArray
 
     @classmethod
     def count(cls, old: IntArray, new: IntArray) -> "Disagreement":
@@ -82,6 +83,26 @@ class Disagreement:
             disagreements=pairs + pairs.T,
         )
 
+    @classmethod
+    def of_numbers(cls, old: FloatArray, new: FloatArray) -> "Disagreement":
+        """Add up absolute differences of numbers, axes (runs, examples)."""
+        n_old, pooled = len(old), np.concatenate([old, new])
+        sums = np.zeros((2, *pooled.shape))  # within a version, and across
+        pairs = np.zeros((len(pooled), len(pooled)))
+        for run_idx in range(len(pooled)):
+            apart = np.abs(pooled - pooled[run_idx])
+            pairs[run_idx] = apart.sum(axis=1)
+            own, other = (apart[:n_old], apart[n_old:])[:: 1 if run_idx < n_old else -1]
+            sums[:, run_idx] = own.sum(axis=0), other.sum(axis=0)
+        within, across = (np.ascontiguousarray(x.T) for x in sums)
+        return cls(
+            old=within[:, :n_old],
+            new=within[:, n_old:],
+            old_across=across[:, :n_old],
+            new_across=across[:, n_old:],
+            disagreements=pairs,
+        )
+
     @property
     def agreement(self) -> IntArray:
         """Runs of both versions that predict what this run predicts, axes (runs, examples)."""
@@ -92,6 +113,11 @@ class Disagreement:
 
 def flips(counts: Disagreement) -> dict[str, Change]:
     """Return flips between the versions, within each of them, and beyond those."""
+    return distances(counts, "flip_rate")
+
+
+def distances(counts: Disagreement, name: str) -> dict[str, Change]:
+    """Return the same for any distance between two answers, whose name begins the figures."""
     n_old, n_new = counts.old.shape[1], counts.new.shape[1]
     total = counts.old_across.sum(axis=1)
     between = Change(
@@ -101,19 +127,19 @@ def flips(counts: Disagreement) -> dict[str, Change]:
     )
     within = {}
     if n_old > 1:
-        within["flip_rate_old"] = _within(counts.old, is_old=True, n_other=n_new)
+        within[f"{name}_old"] = _within(counts.old, is_old=True, n_other=n_new)
     if n_new > 1:
-        within["flip_rate_new"] = _within(counts.new, is_old=False, n_other=n_old)
+        within[f"{name}_new"] = _within(counts.new, is_old=False, n_other=n_old)
     baseline = _mean(list(within.values()))
     swapped = None
     if len(within) == 1:
         several = counts.new if n_old == 1 else counts.old
         swapped = _swapped(several / (several.shape[1] - 1), baseline)
     return {
-        "flip_rate": between,
+        name: between,
         **within,
-        "flip_rate_no_change": baseline,
-        "flip_rate_beyond": between.less(baseline, swapped),
+        f"{name}_no_change": baseline,
+        f"{name}_beyond": between.less(baseline, swapped),
     }
 
 
@@ -177,7 +203,18 @@ def directed_flips(old: BoolArray, new: BoolArray) -> dict[str, Change]:
     }
 
 
-def _share(right: BoolArray, *, is_old: bool, n_other: int) -> Change:
+def means(old: FloatArray, new: FloatArray, name: str) -> dict[str, Change]:
+    """Return means of both versions and their difference, from the axes (examples, runs)."""
+    of_old = _share(old, is_old=True, n_other=new.shape[1])
+    of_new = _share(new, is_old=False, n_other=old.shape[1])
+    change = of_new.less(of_old)
+    if 1 in {old.shape[1], new.shape[1]}:
+        change = replace(change, swapped=_others_less_one(new if old.shape[1] == 1 else old))
+    return {f"{name}_old": of_old, f"{name}_new": of_new, f"{name}_change": change}
+
+
+def _share(right: BoolArray | FloatArray, *, is_old: bool, n_other: int) -> Change:
+    """Mean over the runs of one version: the share that is right, or the mean of numbers."""
     n_runs = right.shape[1]
     total = right.sum(axis=1, dtype=np.float64)
     own = _divided(total[:, None] - right, n_runs - 1)
@@ -205,8 +242,8 @@ def _unsure(right: BoolArray, *, is_old: bool, n_other: int) -> Change:
     return _of_one_version(whole, own, is_old=is_old, n_other=n_other)
 
 
-def _others_less_one(right: BoolArray) -> FloatArray | None:
-    """Accuracy of the other runs less that of run r, the single run."""
+def _others_less_one(right: BoolArray | FloatArray) -> FloatArray | None:
+    """Mean of the other runs less that of run r, the single run."""
     n_runs = right.shape[1]
     total = right.sum(axis=1, dtype=np.float64)
     return (total[:, None] - n_runs * right) / (n_runs - 1) if n_runs > 2 else None

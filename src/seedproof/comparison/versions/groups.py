@@ -6,13 +6,13 @@ variances are added, and the variance from drawing examples is counted once.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from seedproof.comparison.versions.disagreement import Change
 from seedproof.measurement.groups import added
-from seedproof.metrics.statistic import MeanOverExamples, Residuals
+from seedproof.metrics.statistic import MeanOverExamples, Residuals, Scale
 from seedproof.stats.distributions import upward_skewness
 from seedproof.stats.effect import Contrast
 from seedproof.stats.intervals import (
@@ -31,8 +31,16 @@ if TYPE_CHECKING:
 
 # Deleting one of two runs leaves no pair.
 LEAST_RUNS = 3
-LOGIT = frozenset({"accuracy_old", "accuracy_new"})
-OWN = {"accuracy_old": "old", "flip_rate_old": "old", "accuracy_new": "new", "flip_rate_new": "new"}
+SCALES: dict[str, Scale] = {
+    **dict.fromkeys(("accuracy_old", "accuracy_new"), "logit"),
+    **dict.fromkeys(("mean_old", "mean_new"), "linear"),
+}
+# Figures of one version alone.
+OWN = {
+    f"{name}_{version}": version
+    for name in ("accuracy", "flip_rate", "mean", "error", "difference")
+    for version in ("old", "new")
+}
 
 
 class GroupSums:
@@ -84,10 +92,13 @@ class GroupSums:
         n_examples: int,
         n_runs: Mapping[str, int],
         clusters: Mapping[str, Residuals] | None = None,
+        *,
+        largest: float | None = 1.0,
+        are_trials: bool = False,
     ) -> "GroupMean":
         """Return the mean of one group of `n_examples` examples."""
         totals = {name: values[index] for name, values in self.totals.items()}
-        return GroupMean(n_examples, n_runs, totals, clusters)
+        return GroupMean(n_examples, n_runs, totals, clusters, largest, are_trials)
 
 
 def _jackknife(without: FloatArray | None) -> FloatArray | None:
@@ -106,6 +117,8 @@ class GroupMean:
     totals: Mapping[str, FloatArray]  # sums over examples, by name
     # Residuals of its clusters, by the runs that are left out; None if examples are independent.
     clusters: Mapping[str, Residuals] | None = None
+    largest: float | None = 1.0  # value of one example; None for numbers of any size
+    are_trials: bool = False  # of one model: examples contain their noise
 
     @property
     def n_drawn(self) -> int:
@@ -130,7 +143,7 @@ class GroupMean:
 
     def statistic(self, name: str) -> MeanOverExamples:
         """Return the quantity of one version by its name, as `measure` has it."""
-        return self._own(OWN[name], "logit" if name in LOGIT else "log")
+        return self._own(OWN[name], SCALES.get(name, "log"))
 
     def difference(self, level: Level, *, is_distance: bool = True) -> Estimate:
         """Return the interval of a difference of shares.
@@ -142,6 +155,10 @@ class GroupMean:
         above = below = contrast.half_width(level)
         if is_distance and self._has_single_run:
             below = self._careful(contrast).half_width(replace(level, tail=level.tail / 5))
+        if self.largest is None:
+            has_width = above > 0.0
+            ends = (value - below, value + above, contrast.over) if has_width else ()
+            return Estimate(value, *ends)
         if above == 0.0:  # no run saw any example differently
             above = below = 1 - level.example_tail ** (1 / self.n_drawn)
         low, high = max(value - below, -1.0), min(value + above, 1.0)
@@ -150,7 +167,7 @@ class GroupMean:
     @property
     def _has_single_run(self) -> bool:
         """True if a version has one run, and the other shows how much a run varies."""
-        return "swapped" in self.totals and 1 in self.n_runs.values()
+        return "swapped" in self.totals and 1 in self.n_runs.values() and not self.are_trials
 
     def _careful(self, contrast: Contrast) -> Contrast:
         """Return a contrast with a larger variance of its single run.
@@ -164,12 +181,13 @@ class GroupMean:
 
     def _rate(self) -> Estimate:
         value = self.value
-        if not 0.0 < value < 1.0:
+        largest = np.inf if self.largest is None else self.largest
+        if not 0.0 < value < largest:
             return estimate(self._own(None, "log"))
         contrast = self._contrast(is_log=True)
         half_width = contrast.half_width(PLAIN)
         low, high = np.exp(np.log(value) + half_width * np.array([-1, 1]))
-        return Estimate(value, float(low), min(float(high), 1.0), contrast.over)
+        return Estimate(value, float(low), min(float(high), largest), contrast.over)
 
     def _contrast(self, *, is_log: bool) -> Contrast:
         """Variances over runs and examples, on the scale of the interval."""
@@ -190,7 +208,8 @@ class GroupMean:
     def _left_out(self, *, is_log: bool) -> tuple[float, float, int]:
         """Variance over runs, its part in the variance over examples, and degrees of freedom."""
         several = [version for version, n_runs in self.n_runs.items() if n_runs > 1]
-        if any(v not in self.totals or self.n_runs[v] < LEAST_RUNS for v in several):
+        too_few = any(v not in self.totals or self.n_runs[v] < LEAST_RUNS for v in several)
+        if self.are_trials or too_few:
             return 0.0, 0.0, 0
         runs = counted = 0.0
         for version in several:
@@ -230,10 +249,11 @@ class GroupMean:
         spread = float(self.totals["squares"]) / n - self.value**2
         return max(spread, 0.0) / (n - 1) if n > 1 else 0.0
 
-    def _own(self, version: str | None, scale: Literal["log", "logit"]) -> MeanOverExamples:
+    def _own(self, version: str | None, scale: Scale) -> MeanOverExamples:
         """Quantity that depends on the runs of one version only, as `measure` has it."""
         n, without, interaction = self.n_examples, None, 0.0
-        if version is not None and version in self.totals and self.n_runs[version] >= LEAST_RUNS:
+        has_runs = not self.are_trials and self.n_runs.get(version or "", 0) >= LEAST_RUNS
+        if version is not None and version in self.totals and has_runs:
             without = self.totals[version] / n
             interaction = self._interaction(version)
         return MeanOverExamples(
@@ -243,7 +263,8 @@ class GroupMean:
             self._example_variance(),
             interaction,
             scale=scale,
-            largest=1.0,
-            is_count=True,
+            largest=self.largest,
+            is_count=self.largest is not None,
+            is_small=self.largest is None or self.are_trials,
             clusters=None if self.clusters is None else self.clusters[version or "old"],
         )

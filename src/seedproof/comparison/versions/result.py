@@ -10,9 +10,11 @@ import pyarrow as pa
 from seedproof.measurement.clusters import Clusters
 from seedproof.measurement.examples import StoredExamples
 from seedproof.messages import Message
+from seedproof.metrics.card import Better
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import Check
 from seedproof.records.location import Location
+from seedproof.records.schema import Kind
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import TAIL, Estimate
 from seedproof.stats.vote_tests import Discoveries
@@ -33,8 +35,19 @@ OWN_COLUMNS = (
     "old_predictions",
     "new_predictions",
 )
+NUMBER_COLUMNS = (
+    "example",
+    "target",
+    "mean_old",
+    "mean_new",
+    "difference",
+    "p_value",
+    "q_value",
+    "old_numbers",
+    "new_numbers",
+)
 # Columns of an example in the summary: without predictions per run and the user's columns.
-LISTED = OWN_COLUMNS[:-2]
+LISTED = tuple(dict.fromkeys((*OWN_COLUMNS[:-2], *NUMBER_COLUMNS[:-2])))
 
 
 @dataclass(frozen=True)
@@ -91,6 +104,14 @@ class VersionComparison:
     checks: tuple[Check, ...] = ()  # of both versions, whose names are `old` and `new`
     repeats: str = "runs"  # unit of repetition: `seeds` if both versions recorded them
     clusters: Clusters | None = None  # of the examples; None if they are independent
+    kind: str = "classes"  # or `numbers`
+    are_trials: bool = False  # of one model, so that few of them are judged
+    better: Better = "neither"  # direction in which the mean of numbers is better
+
+    @property
+    def has_numbers(self) -> bool:
+        """True if runs give numbers, not classes."""
+        return self.kind == Kind.NUMBERS
 
     def __getitem__(self, name: str) -> Estimate:
         return self.whole.figures[name]
@@ -118,7 +139,7 @@ class VersionComparison:
     @property
     def is_judged(self) -> bool:
         """True if the runs of a version are enough to know how much runs differ."""
-        return max(len(self.old_runs), len(self.new_runs)) >= VERDICT_FROM
+        return self.are_trials or max(len(self.old_runs), len(self.new_runs)) >= VERDICT_FROM
 
     @property
     def baseline_from(self) -> Literal["both", "old", "new"]:
@@ -133,7 +154,8 @@ class VersionComparison:
 
     def extras(self) -> tuple[str, ...]:
         """Return the names of the user's further columns."""
-        return tuple(name for name in self.unexplained.column_names if name not in OWN_COLUMNS)
+        own = NUMBER_COLUMNS if self.has_numbers else OWN_COLUMNS
+        return tuple(name for name in self.unexplained.column_names if name not in own)
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the table of all examples, as plain data.
@@ -150,6 +172,7 @@ class VersionComparison:
             "n_labeled": self.whole.n_labeled,
             **({} if self.clusters is None else {"clusters": asdict(self.clusters)}),
             "n_classes": len(self.classes),
+            **({"kind": self.kind, "better": self.better} if self.has_numbers else {}),
             "baseline_from": self.baseline_from,
             "whole": self.whole.summary(),
             "by_class": [part.summary() for part in self.by_class],

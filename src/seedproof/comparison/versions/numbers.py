@@ -1,0 +1,95 @@
+"""Two versions that give numbers: how far they are apart, and which examples changed.
+
+The distance of two runs on an example is the absolute difference of their numbers. Between versions
+less within them it is the energy distance, as flips beyond noise are for classes.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from seedproof.comparison.versions.disagreement import Change, Disagreement, distances, means
+from seedproof.comparison.versions.result import NUMBER_COLUMNS
+from seedproof.comparison.versions.sums import VersionBatch, VersionSums
+from seedproof.records.arrow import to_arrow
+from seedproof.records.schema import Kind
+from seedproof.records.shards import Shard, ShardSource
+from seedproof.stats.rank_tests import examine_numbers
+from seedproof.typing import FloatArray
+
+
+class NumberVersionSums(VersionSums):
+    """Sums over the numbers of two versions."""
+
+    distance, spread = "difference", "mean_difference"
+    own_columns = NUMBER_COLUMNS
+    kind = str(Kind.NUMBERS)
+
+    def __init__(
+        self,
+        sources: tuple[ShardSource, ShardSource],
+        slices: Sequence[str],
+        clusters: str | None = None,
+    ) -> None:
+        super().__init__(sources, (), slices, clusters)
+        # Errors are means over all examples.
+        self._has_targets = any(source.n_labeled == source.n_examples for source in sources)
+        self._n_other = 0  # batches with a number that is neither 0 nor 1
+        self.better = "neither" if self._is_labeled else sources[0].settings.better
+
+    @property
+    def largest(self) -> float | None:
+        """The largest difference of two numbers: 1 if all are 0 or 1."""
+        return None if self._n_other else 1.0
+
+    def answers(self, old: Shard, new: Shard) -> list[FloatArray]:
+        """Return the numbers of both versions."""
+        return [np.asarray(shard.numbers, dtype=np.float64) for shard in (old, new)]
+
+    def gold(self, old: Shard, new: Shard) -> FloatArray | None:
+        """Return the targets of the new version; of the old one if the new has none."""
+        return old.targets if new.targets is None else new.targets
+
+    def column(self, values: np.ndarray, name: str) -> pa.Array:
+        """Return a column of the table of examples."""
+        del name
+        return to_arrow(values, missing=np.isnan(values))
+
+    def merge(self, other: "VersionSums") -> None:
+        """Add the examples of the shards that follow."""
+        super().merge(other)
+        self._n_other += other._n_other if isinstance(other, NumberVersionSums) else 0  # noqa: SLF001 - the same class
+
+    def add(self, batch: VersionBatch) -> dict[str, np.ndarray]:
+        """Add a batch; return columns with a value per example."""
+        old, new = batch.old, batch.new
+        self._n_other += any(not np.isin(numbers, (0.0, 1.0)).all() for numbers in (old, new))
+        counts = Disagreement.of_numbers(old, new)
+        self.disagreements = self.disagreements + counts.disagreements
+        changes = distances(counts, self.distance)
+        self.cross.n_examples += old.shape[1]
+        if f"{self.distance}_old" in changes and f"{self.distance}_new" in changes:
+            within = [changes[f"{self.distance}_{version}"].whole for version in ("old", "new")]
+            self.cross.products += float(within[0] @ within[1])
+        changes |= means(old.T, new.T, "mean")
+        if self._has_targets and batch.labels is not None:
+            errors = [np.abs(numbers - batch.labels).T for numbers in (old, new)]
+            changes |= means(errors[0], errors[1], "error")
+        self._add_changes(changes, batch)
+        tested = examine_numbers(old, new)
+        self.p_counts += tested.counts
+        return {
+            "mean_old": old.mean(axis=0),
+            "mean_new": new.mean(axis=0),
+            self.distance: changes[self.distance].whole,
+            "p_value": tested.p_values,
+            "is_tested": tested.is_tested,
+        }
+
+    def _add_changes(self, changes: dict[str, Change], batch: VersionBatch) -> None:
+        members = self.groups.members(batch.codes)
+        for name, change in changes.items():
+            self.sums[name].update(change, members)
+        if batch.cells is not None:
+            self.cells.add(changes, batch.cells)
