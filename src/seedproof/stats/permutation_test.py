@@ -20,10 +20,13 @@ N_DRAWN = 9_999
 WAYS_AT_ONCE = 4096
 
 
-def permutation_p_value(disagreements: IntArray, n_old: int, *, rng: np.random.Generator) -> float:
+def permutation_p_value(
+    disagreements: IntArray | FloatArray, n_old: int, *, rng: np.random.Generator
+) -> float:
     """Return the share of assignments that show as many flips beyond noise, or more.
 
-    `disagreements` counts the examples on which two runs differ, axes (runs, runs), old runs first.
+    `disagreements` counts the examples on which two runs differ, or adds up the differences of
+    their numbers, axes (runs, runs), old runs first.
     The p-value is exact for any dependence between examples; `rng` draws assignments if there are
     more than `MOST_WAYS`.
     """

@@ -54,7 +54,7 @@ def _by_ranks(pooled: FloatArray, n_old: int) -> ExactTests:
         apart = np.abs(ways @ ranks[:, rows] - expected)
         numerators[rows] = (apart >= apart[0]).sum(axis=0)  # the first way is the one seen
         least[rows] = (apart == apart.max(axis=0)).sum(axis=0)
-    is_tested = least <= FALSE_DISCOVERY_RATE * total
+    is_tested = least <= float(FALSE_DISCOVERY_RATE * total)
     values, sizes = np.unique(numerators[is_tested], return_counts=True)
     counts = Counter(dict(zip(values.tolist(), sizes.tolist(), strict=True)))
     return ExactTests(numerators / total, counts, np.asarray(is_tested, dtype=np.bool_))
@@ -62,7 +62,7 @@ def _by_ranks(pooled: FloatArray, n_old: int) -> ExactTests:
 
 @lru_cache(maxsize=8)
 def _ways(n_runs: int, n_old: int) -> IntArray:
-    """Return every choice of old runs as ones and zeros, axes (ways, runs); the first runs first."""
+    """Return every choice of old runs as ones and zeros, axes (ways, runs): first that seen."""
     chosen = np.array(list(combinations(range(n_runs), n_old)))
     ways = np.zeros((len(chosen), n_runs), dtype=np.int64)
     np.put_along_axis(ways, chosen, 1, axis=1)

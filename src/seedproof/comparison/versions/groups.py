@@ -94,11 +94,14 @@ class GroupSums:
         clusters: Mapping[str, Residuals] | None = None,
         *,
         largest: float | None = 1.0,
+        is_small: bool = False,
         are_trials: bool = False,
     ) -> "GroupMean":
         """Return the mean of one group of `n_examples` examples."""
         totals = {name: values[index] for name, values in self.totals.items()}
-        return GroupMean(n_examples, n_runs, totals, clusters, largest, are_trials)
+        return GroupMean(
+            n_examples, n_runs, totals, clusters, largest, is_small=is_small, are_trials=are_trials
+        )
 
 
 def _jackknife(without: FloatArray | None) -> FloatArray | None:
@@ -118,6 +121,7 @@ class GroupMean:
     # Residuals of its clusters, by the runs that are left out; None if examples are independent.
     clusters: Mapping[str, Residuals] | None = None
     largest: float | None = 1.0  # value of one example; None for numbers of any size
+    is_small: bool = False  # so few examples that they need Student's quantile
     are_trials: bool = False  # of one model: examples contain their noise
 
     @property
@@ -152,6 +156,10 @@ class GroupMean:
         """
         value = self.value
         contrast = self._contrast(is_log=False)
+        if self.is_small and self.largest == 1.0 and not is_distance:
+            # Half an example in each direction, as in a comparison of arms.
+            drawn = contrast.example_variance + 1 / self.n_drawn**2
+            contrast = replace(contrast, example_variance=drawn)
         above = below = contrast.half_width(level)
         if is_distance and self._has_single_run:
             below = self._careful(contrast).half_width(replace(level, tail=level.tail / 5))
@@ -265,6 +273,6 @@ class GroupMean:
             scale=scale,
             largest=self.largest,
             is_count=self.largest is not None,
-            is_small=self.largest is None or self.are_trials,
+            is_small=self.is_small,
             clusters=None if self.clusters is None else self.clusters[version or "old"],
         )

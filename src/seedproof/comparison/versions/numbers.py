@@ -25,6 +25,7 @@ class NumberVersionSums(VersionSums):
     distance, spread = "difference", "mean_difference"
     own_columns = NUMBER_COLUMNS
     kind = str(Kind.NUMBERS)
+    is_small = True
 
     def __init__(
         self,

@@ -88,6 +88,7 @@ class VersionSums(ABC):
     spread: ClassVar[str]  # metric of how steady a version is
     own_columns: ClassVar[tuple[str, ...]]
     kind: ClassVar[str]
+    is_small: ClassVar[bool] = False  # few examples are usual
     better: Better = "neither"  # direction in which the mean of numbers is better
 
     def __init__(
@@ -202,7 +203,7 @@ class VersionSums(ABC):
         self.kept = [rows.combine_chunks()]
 
     def _smallest(self, table: pa.Table) -> IntArray:
-        """Return the rows with the smallest p-values, at most `N_KEPT`; ties by distance, then id."""
+        """Return the rows with the smallest p-values, at most `N_KEPT`; ties by distance and id."""
         keys = [("p_value", "ascending"), (self.distance, "descending"), ("example", "ascending")]
         return to_numpy(pc.sort_indices(table, sort_keys=keys)[:N_KEPT])
 
@@ -262,6 +263,7 @@ class VersionSums(ABC):
             self._n_runs,
             clusters,
             largest=self.largest,
+            is_small=self.is_small,
             are_trials=self._are_trials,
         )
 

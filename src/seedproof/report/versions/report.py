@@ -17,7 +17,14 @@ from seedproof.report.mappings import ByName, WrittenEstimate
 from seedproof.report.overview import Overview, PageOptions
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
-from seedproof.report.versions.view import DIFFERENCES, build_figures, build_overview, render
+from seedproof.report.versions import numeric
+from seedproof.report.versions.view import (
+    DIFFERENCES,
+    build_figures,
+    build_overview,
+    check_columns,
+    render,
+)
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate
 
@@ -56,9 +63,12 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
 
     @property
     def _entries(self) -> Mapping[str, Estimate]:
+        figures = self.comparison.whole.figures
+        if self.comparison.has_numbers:
+            return {name: WrittenEstimate.of(x, "value") for name, x in figures.items()}
         return {
             name: WrittenEstimate.of(estimate, "percent", is_difference=name in DIFFERENCES)
-            for name, estimate in self.comparison.whole.figures.items()
+            for name, estimate in figures.items()
         }
 
     def _unknown(self, name: str) -> UnknownNameError:
@@ -91,7 +101,9 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
         return self.comparison.summary()
 
     def _render(self, show: Sequence[str]) -> RenderableType:
-        return render(self.comparison, show=show)
+        check_columns(self.comparison, show)
+        draw = numeric.render if self.comparison.has_numbers else render
+        return draw(self.comparison, show=show)
 
     def _records(self) -> list[dict[str, Any]]:
         groups = [("all", (self.comparison.whole,)), ("class", self.comparison.by_class)]
@@ -110,10 +122,13 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
         ]
 
     def _figures(self) -> tuple[Figure, ...]:
-        return build_figures(self.comparison)
+        build = numeric.build_figures if self.comparison.has_numbers else build_figures
+        return build(self.comparison)
 
     def _overview(self, show: Sequence[str]) -> Overview:
-        return build_overview(self.comparison, show=show)
+        check_columns(self.comparison, show)
+        build = numeric.build_overview if self.comparison.has_numbers else build_overview
+        return build(self.comparison, show=show)
 
     def _texts(self, options: PageOptions) -> dict[str, str]:
         made = "" if options.command is None else f"\n\nMade by: {options.command}"
@@ -129,4 +144,6 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
 
     def _about(self) -> str:
         old, new = len(self.comparison.old_runs), len(self.comparison.new_runs)
-        return f"of {old} old and {new} new runs: flip_rate {self['flip_rate']}"
+        first = "mean_change" if self.comparison.has_numbers else "flip_rate"
+        noun = "trials" if self.comparison.are_trials else "runs"
+        return f"of {old} old and {new} new {noun}: {first} {self[first]}"

@@ -100,19 +100,19 @@ def title(comparison: VersionComparison) -> Message:
     """Return what was compared, in one line."""
     return _say(
         "compared-versions",
-        **_runs(comparison),
+        **runs(comparison),
         n_examples=comparison.n_examples,
         clusters=in_clusters(comparison.clusters),
         n_classes=len(comparison.classes),
     )
 
 
-def _runs(comparison: VersionComparison) -> dict[str, Message]:
+def runs(comparison: VersionComparison) -> dict[str, Message]:
+    """Return the number of runs, or trials, of each version."""
+    noun = "trial" if comparison.are_trials else "run"
     counts = {"old": len(comparison.old_runs), "new": len(comparison.new_runs)}
     return {
-        kind: Message(
-            f"{kind}-runs", f"{{n_runs:,}} {kind} {'run' if n == 1 else 'runs'}", n_runs=n
-        )
+        kind: Message(f"{kind}-runs", f"{{n_runs:,}} {kind} {noun}{'s' * (n != 1)}", n_runs=n)
         for kind, n in counts.items()
     }
 
@@ -127,7 +127,7 @@ def sentences(comparison: VersionComparison) -> tuple[Message, ...]:
     messages = [_changed(comparison), steadier(comparison)]
     if "accuracy_change" in comparison.whole.figures:
         messages += [_directions(comparison), _accuracy(comparison)]
-    return (*messages, _single_examples(comparison))
+    return (*messages, single_examples(comparison))
 
 
 def _changed(comparison: VersionComparison) -> Message:
@@ -253,10 +253,11 @@ def _side(value: Estimate) -> int:
     return 1 if value.low > 0.0 else -1 if value.high < 0.0 else 0
 
 
-def _single_examples(comparison: VersionComparison) -> Message:
+def single_examples(comparison: VersionComparison) -> Message:
+    """Return how many single examples are shown to change."""
     tests = comparison.discoveries
     if not comparison.is_judged:
-        return _say("examples-of-few-runs", **_runs(comparison))
+        return _say("examples-of-few-runs", **runs(comparison))
     fields: dict[str, object] = {
         "percent": 100 * tests.rate,
         "n_found": tests.n_found,
@@ -270,7 +271,7 @@ def _single_examples(comparison: VersionComparison) -> Message:
         )
         return Message("examples-changed", words, **fields)
     if not tests.n_tested:
-        return _say("no-example-contested", **_runs(comparison))
+        return _say("no-example-contested", **runs(comparison))
     if tests.n_needed == 1:
         return _say("no-example-changed", **fields)
     more = "; with {runs_needed} runs of each version, one example would be enough"

@@ -85,7 +85,8 @@ TOGETHER = Message(
 )
 
 
-def _check_columns(comparison: VersionComparison, show: Sequence[str]) -> None:
+def check_columns(comparison: VersionComparison, show: Sequence[str]) -> None:
+    """Raise an error for a column that cannot be shown."""
     for name in show:
         if name not in comparison.extras():
             raise unknown_column(name, comparison.extras())
@@ -171,7 +172,6 @@ def _votes(predictions: Sequence[int], classes: Sequence[str], *, is_short: bool
 
 def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> RenderableType:
     """Return the text for a terminal."""
-    _check_columns(comparison, show)
     parts: list[RenderableType] = [Text(str(sentences.title(comparison)), style="dim"), Text("")]
     parts.append(CheckLines(checks.alerts(comparison.checks)))
     for sentence in sentences.sentences(comparison):
@@ -238,7 +238,6 @@ def _examples(comparison: VersionComparison, show: Sequence[str]) -> Table:
 
 def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Overview:
     """Return sentences, key figures, and a section per topic."""
-    _check_columns(comparison, show)
     between, within = (
         WithUnit(comparison[name].value, "percent") for name in ("flip_rate", "flip_rate_no_change")
     )
