@@ -72,9 +72,9 @@ def test_a_declared_number_of_trials_has_the_plain_interval(seedproof, trials):
         arguments = [path, *COLUMNS, "--min", "mean=0.5", "--json", *declared]
         (rule,) = json.loads(seedproof("gate", *arguments)[1])["rules"]
         widths.append(rule["deciding"]["high"] - rule["deciding"]["low"])
-        found = rule["found"]
+        plain = rule["found"]
     assert widths[0] > widths[1]
-    assert widths[1] == pytest.approx(found["high"] - found["low"])
+    assert widths[1] == pytest.approx(plain["high"] - plain["low"])
 
 
 def test_missing_trials_are_waited_for(seedproof, trials):

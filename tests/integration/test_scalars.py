@@ -22,6 +22,7 @@ from seedproof.errors import (
     TooFewRunsError,
     UnknownNameError,
 )
+from seedproof.testing.errors import WithFields
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "scalars.py"
 MEANS = {"ppo": 200.0, "sac": 240.0, "td3": 202.0}
@@ -347,7 +348,7 @@ def test_wrong_names_and_options_are_refused(seedproof, table, arguments, error,
 
 def test_python_names_the_function_for_single_numbers(table):
     for call in (sp.measure, sp.compare):
-        with pytest.raises(OptionError, match="_scalars"):
+        with pytest.raises(OptionError, check=WithFields(function=f"sp.{call.__name__}_scalars")):
             call(str(table))
 
 

@@ -109,9 +109,10 @@ def compare(
     parse_memory(options.get("memory", "2GB"))
     if has_scalars(inputs, options, [*(metrics or ()), *([primary] if primary else ())]):
         raise OptionError(
-            "This input has one number per run, and no examples. Use sp.compare_scalars, or "
+            "This input has one number per run, and no examples. Use {function}, or "
             "seedproof compare on the command line.",
             keyword="inputs",
+            function="sp.compare_scalars",
         )
     requested = known_metrics(metrics)
     known_metrics(None if primary is None else [primary])

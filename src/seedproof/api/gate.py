@@ -1,19 +1,30 @@
 """`sp.gate`: predictions or reports in, verdicts out."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Any, Literal, Unpack
 
 from seedproof.api.compare import arm_data
+from seedproof.api.gate_inputs import (
+    Judged,
+    Recognized,
+    alone,
+    environment_notes,
+    kind_of_input,
+    load_inputs,
+    opened_once,
+    recognized,
+    refuse_itself,
+    store_of,
+)
 from seedproof.api.scalars import gate_scalars
 from seedproof.comparison.arms.compare import compare_arms
 from seedproof.comparison.arms.compare_summaries import compare_summaries
 from seedproof.comparison.arms.result import ComparedArm, Comparison
-from seedproof.comparison.gate.environment import Environment, examples_digest
+from seedproof.comparison.gate.environment import examples_digest
 from seedproof.comparison.gate.judge import SCALES, Baseline, judge
 from seedproof.comparison.gate.rules import (
     Rule,
@@ -33,35 +44,28 @@ from seedproof.comparison.gate.stage import (
 )
 from seedproof.engines import Engine
 from seedproof.errors import (
-    EnvironmentChangedError,
     MissingExampleError,
     OptionError,
     SeedproofError,
 )
 from seedproof.measurement.engines import measuring_engine
-from seedproof.measurement.load import is_saved, load_saved
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, problem_of
 from seedproof.metrics.card import card_name
 from seedproof.predictions.options import LoadOptions, check_options
-from seedproof.predictions.predictions import Loadable, Predictions, load_one, on_common_examples
-from seedproof.predictions.targets import Input, opened, recognize
+from seedproof.predictions.predictions import Predictions
+from seedproof.predictions.targets import Input
 from seedproof.records.declared import declare_runs, planned_names
 from seedproof.records.declared import declared_runs as declared_of
 from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
 from seedproof.report.gate_report import GateReport
-from seedproof.report.report import Report
 from seedproof.scalars.gate import OwnRule
 from seedproof.scalars.read import has_scalars
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate, Level, estimate
 from seedproof.typing import Progress, check_count
-
-Judged: TypeAlias = Loadable | Report
-# A report's measurement, or an input that is yet to be read.
-Recognized: TypeAlias = Measurement | Predictions | Input
 
 
 def gate(
@@ -146,7 +150,7 @@ def gate(
         return gate_scalars(
             target,
             rules,
-            baseline=None if baseline is None else _alone(baseline),
+            baseline=None if baseline is None else alone(baseline),
             baseline_arm=baseline_arm,
             lower=lower,
             declared_runs=declared_runs,
@@ -157,20 +161,20 @@ def gate(
         raise OptionError(
             "`{option}` applies to single numbers per run. Remove it.", option="lower"
         )
-    targets = [_alone(x) for x in (target, baseline) if x is not None]
-    inputs = _opened_once([_recognize(x) for x in targets], options)
+    targets = [alone(x) for x in (target, baseline) if x is not None]
+    inputs = opened_once([recognized(x) for x in targets], options)
     options = _with_thresholds(options, rules, inputs)
-    if baseline_arm is not None and (baseline is None or _kind(inputs[1]) != "store"):
+    if baseline_arm is not None and (baseline is None or kind_of_input(inputs[1]) != "store"):
         raise OptionError(
             "`{option}` applies to a store as the baseline. Remove it.",
             option="baseline_arm",
             keyword="baseline_arm",
         )
     if baseline is not None:
-        _refuse_itself(targets, inputs, options.get("arm"), baseline_arm)
-    check_options([_kind(x) for x in inputs], options)
-    loaded = _loaded(inputs, options, baseline_arm)
-    notes = _environment_notes(
+        refuse_itself(targets, inputs, options.get("arm"), baseline_arm)
+    check_options([kind_of_input(x) for x in inputs], options)
+    loaded = load_inputs(inputs, options, baseline_arm)
+    notes = environment_notes(
         loaded["target"], loaded.get("baseline"), is_allowed=allow_different_environments
     )
     declared, note = _declared(inputs, declared_runs)
@@ -206,27 +210,6 @@ def gate(
     )
 
 
-def _loaded(
-    inputs: Sequence[Recognized], options: LoadOptions, baseline_arm: str | None
-) -> dict[str, Measurement | Predictions]:
-    """Read the target, and the baseline if there is one."""
-    of_baseline: LoadOptions = {**options, "arm": baseline_arm or options.get("arm")}
-    loaded: dict[str, Measurement | Predictions] = {}
-    for name, recognized in zip(("target", "baseline"), inputs, strict=False):
-        if isinstance(recognized, Measurement):
-            loaded[name] = recognized
-        else:
-            is_other = name == "baseline" and _kind(recognized) == "store"
-            how = of_baseline if is_other else options
-            loaded[name] = load_one(
-                recognized, how, least_runs=2, least_trials=1, may_be_numbers=True
-            )
-    if options.get("common_examples"):
-        records = {name: x for name, x in loaded.items() if isinstance(x, Predictions)}
-        loaded |= on_common_examples(records) if len(records) > 1 else {}
-    return loaded
-
-
 def _declared(
     inputs: Sequence[Recognized], declared_runs: int | None
 ) -> tuple[int | None, tuple[Message, ...]]:
@@ -236,7 +219,7 @@ def _declared(
     """
     if declared_runs is not None:
         check_count("declared_runs", declared_runs, least=1)
-    places = [_store(x) for x in inputs]
+    places = [store_of(x) for x in inputs]
     recorded = [None if place is None else declared_of(place) for place in places]
     declared = recorded[0] if declared_runs is None else declared_runs
     note: tuple[Message, ...] = ()
@@ -269,7 +252,7 @@ def _stage(
 ) -> Stage:
     """Return the runs to judge: as many on both sides."""
     lacks_declared = False
-    if declared is not None and (place := _store(target)) is not None:
+    if declared is not None and (place := store_of(target)) is not None:
         there = loaded["target"]
         names = there.runs
         lacks_declared = any(name not in names for name in planned_names(place)[:declared])
@@ -282,15 +265,6 @@ def _stage(
     )
     # The figures of a report are of all its runs.
     return replace(stage, hold="between looks") if cannot_be_cut and not stage.hold else stage
-
-
-def _store(recognized: Recognized) -> Location | None:
-    """Return the location of a store; None for other inputs."""
-    if isinstance(recognized, Predictions):
-        return recognized.source.location if recognized.folder is None else None
-    if isinstance(recognized, Measurement) or recognized.kind != "store":
-        return None
-    return opened(recognized).location
 
 
 def _figures(measured: Measurement) -> dict[str, Figure]:
@@ -371,75 +345,6 @@ def _with_thresholds(
     return {**options, "thresholds": [*several, *of_rules]}
 
 
-def _refuse_itself(
-    targets: list[Any], inputs: list[Recognized], arm: str | None, baseline_arm: str | None
-) -> None:
-    """Refuse a baseline that is the target itself."""
-    is_same = targets[0] is targets[1]
-    if not is_same and (places := _places(targets[0])) is not None:
-        is_same = places == _places(targets[1])
-    if not is_same:
-        return
-    if _kind(inputs[0]) == "store":
-        arms = opened(inputs[0]).arms() if isinstance(inputs[0], Input) else ()
-        only = arms[0] if len(arms) == 1 else None
-        if (arm or only) != (baseline_arm or arm or only):
-            return
-        raise OptionError(
-            "The target and the baseline are the same arm of the same store. Name the other arm "
-            "with --baseline-arm, or baseline_arm= in Python; or pass another baseline.",
-            keyword="baseline_arm",
-        )
-    raise OptionError(
-        "The target and the baseline are the same. Pass other runs as the baseline; for a store "
-        "with several arms, name an arm with --baseline-arm, or baseline_arm= in Python.",
-        keyword="baseline",
-    )
-
-
-def _places(target: Judged) -> list[Location] | None:
-    """Return the locations of a target, with links resolved; None for what is in memory."""
-    several = list(target) if isinstance(target, list | tuple) else [target]
-    places = [Location.of(x) for x in several if isinstance(x, str | os.PathLike | Location)]
-    if not places or len(places) < len(several):
-        return None
-    resolved = [Location.of(Path(x.path).resolve()) if x.is_local else x for x in places]
-    return sorted(resolved, key=lambda place: place.path)
-
-
-def _alone(target: Judged) -> Judged:
-    """Return the only path of a list, as the command line gives it."""
-    if isinstance(target, list | tuple) and len(target) == 1:
-        only = target[0]
-        return only if isinstance(only, str | os.PathLike) else target
-    return target
-
-
-def _recognize(target: Judged) -> Recognized:
-    if isinstance(target, Report):
-        return target.measurement
-    if isinstance(target, Predictions):
-        return target
-    if isinstance(target, str | os.PathLike) and is_saved(place := Location.of(target)):
-        return load_saved(place)
-    return recognize(target)
-
-
-def _opened_once(inputs: list[Recognized], options: LoadOptions) -> list[Recognized]:
-    """Open a store that is both the target and the baseline once, so that runs are read once."""
-    stores = [x for x in inputs if isinstance(x, Input) and x.kind == "store"]
-    if len(stores) < 2 or stores[0].parts != stores[1].parts:
-        return inputs
-    store = opened(stores[0], skip_damaged=bool(options.get("skip_damaged")))
-    return [Input("store", store) for _ in stores]
-
-
-def _kind(recognized: Recognized) -> str:
-    if isinstance(recognized, Measurement):
-        return "report"
-    return "predictions" if isinstance(recognized, Predictions) else recognized.kind
-
-
 def _measured(
     name: str,
     loaded: Measurement | Predictions,
@@ -481,40 +386,3 @@ def _compared(
             sides=("target", "baseline"),
         )
     return compare_summaries(reports)
-
-
-def _environment(loaded: Measurement | Predictions) -> Environment:
-    """Environment of the runs of a store; nothing is known of tables and reports."""
-    return Environment.of(loaded.source.manifests if isinstance(loaded, Predictions) else ())
-
-
-def _environment_notes(
-    target: Measurement | Predictions,
-    baseline: Measurement | Predictions | None,
-    *,
-    is_allowed: bool,
-) -> tuple[Message, ...]:
-    """Return differences between environments as notes; an error unless they are allowed."""
-    here = _environment(target)
-    changes = [f"{change} among the runs" for change in here.changes()]
-    if baseline is not None:
-        before = _environment(baseline)
-        changes += [f"{change} among the baseline's runs" for change in before.changes()]
-        changes += [f"{change} since the baseline" for change in here.changes_from(before)]
-    if not changes:
-        return ()
-    differences = "; ".join(changes)
-    if not is_allowed:
-        raise EnvironmentChangedError(
-            "The records were made in different environments: {differences}. This alone may "
-            "change results. Rerun everything in one environment, or allow the difference with "
-            "--allow-different-environments, or allow_different_environments=True in Python.",
-            differences=differences,
-        )
-    return (
-        Message(
-            "different-environments",
-            "The records were made in different environments: {differences}.",
-            differences=differences,
-        ),
-    )

@@ -81,9 +81,10 @@ def measure(
     parse_memory(options.get("memory", "2GB"))
     if has_scalars(target, options, metrics):
         raise OptionError(
-            "This input has one number per run, and no examples. Use sp.measure_scalars, or "
+            "This input has one number per run, and no examples. Use {function}, or "
             "seedproof measure on the command line.",
             keyword="target",
+            function="sp.measure_scalars",
         )
     requested, functions = known_metrics(metrics), checked_functions(extra)
     predictions = load(target, options, least_runs=2, may_be_numbers=True)

@@ -24,7 +24,7 @@ USUAL_TOP = 20
 
 
 class AnswerKind(ABC):
-    """What arms of one kind of answers are compared by."""
+    """The parts of a comparison of one kind of answers."""
 
     # The metric that is judged alone if none is named: the first of these that was measured.
     usual_primary: ClassVar[tuple[str, ...]]

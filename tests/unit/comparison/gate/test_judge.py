@@ -35,6 +35,7 @@ LAST_LOOK = "last look"
 NEXT_LOOK = "next look"
 NO_INTERVAL = "no interval"
 TOO_FEW_EXAMPLES = "too few examples"
+TOO_FEW_TRIALS = "too few trials or examples"
 UNLIKE_NUMBERS = "unlike numbers of runs"
 UNTRUSTED = "untrusted input"
 
@@ -50,7 +51,7 @@ def test_reasons_are_those_of_the_gate():
         "interval",
         "value",
         "too few runs",
-        "too few trials or examples",
+        TOO_FEW_TRIALS,
     } == set(get_args(Reason))
 
 
