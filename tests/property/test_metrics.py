@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from seedproof.metrics import FAMILIES, Batch
 from seedproof.metrics.accuracy import Accuracy, accuracy, correctness_variance
+from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife
 from seedproof.metrics.calibration import Calibration
 from seedproof.metrics.confidence import probability_sd
 from seedproof.metrics.divergence import predictive_js, predictive_kl, smooth
@@ -18,8 +19,6 @@ from seedproof.metrics.entropy import Entropy, label_entropy, label_entropy_corr
 from seedproof.metrics.flips import Flips, flip_rate
 from seedproof.metrics.scores import Scores, brier, nll
 from seedproof.metrics.statistic import (
-    BinnedGaps,
-    BlockJackknife,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,

@@ -13,16 +13,10 @@ import pyarrow.compute as pc
 from seedproof.measurement.checksums import checksums
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import AnswerBatch
+from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, Residuals, VarianceShare
 from seedproof.metrics.calibration import blocks_of
 from seedproof.metrics.clusters import KEY_BITS, ClusterSums, Places, clustered
-from seedproof.metrics.statistic import (
-    BinnedGaps,
-    BlockJackknife,
-    ExampleValues,
-    Residuals,
-    Statistic,
-    VarianceShare,
-)
+from seedproof.metrics.statistic import ExampleValues, Statistic
 from seedproof.records.arrow import to_numpy
 from seedproof.records.shards import Shard
 from seedproof.typing import IntArray

@@ -13,13 +13,8 @@ from seedproof.measurement.clusters import ClusterKeys
 from seedproof.measurement.groups import NOWHERE, Groups, added
 from seedproof.messages import Message
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import (
-    VERDICT_FROM,
-    ExampleSums,
-    MeanOverExamples,
-    Residuals,
-    Scale,
-)
+from seedproof.metrics.block_statistic import Residuals
+from seedproof.metrics.statistic import VERDICT_FROM, ExampleSums, MeanOverExamples, Scale
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import Shard
 from seedproof.stats.intervals import PLAIN, Estimate, Level, estimate_mean

@@ -7,14 +7,8 @@ import numpy as np
 
 from seedproof.metrics.accumulator import ClassFamily, Detail, Need
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import (
-    ADDED,
-    BinnedGaps,
-    ExampleValues,
-    SpreadOverRuns,
-    Statistic,
-    ValueOnly,
-)
+from seedproof.metrics.block_statistic import ADDED, BinnedGaps
+from seedproof.metrics.statistic import ExampleValues, SpreadOverRuns, Statistic, ValueOnly
 from seedproof.typing import FloatArray, IntArray
 
 N_BINS = 15

@@ -7,15 +7,9 @@ import numpy as np
 
 from seedproof.metrics.accumulator import ClassFamily, Detail, Need
 from seedproof.metrics.batch import Batch
+from seedproof.metrics.block_statistic import BlockJackknife, ClassShares
 from seedproof.metrics.calibration import N_BLOCKS, blocks_of
-from seedproof.metrics.statistic import (
-    BlockJackknife,
-    ClassShares,
-    ExampleValues,
-    SpreadOverRuns,
-    Statistic,
-    ValueOnly,
-)
+from seedproof.metrics.statistic import ExampleValues, SpreadOverRuns, Statistic, ValueOnly
 from seedproof.typing import FloatArray, IntArray
 
 # Most entries of a table of counts. With more runs and classes there are fewer blocks, and a single

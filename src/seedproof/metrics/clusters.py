@@ -9,13 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from seedproof.metrics.statistic import (
-    ExampleValues,
-    MeanOverExamples,
-    Residuals,
-    RootOfMean,
-    Statistic,
-)
+from seedproof.metrics.block_statistic import Residuals
+from seedproof.metrics.statistic import ExampleValues, MeanOverExamples, RootOfMean, Statistic
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 # More would hardly change Student's quantile or the precision of a variance, and their totals would

@@ -14,14 +14,13 @@ from seedproof.errors import DtypeError, ShapeError, TooFewRunsError
 from seedproof.metrics.accumulator import ClassFamily
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.batch import Batch, batch_rows
+from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife
 from seedproof.metrics.calibration import Calibration
 from seedproof.metrics.confidence import Confidence
 from seedproof.metrics.divergence import Divergence
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.flips import Flips
 from seedproof.metrics.statistic import (
-    BinnedGaps,
-    BlockJackknife,
     MeanOverExamples,
     MeanOverPairs,
     MeanOverRuns,

@@ -10,9 +10,8 @@ from functools import singledispatch
 import numpy as np
 
 from seedproof.messages import Message
+from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, VarianceShare
 from seedproof.metrics.statistic import (
-    BinnedGaps,
-    BlockJackknife,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -21,7 +20,6 @@ from seedproof.metrics.statistic import (
     SpreadOverRuns,
     Statistic,
     ValueOnly,
-    VarianceShare,
 )
 from seedproof.stats.covariance import Cross
 from seedproof.stats.distributions import normal_quantile

@@ -10,9 +10,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, VarianceShare
 from seedproof.metrics.statistic import (
-    BinnedGaps,
-    BlockJackknife,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -22,7 +21,6 @@ from seedproof.metrics.statistic import (
     SpreadOverRuns,
     Statistic,
     ValueOnly,
-    VarianceShare,
 )
 from seedproof.stats.distributions import (
     expit,

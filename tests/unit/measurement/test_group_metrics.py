@@ -17,8 +17,8 @@ from seedproof.measurement.load import load_saved
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.batch import Batch
+from seedproof.metrics.block_statistic import Residuals
 from seedproof.metrics.flips import Flips
-from seedproof.metrics.statistic import Residuals
 from seedproof.records import schema
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location

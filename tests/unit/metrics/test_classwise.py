@@ -3,9 +3,10 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score
 
 from seedproof.metrics.batch import Batch
+from seedproof.metrics.block_statistic import BlockJackknife
 from seedproof.metrics.calibration import N_BLOCKS, blocks_of
 from seedproof.metrics.classwise import Classwise, n_blocks_for
-from seedproof.metrics.statistic import BlockJackknife, ValueOnly
+from seedproof.metrics.statistic import ValueOnly
 from seedproof.records.probabilities import UNLABELED
 from seedproof.stats.intervals import estimate
 

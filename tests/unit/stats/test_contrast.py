@@ -7,10 +7,8 @@ import pytest
 from scipy.stats import f as f_distribution
 from scipy.stats import ttest_ind, ttest_rel
 
+from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, ClassShares
 from seedproof.metrics.statistic import (
-    BinnedGaps,
-    BlockJackknife,
-    ClassShares,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,

@@ -7,8 +7,8 @@ import numpy as np
 
 from seedproof.comparison.versions.disagreement import Change
 from seedproof.measurement.clusters import EXAMPLES, LABELED, Clusters
+from seedproof.metrics.block_statistic import Residuals
 from seedproof.metrics.clusters import KEY_BITS, ClusterSums, Places
-from seedproof.metrics.statistic import Residuals
 from seedproof.records.probabilities import UNLABELED
 from seedproof.typing import IntArray
 

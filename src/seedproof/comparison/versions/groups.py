@@ -12,7 +12,8 @@ import numpy as np
 
 from seedproof.comparison.versions.disagreement import Change
 from seedproof.measurement.groups import added
-from seedproof.metrics.statistic import MeanOverExamples, Residuals, Scale
+from seedproof.metrics.block_statistic import Residuals
+from seedproof.metrics.statistic import MeanOverExamples, Scale
 from seedproof.stats.distributions import upward_skewness
 from seedproof.stats.effect import Contrast
 from seedproof.stats.intervals import (

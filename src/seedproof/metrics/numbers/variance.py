@@ -6,19 +6,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from seedproof.metrics.accumulator import Detail
+from seedproof.metrics.block_statistic import Residuals, VarianceShare
 from seedproof.metrics.calibration import blocks_of
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.moments import Moments
-from seedproof.metrics.statistic import (
-    VERDICT_FROM,
-    ExampleValues,
-    Residuals,
-    Statistic,
-    ValueOnly,
-    VarianceShare,
-)
+from seedproof.metrics.statistic import VERDICT_FROM, ExampleValues, Statistic, ValueOnly
 from seedproof.records.number_settings import NumberSettings
 from seedproof.typing import FloatArray, IntArray
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from seedproof.metrics.block_statistic import VarianceShare
 from seedproof.metrics.calibration import blocks_of
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.moments import Moments
 from seedproof.metrics.numbers.variance import Variances, parts_of
-from seedproof.metrics.statistic import ValueOnly, VarianceShare
+from seedproof.metrics.statistic import ValueOnly
 from seedproof.records.number_settings import Levels, NumberSettings
 from seedproof.stats.intervals import estimate
 
