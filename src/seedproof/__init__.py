@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from seedproof.predictions.predictions import Predictions as Predictions
     from seedproof.records.columns import Columns as Columns
     from seedproof.report.blame import BlameReport as BlameReport
+    from seedproof.report.blame_numbers import VarianceReport as VarianceReport
     from seedproof.report.chart import Chart as Chart
     from seedproof.report.comparison.report import ComparisonReport as ComparisonReport
     from seedproof.report.decide import DecisionReport as DecisionReport
@@ -65,6 +66,7 @@ _NAMES = {
     "predictions.predictions": ("Predictions",),
     "records.columns": ("Columns",),
     "report.blame": ("BlameReport",),
+    "report.blame_numbers": ("VarianceReport",),
     "report.chart": ("Chart",),
     "report.comparison.report": ("ComparisonReport",),
     "report.decide": ("DecisionReport",),

@@ -233,16 +233,47 @@ def test_a_study_without_shared_seeds_is_refused(seedproof, refused, script):
     assert set(error.fields["sources"]) >= set(SOURCES)
 
 
-@pytest.mark.parametrize("target", ["predictions.csv", "folder", "nowhere"])
-def test_target_that_is_not_a_store_is_refused(target, refused):
-    """A table, another folder, a missing path."""
-    Path("predictions.csv").write_text("run,example,prediction\n", encoding="utf-8")
+@pytest.mark.parametrize("target", ["folder", "nowhere"])
+def test_target_that_is_nothing_is_refused(target, refused):
+    """An empty folder, a missing path."""
     Path("folder").mkdir()
 
     error = refused("blame", target)
 
     assert error.code == "SP101"
     assert target in {Path(str(value)).name for value in error.fields.values()}
+
+
+def test_table_of_classes_is_refused(refused):
+    """It has no seeds."""
+    rows = "0,1,a\n0,2,b\n1,1,a\n1,2,a\n"
+    Path("predictions.csv").write_text(f"run,example,prediction\n{rows}", encoding="utf-8")
+
+    assert isinstance(refused("blame", "predictions.csv"), OptionError)
+
+
+def test_table_of_trials_is_blamed(seedproof):
+    """Examples that differ make the mean uncertain, and more of them are the remedy."""
+    rng = np.random.default_rng(0)
+    chances = rng.choice([0.1, 0.9], 60)
+    rows = [
+        f"{task},{trial},{int(rng.random() < chance)}"
+        for task, chance in enumerate(chances)
+        for trial in range(4)
+    ]
+    Path("trials.csv").write_text("\n".join(["task,trial,reward", *rows]), encoding="utf-8")
+    columns = ("--example", "task", "--trial", "trial", "--value", "reward")
+
+    code, out, err = seedproof("blame", "trials.csv", *columns, "--json")
+
+    assert code == 0, err
+    blamed = json.loads(out)
+    assert blamed["sizes"] == {"trial": 4, "example": 60}
+    assert blamed["parts"][0]["metric"] == "variance_example"
+    assert [option["unit"] for option in blamed["more"]] == ["example", "trial"]
+    code, out, err = seedproof("blame", "trials.csv", *columns)
+    assert code == 0, err
+    assert "examples" in out
 
 
 def test_a_report_cannot_be_blamed():

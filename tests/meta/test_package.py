@@ -60,6 +60,7 @@ USES = {
     "LoadOptions": lambda: "labels" in seedproof.LoadOptions.__annotations__,
     "Predictions": lambda: len(seedproof.Predictions.load(PREDICTIONS)) == 4,
     "BlameReport": lambda: issubclass(seedproof.BlameReport, seedproof.Result),
+    "VarianceReport": lambda: issubclass(seedproof.VarianceReport, seedproof.Result),
     "Chart": lambda: seedproof.measure(PREDICTIONS).figure("votes").name == "votes",
     "ComparedArm": lambda: isinstance(
         seedproof.compare([PREDICTIONS, PREDICTIONS]).baseline, seedproof.ComparedArm

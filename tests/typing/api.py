@@ -76,7 +76,7 @@ outcome: str = gate.outcome
 decision: sp.DecisionReport = sp.decide(p, probs, metric="accuracy", ledger="loop.jsonl")
 more_runs: tuple[int, int] = decision.more_runs
 plan: sp.Plan = sp.plan(pilot=p, detect=0.01)
-blame: sp.BlameReport = sp.blame("runs", arm="none")
+blame: sp.BlameReport | sp.VarianceReport = sp.blame("runs", arm="none")
 
 # What all results offer.
 results: list[sp.Result] = [report, arms, comparison, versions, gate, decision, plan, blame]

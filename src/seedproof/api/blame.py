@@ -1,17 +1,17 @@
-"""`sp.blame`: find which source of randomness causes the flips."""
+"""`sp.blame`: find which source of randomness causes the flips, or the spread of numbers."""
 
-import os
 from typing import Unpack
 
 from seedproof.comparison.blame.compute import blame_runs
+from seedproof.comparison.blame.numbers import blame_numbers
 from seedproof.engines import Engine
-from seedproof.errors import NotFoundError, OptionError
+from seedproof.errors import OptionError
 from seedproof.measurement.engines import measuring_engine
 from seedproof.predictions.options import LoadOptions, given
 from seedproof.predictions.predictions import Loadable, load
-from seedproof.records.location import Location
-from seedproof.records.reader import Store
+from seedproof.records.schema import Kind
 from seedproof.report.blame import BlameReport
+from seedproof.report.blame_numbers import VarianceReport
 from seedproof.report.result import Result
 
 MADE_BY = "pass a store made by `seedproof run TARGET --blame 10`"
@@ -24,17 +24,19 @@ def blame(
     workers: int | None = None,
     address: str | None = None,
     **options: Unpack[LoadOptions],
-) -> BlameReport:
-    """Find which source of randomness causes the flips of a study.
+) -> BlameReport | VarianceReport:
+    """Find which source of randomness causes the flips of a study, or the spread of numbers.
 
-    The runs must share some of their seeds, as those of `SeedPlan.blocks` do.
+    Of classes, the runs must share some of their seeds, as those of `SeedPlan.blocks` do. Of
+    numbers, the parts are runs, trials, judges and examples.
 
     Args:
-        target: Folder or URL of a study's store, or the predictions of its runs.
+        target: Folder or URL of a study's store, or the predictions of its runs; also tables and
+            arrays of numbers.
         engine: Where the work is done: `serial`, `processes`, or `ray`. Figures are the same.
         workers: Number of shards at a time, with processes or ray.
         address: An existing Ray cluster, such as "auto".
-        **options: How the store is read: `arm`, `split` and others, see `sp.LoadOptions`.
+        **options: How the input is read: `arm`, `split` and others, see `sp.LoadOptions`.
 
     Returns:
         A report; `print` it, or ask for its `result`.
@@ -60,23 +62,16 @@ def blame(
             "`{option}` does not apply to blame, whose intervals are over runs. Remove it.",
             option=option,
         )
-    if isinstance(target, str | os.PathLike | Location):
-        place = Location.of(target)
-        if place.is_local and not Store.is_at(place):
-            raise NotFoundError(
-                "There is no store at {place}. Blame needs the seeds of the runs, which tables and "
-                "reports do not contain: {made_by}.",
-                place=place,
-                made_by=MADE_BY,
-            )
     if isinstance(target, Result):
         raise _no_seeds(target)
-    predictions = load(target, options, least_runs=2)
-    seeds = [run.seeds for run in predictions.source.manifests]
+    predictions = load(target, options, least_runs=2, may_be_numbers=True)
+    source, progress = predictions.source, options.get("progress")
+    if source.kind is Kind.NUMBERS:
+        return VarianceReport(blame_numbers(source, engine=pool, progress=progress))
+    seeds = [run.seeds for run in source.manifests]
     if not seeds:
         raise _no_seeds(target)
-    progress = options.get("progress")
-    return BlameReport(blame_runs(predictions.source, seeds, engine=pool, progress=progress))
+    return BlameReport(blame_runs(source, seeds, engine=pool, progress=progress))
 
 
 def _no_seeds(target: object) -> OptionError:

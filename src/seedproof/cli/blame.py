@@ -1,21 +1,25 @@
-"""`seedproof blame`: find the source of randomness that causes the flips."""
+"""`seedproof blame`: find the source of randomness that causes flips, or the spread of numbers."""
 
 from typing import Any
 
 from seedproof.cli import options
 
+# How tables of numbers are read.
+NUMBERS = ("run", "trial", "example", "value", "memory")
 
-@options.add_options(*options.STORES, *options.ENGINE)
+
+@options.add_options(*NUMBERS, *options.STORES, *options.ENGINE)
 def blame(
-    store: options.StudyStore, *, as_json: options.Json = False, reading: dict[str, Any]
+    targets: options.Targets, *, as_json: options.Json = False, reading: dict[str, Any]
 ) -> None:
-    """Find which source of randomness causes the flips.
+    """Find which source of randomness causes the flips, or makes a mean uncertain.
 
-    The runs must share some of their seeds, as with seedproof run --blame 10.
+    Of classes, the runs of a store must share some of their seeds, as with seedproof run --blame
+    10. Of numbers, runs, trials, judges and examples are separated.
     """
     from seedproof.api import blame as api
     from seedproof.cli.progress import progress_bar
 
     with progress_bar() as reading["progress"]:
-        result = api.blame(store, **reading)
+        result = api.blame(targets, **reading)
     options.print_result(result, as_json=as_json)

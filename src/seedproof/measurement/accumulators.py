@@ -92,6 +92,15 @@ class Accumulators(ABC, Generic[BatchT]):
     def checks(self, source: ShardSource) -> Iterator[Check]:
         """Yield the findings about the input."""
 
+    def run_names(self, source: ShardSource) -> tuple[str, ...]:
+        """Return the names of the runs."""
+        return source.runs
+
+    @property
+    def levels(self) -> Mapping[str, int]:
+        """Number of runs, of trials of each and so on; empty if runs have a single answer."""
+        return {}
+
     def open(self, clusters: ClusterKeys | None) -> None:
         """Take the clusters of the examples of a shard, whose batches follow."""
         if clusters is not None:

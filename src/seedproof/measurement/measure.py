@@ -264,7 +264,7 @@ def measured(
     metrics = {name: estimate(value) for name, value in statistics.items()}
     by_class, slices = accumulators.group_metrics(metrics)
     return Measurement(
-        runs=source.runs,
+        runs=accumulators.run_names(source),
         classes=source.classes,
         n_examples=source.n_examples - sum(n_rows for n_rows, _ in lost),
         n_labeled=source.n_labeled - sum(n_labeled for _, n_labeled in lost),
@@ -277,6 +277,7 @@ def measured(
         left_out=tuple(left_out),
         checks=by_severity(accumulators.checks(source)),
         repeats=source.repeats,
+        levels=accumulators.levels,
         clusters=None if sums is None or clusters is None else sums.described(clusters),
         by_class=by_class,
         slices=slices,

@@ -87,6 +87,18 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         numbers = np.asarray(shard.numbers)
         return rows.append_column("numbers", lists(numbers.T, np.float64))
 
+    def run_names(self, source: ShardSource) -> tuple[str, ...]:
+        """Return the names of the runs, whose trials and judges follow them after a slash."""
+        if source.settings.levels is None:
+            return source.runs
+        n_inner, first = len(source.settings.levels.names) - 1, self._tree.begins[0]
+        return tuple(source.runs[i].rsplit("/", n_inner)[0] for i in self._tree.order[first])
+
+    @property
+    def levels(self) -> Mapping[str, int]:
+        """Number of runs, of trials of each and so on; empty if runs have a single answer."""
+        return self._tree.sizes if len(self._tree.names) > 1 else {}
+
     def checks(self, source: ShardSource) -> Iterator[Check]:
         """Yield the findings about the input."""
         equality = next(family for family in self.families if isinstance(family, RunEquality))

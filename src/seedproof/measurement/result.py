@@ -64,6 +64,7 @@ class Measurement:
         left_out: Damaged shards that are in no figure; the summary has them in its notes only.
         checks: Findings about the input.
         repeats: Unit of repetition: `seeds` if they are recorded, `runs` otherwise.
+        levels: Number of runs, of trials of each and so on; empty if runs have a single answer.
         clusters: Examples that belong together; None if they are independent.
         by_class: Metrics of each class that has an example; empty if there are too many classes.
         slices: The same by column, for each value of a slice.
@@ -85,6 +86,7 @@ class Measurement:
     left_out: tuple[int, ...] = ()
     checks: tuple[Check, ...] = ()
     repeats: str = "runs"
+    levels: Mapping[str, int] = field(default_factory=dict)
     clusters: Clusters | None = None
     by_class: tuple[GroupMetrics, ...] = ()
     slices: Mapping[str, tuple[GroupMetrics, ...]] = field(default_factory=dict)
@@ -155,6 +157,7 @@ class Measurement:
             "kind": self.kind,
             "runs": list(self.runs),
             "repeats": self.repeats,
+            **({"levels": dict(self.levels)} if self.levels else {}),
             "classes": list(self.classes),
             "metrics": {name: asdict(value) for name, value in self.metrics.items()},
             "by_class": [group.summary() for group in self.by_class],

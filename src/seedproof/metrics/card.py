@@ -30,11 +30,11 @@ class Card:
 
 # Metrics with a parameter in their names share a card.
 _SHARED_CARDS = {
-    r"pass\^\d+": "pass^k",
-    r"pass@\d+": "pass@k",
-    r"flip_rate@\S+": "flip_rate@t",
-    r"variance_.+_example": "variance_level_example",
-    r"variance_(?!(?:run|example|residual)$).+": "variance_level",
+    r"pass\^(\d+)": "pass^k",
+    r"pass@(\d+)": "pass@k",
+    r"flip_rate@(\S+)": "flip_rate@t",
+    r"variance_(?!level)(\w+)_example": "variance_level_example",
+    r"variance_(?!(?:run|example|residual|level\w*)$)(\w+)": "variance_level",
 }
 
 
@@ -60,9 +60,9 @@ def card(name: str) -> Card:
             f"the card {name}.md does not begin with a title, a unit line and a summary"
         )
     title, unit, better, _, summary = head.groups()
-    if name != shared:
-        parameter = re.split("[@^]", name)[1]
-        title = re.sub(r"\b[kt]\b", parameter, title)
+    for form in _SHARED_CARDS if name != shared else ():
+        if match := re.fullmatch(form, name):
+            title = re.sub(r"\b[ktL]\b", match[1], title)
     return Card(
         name=name,
         title=title,

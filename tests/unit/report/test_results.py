@@ -44,6 +44,7 @@ MAKERS = {
         {"none": sp.measure(_probs(1.0)), "calm": sp.measure(_probs(0.3))}
     ),
     "BlameReport": _blamed,
+    "VarianceReport": lambda: sp.blame(np.random.default_rng(0).normal(size=(5, 50))),
 }
 MAPPINGS = ("Report", "VersionReport", "SideBySide")
 WITH_EXAMPLES = ("Report", "ComparisonReport", "VersionReport")

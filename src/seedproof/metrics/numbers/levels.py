@@ -35,7 +35,8 @@ class Tree:
     @classmethod
     def of(cls, settings: NumberSettings, n_repeats: int) -> "Tree":
         """Return the units of the levels; without levels, each repeat is a run."""
-        levels = settings.levels or Levels(("run",), (tuple(range(n_repeats)),))
+        alone = "trial" if settings.are_trials else "run"
+        levels = settings.levels or Levels((alone,), (tuple(range(n_repeats)),))
         names, codes = levels.names, np.array(levels.codes)
         order = np.lexsort(codes[::-1])
         is_first = np.ones((len(codes), len(order)), dtype=np.bool_)
@@ -81,6 +82,12 @@ class Tree:
             np.diff(first, append=n_units)
             for first, n_units in zip(self.starts, self.n_units[1:], strict=True)
         )
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Number of runs, and of the members of each at the inner levels, on average."""
+        inner = (round(float(n_members.mean())) for n_members in self.n_members)
+        return dict(zip(self.names, (self.n_runs, *inner), strict=True))
 
     def numbers(self, numbers: FloatArray) -> tuple[FloatArray, ...]:
         """Return the numbers of the units of each level, from the axes (repeats, examples)."""

@@ -65,7 +65,9 @@ def numeric_figures(measurement: Measurement) -> tuple[Figure, ...]:
     if any(name.startswith(PARTS) for name in measurement.metrics):
         figures.append(_parts(measurement))
     if "flip_rate" in measurement.metrics:
-        figures += [_passed(measurement), _powers(measurement)]
+        figures.append(_passed(measurement))
+    if "pass^1" in measurement.metrics:
+        figures.append(_powers(measurement))
     thresholds = [name for name in measurement.metrics if name.startswith("flip_rate@")]
     if thresholds:
         figures.append(_thresholds(measurement, thresholds))
@@ -173,7 +175,8 @@ def _all(names: Sequence[str]) -> str:
 
 def _passed(measurement: Measurement) -> Figure:
     """Return the number of examples by how many runs pass."""
-    counts, n_runs = measurement.detail["passed_counts"].tolist(), measurement.n_runs
+    counts = measurement.detail["passed_counts"].tolist()
+    n_runs = len(counts) - 1
     groups = {0: "broken", n_runs: "solid"}
     rows = [
         {"passed": passed, "count": count, "group": groups.get(passed, "flaky")}

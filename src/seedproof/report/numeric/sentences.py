@@ -1,5 +1,7 @@
 """Sentences about runs that give a number for each example, each with its condition."""
 
+from math import prod
+
 from seedproof.measurement.clusters import in_clusters
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
@@ -13,7 +15,7 @@ TAIL = 0.05
 
 _MEANS = f"Means of the runs differ by ±{NO_BREAK}{{spread}}"
 SENTENCES = {
-    "measured": "{n_runs} {repeats} · {n_examples:,} examples{clusters}{labeled}",
+    "measured": "{n_runs} {repeats}{inner} · {n_examples:,} examples{clusters}{labeled}",
     "some-targets": " ({n_labeled:,} with a target)",
     "no-number-differs": "All {n_runs} {repeats} give the same numbers.",
     "outcomes-changed": "Another {repeat} changes about {n_changed} in {per:,} outcomes.",
@@ -56,10 +58,12 @@ def title(measurement: Measurement) -> Message:
     labeled: Message | str = ""
     if 0 < measurement.n_labeled < measurement.n_examples:
         labeled = _say("some-targets", n_labeled=measurement.n_labeled)
+    inner = list(measurement.levels.items())[1:]
     return _say(
         "measured",
         n_runs=measurement.n_runs,
         repeats=measurement.repeats,
+        inner="".join(f" × {size} {level}s" for level, size in inner),
         n_examples=measurement.n_examples,
         clusters=in_clusters(measurement.clusters),
         labeled=labeled,
@@ -95,12 +99,12 @@ def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
 
 
 def _words(measurement: Measurement) -> dict[str, object]:
-    repeats = measurement.repeats
-    return {
-        "n_runs": measurement.n_runs,
-        "repeats": repeats,
-        "repeat": repeats.removesuffix("s"),
-    }
+    """Return the nouns for answers to the same example, and their number."""
+    repeats, n_runs, levels = measurement.repeats, measurement.n_runs, measurement.levels
+    if levels and repeats != "trials":
+        # Answers are compared within a run.
+        repeats, n_runs = f"{list(levels)[1]}s", prod(levels.values())
+    return {"n_runs": n_runs, "repeats": repeats, "repeat": repeats.removesuffix("s")}
 
 
 def _mean(measurement: Measurement) -> tuple[Message, ...]:
@@ -127,7 +131,16 @@ def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
     if "flip_rate" not in metrics:
         return ()
     broken, *flaky, solid = measurement.detail["passed_counts"].tolist()
-    n_runs = measurement.n_runs
+    powers = [name.removeprefix("pass^") for name in metrics if name.startswith("pass^")]
+    all_pass = [
+        _say(
+            "all-pass",
+            all_pass=WithInterval(metrics[f"pass^{k}"], "value"),
+            any_passes=WithInterval(metrics[f"pass@{k}"], "value"),
+            **{**words, "n_runs": int(k)},
+        )
+        for k in powers[-1:]
+    ]
     return (
         _say("outcomes-differ", flips=WithInterval(metrics["flip_rate"], "percent"), **words),
         _say(
@@ -141,15 +154,10 @@ def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
             "solid-examples",
             n_solid=solid,
             n_broken=broken,
-            least=WithUnit(TAIL ** (1 / n_runs), "percent"),
+            least=WithUnit(TAIL ** (1 / (len(flaky) + 1)), "percent"),
             **words,
         ),
-        _say(
-            "all-pass",
-            all_pass=WithInterval(metrics[f"pass^{n_runs}"], "value"),
-            any_passes=WithInterval(metrics[f"pass@{n_runs}"], "value"),
-            **words,
-        ),
+        *all_pass,
     )
 
 
