@@ -18,6 +18,8 @@ from seedproof.typing import FloatArray, IntArray
 ADDED = 2
 # Chosen in simulations: half width for the bias that remains, as a share of a bin's standard error.
 BIN_BIAS = 0.5
+# Logarithm of a ratio of mean squares that is 0 but for rounding.
+NO_RATIO = -50.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,21 +238,16 @@ class BlockJackknife:
         return self.shares.variances(drawn / seen)
 
 
-@dataclass(frozen=True, eq=False)
-class VarianceShare:
-    """A part of a variance as a share of all: a ratio of mean squares, less the noise in it.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LogRatio:
+    """A ratio of two positive quantities that depend on all runs and examples.
 
-    Jackknives take the variance of the means of runs as given: its interval has its own scale.
+    Its interval is symmetric on the log scale.
     """
 
-    value: float
-    ratio: float  # of the part to all others; or of those to the part, see `is_of_others`
-    noise: float  # part of the ratio that others add to its numerator
+    ratio: float
     without: FloatArray | None  # logarithm of the ratio without run r: (runs); None with trials
     blocks: Residuals  # of the logarithm
-    means: FloatArray | None  # of the runs; None with trials
-    run_part: float  # share of their variance in the numerator; negative: in the denominator
-    is_of_others: bool = False
     is_clustered: bool = False
 
     residual_bias: ClassVar[float] = 0.0
@@ -264,3 +261,50 @@ class VarianceShare:
         # Satterthwaite (1946): a variance of n values of kurtosis k varies as if of 2n / (k − 1).
         df = 2 * n * float(squares.sum()) ** 2 / excess if excess > 0.0 else np.inf
         return max(min(n - 1, df), 1.0)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExplainedVariance(LogRatio):
+    """1 less the ratio of a mean squared error to the variance of the targets."""
+
+    @property
+    def value(self) -> float:
+        """The share of the variance that is explained; negative if the mean is a better guess."""
+        return 1 - self.ratio
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class VarianceShare(LogRatio):
+    """A part of a variance as a share of all: a ratio of mean squares, less the noise in it.
+
+    Jackknives take the variance of the means of runs as given: its interval has its own scale.
+    """
+
+    value: float
+    noise: float  # part of the ratio that others add to its numerator
+    means: FloatArray | None  # of the runs; None with trials
+    run_part: float  # share of their variance in the numerator; negative: in the denominator
+    is_of_others: bool = False  # the ratio is of all other parts to this one, not the reverse
+
+
+def jackknifed(
+    ratios: FloatArray, sizes: IntArray
+) -> tuple[float, FloatArray | None, Residuals] | None:
+    """Return a ratio, its logarithms without each run, and the pulls of blocks on the logarithm.
+
+    Args:
+        ratios: From all runs, and without each if they count; from all examples, and without each
+            block: axes (runs, blocks).
+        sizes: Number of all examples, and of those without each block.
+
+    Returns:
+        None if there are too few examples for an interval.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(ratios)
+    if not (np.isfinite(logs).all() and logs.min() > NO_RATIO and len(sizes) > 2):
+        return None
+    pulls = np.asarray((logs[:, :1] - logs[:, 1:]) * sizes[1:], dtype=np.float64)
+    has_runs = len(logs) > 1
+    blocks = Residuals(int(sizes[0]), pulls[0], pulls[1:] if has_runs else pulls)
+    return float(ratios[0, 0]), logs[1:, 0] if has_runs else None, blocks

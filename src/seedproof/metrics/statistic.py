@@ -10,12 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from seedproof.metrics.block_statistic import (
-    BinnedGaps,
-    BlockJackknife,
-    Residuals,
-    VarianceShare,
-)
+from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, LogRatio, Residuals
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 # With fewer runs there are figures and no verdicts.
@@ -246,7 +241,7 @@ Statistic: TypeAlias = (
     | RootOfMean
     | BinnedGaps
     | BlockJackknife
-    | VarianceShare
+    | LogRatio
     | MeanOverRuns
     | SpreadOverRuns
     | ExcessSpread

@@ -10,7 +10,7 @@ from functools import singledispatch
 import numpy as np
 
 from seedproof.messages import Message
-from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, VarianceShare
+from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, LogRatio
 from seedproof.metrics.statistic import (
     ExcessSpread,
     MeanOverExamples,
@@ -92,7 +92,7 @@ def compared(
         return _spread_effect(
             metric, base.values, arm.values, value, level=level, is_paired=is_paired
         )
-    if isinstance(base, ValueOnly | ExcessSpread | VarianceShare):
+    if isinstance(base, ValueOnly | ExcessSpread | LogRatio):
         return effect_of(metric, value, None, level=level, note=NO_COUNTERPART)
     if scale_of(metric) == "ratio" and min(values) <= 0.0:
         return from_estimates(metric, estimate(base), estimate(arm), level=level)

@@ -10,7 +10,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, VarianceShare
+from seedproof.metrics.block_statistic import (
+    BinnedGaps,
+    BlockJackknife,
+    ExplainedVariance,
+    LogRatio,
+    VarianceShare,
+)
 from seedproof.metrics.statistic import (
     ExcessSpread,
     MeanOverExamples,
@@ -116,7 +122,7 @@ class Estimate:
 
 
 def over_drawn(
-    statistic: MeanOverExamples | BinnedGaps | BlockJackknife | VarianceShare,
+    statistic: MeanOverExamples | BinnedGaps | BlockJackknife | LogRatio,
     *,
     has_runs: bool = True,
 ) -> Over:
@@ -317,13 +323,16 @@ def _(statistic: BlockJackknife, level: Level = PLAIN) -> Estimate:
 
 
 @estimate.register
+def _(statistic: ExplainedVariance, level: Level = PLAIN) -> Estimate:
+    below, above = _log_half_widths(statistic, level)
+    # The more errors, the less is explained.
+    low, high = (1 - statistic.ratio * float(np.exp(move)) for move in (above, -below))
+    return Estimate(statistic.value, low, high, _over_blocks(statistic))
+
+
+@estimate.register
 def _(statistic: VarianceShare, level: Level = PLAIN) -> Estimate:
-    value, half_width = statistic.value, _block_half_width(statistic, level)
-    pulls = statistic.blocks.whole
-    ends = []
-    for sign in (-1, 1):
-        widening = 1 + SKEWNESS * upward_skewness(sign * pulls) / float(np.sqrt(len(pulls)))
-        ends.append(widening * half_width)
+    value, ends = statistic.value, _log_half_widths(statistic, level)
     if statistic.means is not None:
         interval = _spread_interval(statistic.means, level)
         if interval is None:
@@ -333,17 +342,27 @@ def _(statistic: VarianceShare, level: Level = PLAIN) -> Estimate:
         moves = np.log1p(abs(statistic.run_part) * (factors - 1))
         if statistic.run_part < 0.0:
             moves = moves[::-1]
-        ends = [float(np.hypot(end, move)) for end, move in zip(ends, moves, strict=True)]
+        # Errors of independent quantities: Zou and Donner (2008), Statistics in Medicine 27:1693.
+        ends = np.hypot(ends, moves)
 
-    def share(log_ratio: float) -> float:
-        odds = max(statistic.ratio * float(np.exp(min(log_ratio, LONGEST))) - statistic.noise, 0.0)
+    def share(log_factor: float) -> float:
+        ratio = statistic.ratio * float(np.exp(min(log_factor, LONGEST)))
+        odds = max(ratio - statistic.noise, 0.0)
         return 1 / (1 + odds) if statistic.is_of_others else odds / (1 + odds)
 
     low, high = sorted((share(-ends[0]), share(ends[1])))
     return Estimate(value, min(low, value), max(high, value), _over_blocks(statistic))
 
 
-def _over_blocks(statistic: BinnedGaps | BlockJackknife | VarianceShare) -> Over | None:
+def _log_half_widths(statistic: LogRatio, level: Level) -> FloatArray:
+    """Half widths below and above on the log scale, longer where blocks are skewed."""
+    pulls = statistic.blocks.whole
+    skewness = np.array([upward_skewness(sign * pulls) for sign in (-1, 1)])
+    widenings = 1 + SKEWNESS * skewness / np.sqrt(len(pulls))
+    return np.asarray(widenings * _block_half_width(statistic, level))
+
+
+def _over_blocks(statistic: BinnedGaps | BlockJackknife | LogRatio) -> Over | None:
     """Return what the interval is over; None if a single block shows nothing about others."""
     has_runs = statistic.without is not None
     if statistic.blocks.n_clusters == 1:
@@ -351,9 +370,7 @@ def _over_blocks(statistic: BinnedGaps | BlockJackknife | VarianceShare) -> Over
     return over_drawn(statistic, has_runs=has_runs)
 
 
-def _block_half_width(
-    statistic: BinnedGaps | BlockJackknife | VarianceShare, level: Level
-) -> float:
+def _block_half_width(statistic: BinnedGaps | BlockJackknife | LogRatio, level: Level) -> float:
     """Half width from runs and blocks, and from the bias that remains."""
     blocks, without = statistic.blocks, statistic.without
     runs = interaction = 0.0

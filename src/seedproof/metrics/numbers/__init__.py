@@ -1,6 +1,6 @@
 """Metrics of runs that give a number for each example: scores, predictions of a regression."""
 
-from seedproof.metrics.numbers.errors import Errors
+from seedproof.metrics.numbers.errors import Errors, Explained
 from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.means import Means
 from seedproof.metrics.numbers.passes import Passes
@@ -15,6 +15,7 @@ NUMBER_FAMILIES: tuple[type[NumberFamily], ...] = (
     Limits,
     Variances,
     Errors,
+    Explained,
     RunEquality,
 )
 

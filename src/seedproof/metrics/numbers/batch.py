@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seedproof.metrics.batch import batch_rows
+from seedproof.metrics.calibration import blocks_of
 from seedproof.metrics.numbers.levels import Tree
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
@@ -68,6 +69,11 @@ class NumberBatch:
         if self.is_passed is not None:
             return True
         return bool(self.numbers.min() >= 0.0 and self.numbers.max() <= 1.0)
+
+    @property
+    def filled_blocks(self) -> IntArray:
+        """The block of each example; by its position in the batch if none are given."""
+        return blocks_of(np.arange(self.n_examples)) if self.blocks is None else self.blocks
 
     @cached_property
     def is_labeled(self) -> BoolArray:

@@ -6,15 +6,21 @@ from typing import ClassVar
 import numpy as np
 
 from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.block_statistic import ExplainedVariance, jackknifed
+from seedproof.metrics.calibration import N_BLOCKS
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
+from seedproof.metrics.numbers.levels import Tree
+from seedproof.metrics.numbers.moments import Moments
 from seedproof.metrics.statistic import (
     ExampleValues,
     RootOfMean,
     SpreadOverRuns,
     Statistic,
+    ValueOnly,
     mean_over_runs,
 )
+from seedproof.records.number_settings import NumberSettings
 from seedproof.typing import FloatArray
 
 
@@ -64,3 +70,53 @@ class Errors(NumberFamily):
     def _by_run(self) -> dict[str, FloatArray]:
         by_run = {name: sums.mean_by_run for name, sums in self.sums.items()}
         return {**by_run, "rmse": np.sqrt(by_run["rmse"])} if by_run else {}
+
+
+class Explained(NumberFamily):
+    """Share of the variance of the targets that each run explains, and its spread."""
+
+    figures: ClassVar[tuple[str, ...]] = ("r2", "r2_sd")
+    needs: ClassVar[frozenset[Need]] = frozenset({"labels"})
+    memory: ClassVar[str] = "runs × blocks"
+    least_runs: ClassVar[int] = 1
+
+    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
+        super().__init__(n_runs, settings)
+        self._squares = np.zeros((n_runs, N_BLOCKS))  # of errors, summed over examples
+        self._targets = Moments.empty(Tree.of(NumberSettings(), 1))
+
+    def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add the examples with a target; a single example has no variance."""
+        columns, labeled = super().add(batch, values), batch.labeled
+        if labeled.targets is not None and labeled.n_examples:
+            blocks = labeled.filled_blocks
+            squares = labeled.by_run(np.square(labeled.numbers - labeled.targets))
+            self._squares += [np.bincount(blocks, row, N_BLOCKS) for row in squares]
+            self._targets = self._targets + Moments.of([labeled.targets[np.newaxis]], blocks)
+        return columns
+
+    def result(self) -> Mapping[str, Statistic]:
+        """Return the mean over runs and the spread; none if all targets are equal."""
+        sizes = self._targets.sizes
+        if sizes.sum() < 2:
+            return {}
+        targets = self._targets.left_out()
+        errors = self._squares[:, sizes > 0]
+        whole = errors.sum(axis=1, keepdims=True)
+        by_run = np.concatenate([whole, whole - errors], axis=1)
+        variance = targets.squares[0][0]
+        if not variance[0] > 0.0:
+            return {}
+        n_runs, total = self.n_runs, by_run.sum(axis=0, keepdims=True)
+        ratios = total / n_runs
+        if n_runs > 2 and not self.settings.are_trials:
+            ratios = np.concatenate([ratios, (total - by_run) / (n_runs - 1)])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            jackknife = jackknifed(ratios / variance, targets.sizes)
+        r2: Statistic = ValueOnly(1 - float(ratios[0, 0] / variance[0]))
+        if jackknife is not None:
+            ratio, without, blocks = jackknife
+            r2 = ExplainedVariance(ratio=ratio, without=without, blocks=blocks)
+        if self.settings.are_trials or n_runs == 1:
+            return {"r2": r2}
+        return {"r2": r2, "r2_sd": SpreadOverRuns(1 - by_run[:, 0] / variance[0])}

@@ -6,8 +6,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from seedproof.metrics.accumulator import Detail
-from seedproof.metrics.block_statistic import Residuals, VarianceShare
-from seedproof.metrics.calibration import blocks_of
+from seedproof.metrics.block_statistic import VarianceShare, jackknifed
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.levels import Tree
@@ -17,8 +16,6 @@ from seedproof.records.number_settings import NumberSettings
 from seedproof.typing import FloatArray, IntArray
 
 EXAMPLE, RESIDUAL = "variance_example", "variance_residual"
-# Logarithm of a ratio of mean squares that is 0 but for rounding.
-NO_RATIO = -50.0
 
 
 class Part(NamedTuple):
@@ -154,18 +151,18 @@ def share_of(
         total = np.sum([x.variance for x in parts], axis=0)
         rest = np.maximum(total - part.variance, residual.square)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.log(square / rest)
-    if not (np.isfinite(ratios).all() and ratios.min() > NO_RATIO and len(sizes) > 2):
+        jackknife = jackknifed(square / rest, sizes)
+    if jackknife is None:
         return None
-    pulls, has_runs = (ratios[:, :1] - ratios[:, 1:]) * sizes[1:], len(ratios) > 1
+    ratio, without, blocks = jackknife
     above, below = float(square[0, 0]), float(rest[0, 0])
     spread = 0.0 if means is None else float(means.var(ddof=1))
     return VarianceShare(
         value=part.value / sum(x.value for x in parts),
-        ratio=above / below,
+        ratio=ratio,
         noise=float(added[0, 0]) / below,
-        without=ratios[1:, 0] if has_runs else None,
-        blocks=Residuals(int(sizes[0]), pulls[0], pulls[1:] if has_runs else pulls),
+        without=without,
+        blocks=blocks,
         means=means,
         run_part=spread / above if is_residual or is_of_runs else -min(spread / below, 1.0),
         is_of_others=is_residual,
@@ -190,10 +187,7 @@ class Variances(NumberFamily):
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch; there are no columns."""
-        blocks = batch.blocks
-        if blocks is None:
-            blocks = blocks_of(np.arange(batch.n_examples))
-        self._moments = self._moments + Moments.of(batch.by_level, blocks)
+        self._moments = self._moments + Moments.of(batch.by_level, batch.filled_blocks)
         return super().add(batch, values)
 
     def result(self) -> Mapping[str, Statistic]:
