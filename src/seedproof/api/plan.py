@@ -27,6 +27,7 @@ from seedproof.stats.power import (
     PlannedTest,
     Promise,
     SpreadTest,
+    TrialTest,
 )
 from seedproof.typing import is_count
 
@@ -61,7 +62,8 @@ def plan(
     """Plan how many seeds per arm a difference needs, or what a number of seeds can show.
 
     Args:
-        detect: A true difference between the means of two arms, such as 0.005 of accuracy.
+        detect: A true difference between the means of two arms, such as 0.005 of accuracy, or of
+            the mean of numbers.
         detect_sd_ratio: A true ratio between their standard deviations over runs, such as 2.
         detect_flip_ratio: A true ratio between their flip rates, such as 0.8.
         sd: Standard deviation over runs of the metric that `detect` refers to.
@@ -111,16 +113,9 @@ def plan(
         example_correlation=example_correlation,
     )
     promise = Promise(power, confidence, arms)
-    if seeds is not None and not (is_count(seeds, VERDICT_FROM) and seeds <= MOST_SEEDS):
-        raise OptionError(
-            "{n_seeds} seeds per arm are not allowed. Pass at least {at_least} and at most "
-            "{at_most:,}.",
-            keyword="seeds",
-            n_seeds=seeds,
-            at_least=VERDICT_FROM,
-            at_most=MOST_SEEDS,
-        )
     figures = _pilot(pilot_runs, sd=sd, cv=cv, n_examples=n_examples, example_sd=example_sd)
+    least = 1 if figures is not None and figures.are_trials else VERDICT_FROM
+    _check_seeds(seeds, least)
     sd = figures.sd.value if figures and figures.sd else sd
     cv = figures.cv.value if figures and figures.cv else cv
     drawn = dict(figures.drawn) if figures else _given_examples(n_examples, example_sd, sd)
@@ -133,8 +128,8 @@ def plan(
         "flip_rate": detect_flip_ratio,
     }
     requested: dict[Kind, float] = {k: x for k, x in effects.items() if x is not None}
-    _check_requested(requested, sd=sd, cv=cv, has_pilot=figures is not None)
-    if not isinstance(pilot_runs, Pilot):
+    _check_requested(requested, sd=sd, cv=cv, has_pilot=figures is not None, are_trials=least == 1)
+    if figures is None or not figures.is_of_numbers:
         _check_share(detect, sd, is_accuracy=figures is not None)
     if paired_correlation is not None and requested.keys() == {"sd"}:
         raise OptionError(
@@ -157,12 +152,13 @@ def plan(
         for kind, x in requested.items()
     )
     n_seeds = seeds
-    if seeds is None and figures and figures.n_runs >= VERDICT_FROM:
+    if seeds is None and figures and figures.n_runs >= least:
         n_seeds = figures.n_runs
     if n_seeds is None:  # several numbers for the kinds that were named; else this one for all
         chosen = [test for kind, test in tests.items() if kind in named]
     else:
-        usual = () if "flip_rate" in tests or isinstance(pilot_runs, Pilot) else USUAL_CVS
+        is_known = "flip_rate" in tests or (figures is not None and figures.is_of_numbers)
+        usual = () if is_known else USUAL_CVS
         chosen = [*tests.values(), *(FlipTest(x, correlation=paired_correlation) for x in usual)]
     planned = {x.kind: x.n_seeds for x in answers if x.n_seeds}
     return Plan(
@@ -191,6 +187,16 @@ def _tests(
     """Return the test of each kind; none of flips if their variation is unknown."""
     nothing = Drawn(0, 0.0)
     of_mean, of_flips = (drawn.get(kind, nothing) for kind in ("mean", "flip_rate"))
+    if pilot is not None and pilot.are_trials:
+        n_drawn = of_mean.n_clusters or of_mean.n_examples
+        trials = TrialTest(
+            1.0 if sd is None else sd,
+            correlation,
+            of_mean.of_contrast,
+            of_mean.n_clusters,
+            n_drawn=n_drawn,
+        )
+        return {"mean": trials}
     tests: dict[Kind, PlannedTest] = {
         "mean": MeanTest(
             1.0 if sd is None else sd, correlation, of_mean.of_contrast, of_mean.n_clusters
@@ -329,10 +335,33 @@ def _check_share(detect: float | None, sd: float | None, *, is_accuracy: bool) -
         )
 
 
+def _check_seeds(seeds: int | None, least: int) -> None:
+    if seeds is not None and not (is_count(seeds, least) and seeds <= MOST_SEEDS):
+        raise OptionError(
+            "{n_seeds} seeds per arm are not allowed. Pass at least {at_least} and at most "
+            "{at_most:,}.",
+            keyword="seeds",
+            n_seeds=seeds,
+            at_least=least,
+            at_most=MOST_SEEDS,
+        )
+
+
 def _check_requested(
-    requested: dict[Kind, float], *, sd: float | None, cv: float | None, has_pilot: bool
+    requested: dict[Kind, float],
+    *,
+    sd: float | None,
+    cv: float | None,
+    has_pilot: bool,
+    are_trials: bool,
 ) -> None:
-    """Refuse effects whose variation over runs is unknown."""
+    """Refuse effects whose variation over runs is unknown, or that have none."""
+    if are_trials and "sd" in requested:
+        raise OptionError(
+            "Trials of one model do not differ as a whole, so that their means have no ratio of "
+            "standard deviations. Pass detect= in Python, or --detect.",
+            keyword="detect_sd_ratio",
+        )
     for kind, value, keyword, usual, missing, unhelpful in (
         (
             "mean",
@@ -340,7 +369,7 @@ def _check_requested(
             "sd",
             0.012,
             "A difference in means needs the standard deviation over runs",
-            "This pilot has no labels, or its runs are equally accurate",
+            "This pilot has no labels, or its runs are equally good",
         ),
         (
             "flip_rate",

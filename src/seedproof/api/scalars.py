@@ -203,7 +203,8 @@ def pilot_of_scalars(target: object, metric: str | None, **options: Unpack[LoadO
             metrics=scalars.metrics,
         )
     check_pilot_runs(arm.n_runs)
-    return Pilot(arm.n_runs, 0, spread_estimate(arm, scalars.metrics[0]), cv=None, pair_cv=None)
+    sd = spread_estimate(arm, scalars.metrics[0])
+    return Pilot(arm.n_runs, 0, sd, cv=None, pair_cv=None, is_of_numbers=True)
 
 
 def _baseline(

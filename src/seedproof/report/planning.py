@@ -43,17 +43,19 @@ SENTENCES = {
     "skew-of-flip_rate": "Rare bad runs make flip rates less certain than this plan assumes.",
     "too-few-pilot-runs": "{n_runs} runs are too few to show how precise that is; use {at_least} "
     "or more.",
-    "too-few-examples": "No number of seeds shows {effect} on {n_examples:,} examples{clusters}: "
-    "the choice of examples alone changes the {contrast} too much. Use more than {n_needed:,} "
-    "examples{more_clusters}, or arms that {answer} on the same examples, with a correlation of "
-    "{correlation:.3g} or more.",
+    "too-few-examples": "No number of {repeats} shows {effect} on {n_examples:,} "
+    "examples{clusters}: the choice of examples alone changes the {contrast} too much. Use more "
+    "than {n_needed:,} examples{more_clusters}, or arms that {answer} on the same examples, with a "
+    "correlation of {correlation:.3g} or more.",
     "normal-runs": "The metric is assumed to be normally distributed across runs. {skew}",
+    "trials-over-examples": "Trials of one model are judged over examples, so any number of them "
+    "is enough for a verdict; more trials shrink their noise, and more examples shrink both.",
     "equal-unpaired-arms": "All arms are assumed to vary equally and to be unpaired.",
     "equal-arms": "All arms are assumed to vary equally.",
     "several-arms": "Each of the {n_arms:,} arms is compared with the same baseline. All verdicts "
     "hold simultaneously with the confidence of the plan, and the power is that of each arm.",
     "primary-metric": "The power holds for the primary metric of the comparison, see --primary of "
-    "seedproof compare. Other metrics are exploratory and need more seeds.",
+    "seedproof compare. Other metrics are exploratory and need more {repeats}.",
     "enough-examples": "For {kinds}, the number of examples is assumed to be sufficient; a pilot "
     "checks that.",
     "unrelated-examples": "For {kinds}, both arms are assumed to {answer} on unrelated examples, "
@@ -65,11 +67,8 @@ SENTENCES = {
     "range-of-pilot": "Lines cover the range that the runs of the pilot allow.",
 }
 _say = Sentences(SENTENCES)
-# Plural of each kind that depends on examples, and what arms do on an example.
-OVER_EXAMPLES: dict[Kind, tuple[str, str]] = {
-    "mean": ("means", "be right"),
-    "flip_rate": ("flip rates", "flip"),
-}
+# Plural of each kind that depends on examples.
+OVER_EXAMPLES: dict[Kind, str] = {"mean": "means", "flip_rate": "flip rates"}
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ class Plan(Result):
     def _header(self) -> tuple[str, ...]:
         return (
             "quantity",
-            "seeds",
+            _repeats(self.figures),
             "observed",
             f"true, {100 * self.figures.power:g}{NO_BREAK}% power",
         )
@@ -242,12 +241,26 @@ class Plan(Result):
         """Return the plan in one short sentence."""
         needed = [answer.n_seeds for answer in self.answers]
         if None in needed:
-            return "No number of seeds is enough on these examples"
+            return f"No number of {_repeats(self.figures)} is enough on these examples"
         if needed:
-            return f"{max(n for n in needed if n is not None):,} seeds per arm are needed"
+            most = max(n for n in needed if n is not None)
+            return f"{most:,} {_repeats(self.figures)} per arm are needed"
         sizes = [f"{n:,}" for n in dict.fromkeys(reach.n_seeds for reach in self.reaches)]
         listed = f"{', '.join(sizes[:-1])} and {sizes[-1]}" if len(sizes) > 1 else "".join(sizes)
-        return f"Differences that {listed} seeds per arm can detect"
+        return f"Differences that {listed} {_repeats(self.figures)} per arm can detect"
+
+
+def _repeats(figures: Figures) -> str:
+    """Return the unit that is planned: trials of one model, or seeds."""
+    return "trials" if figures.pilot is not None and figures.pilot.are_trials else "seeds"
+
+
+def _verb(kind: Kind, figures: Figures) -> str:
+    """Return what arms do on an example."""
+    if kind == "flip_rate":
+        return "flip"
+    is_of_numbers = figures.pilot is not None and figures.pilot.is_of_numbers
+    return "score high" if is_of_numbers else "be right"
 
 
 def _answer(answer: Answer, figures: Figures) -> Message:
@@ -260,23 +273,25 @@ def _answer(answer: Answer, figures: Figures) -> Message:
         return _say(
             "too-few-examples",
             effect=what,
+            repeats=_repeats(figures),
             n_examples=drawn.n_examples,
             clusters=f" in {drawn.n_clusters:,} clusters" if has_clusters else "",
             contrast="difference" if answer.kind == "mean" else "ratio",
             more_clusters=", in as many more clusters" if has_clusters else "",
-            answer="are right" if answer.kind == "mean" else "flip",
+            answer=_verb(answer.kind, figures).replace("be right", "are right"),
             n_needed=answer.n_examples,
             correlation=answer.example_correlation,
         )
     uncertainty = "" if pilot is None or answer.kind == "sd" else _how_sure(answer, pilot)
     return Message(
         "seeds-needed",
-        f"To show {{effect}}{{condition}}, you need {{n_seeds:,}}{NO_BREAK}seeds per arm for "
+        f"To show {{effect}}{{condition}}, you need {{n_seeds:,}}{NO_BREAK}{{repeats}} per arm for "
         f"{{power:g}}{NO_BREAK}% power at {{confidence:g}}{NO_BREAK}% confidence."
         f"{' {uncertainty}' if uncertainty else ''}",
         effect=what,
         condition=_when(answer, figures),
         n_seeds=answer.n_seeds,
+        repeats=_repeats(figures),
         power=100 * figures.power,
         confidence=100 * figures.confidence,
         uncertainty=uncertainty,
@@ -292,7 +307,8 @@ def _when(answer: Answer, figures: Figures) -> Message | str:
         "" if correlation is None else " and runs of the same seed correlate by {correlation:.2g}"
     )
     if answer.kind == "mean":
-        words = f" if runs have a standard deviation of {{sd:.3g}}{paired}"
+        what = "means of single trials" if _repeats(figures) == "trials" else "runs"
+        words = f" if {what} have a standard deviation of {{sd:.3g}}{paired}"
         return Message("assumed-spread", words, sd=figures.sd, correlation=correlation)
     words = f" if disagreement varies by {{percent:.2g}}{NO_BREAK}% between runs{paired}"
     percent = 100 * (figures.cv or 0.0)
@@ -308,8 +324,10 @@ def _how_sure(answer: Answer, pilot: Pilot) -> Message:
     seeds = "{low:,} to {high:,}" if answer.high else "{low:,} or more"
     return Message(
         "rough-pilot",
-        "The pilot's {n_runs} runs estimate this spread only roughly ({low_figure:.2g} to "
-        f"{{high_figure:.2g}}{unit}), so you may need {seeds} seeds.",
+        "The pilot's {n_runs} {noun} estimate this spread only roughly ({low_figure:.2g} to "
+        f"{{high_figure:.2g}}{unit}), so you may need {seeds} {{repeats}}.",
+        noun="trials" if pilot.are_trials else "runs",
+        repeats="trials" if pilot.are_trials else "seeds",
         n_runs=pilot.n_runs,
         low_figure=factor * (known.low or 0.0),
         high_figure=factor * (known.high or 0.0),
@@ -320,11 +338,13 @@ def _how_sure(answer: Answer, pilot: Pilot) -> Message:
 
 def _how_to_read(reaches: Sequence[Reach], figures: Figures) -> Message:
     sizes = tuple(dict.fromkeys(reach.n_seeds for reach in reaches))
-    code, subject = "reach-of-pilot", "{n_seeds} runs per arm, as in the pilot"
+    repeats = _repeats(figures)
+    noun = "trials" if repeats == "trials" else "runs"
+    code, subject = "reach-of-pilot", f"{{n_seeds}} {noun} per arm, as in the pilot"
     if len(sizes) > 1:
-        code, subject = "reaches", "each number of seeds per arm"
+        code, subject = "reaches", f"each number of {repeats} per arm"
     elif figures.pilot is None or sizes[0] != figures.pilot.n_runs:
-        code, subject = "reach", "{n_seeds} seeds per arm"
+        code, subject = "reach", f"{{n_seeds}} {repeats} per arm"
     return Message(
         code,
         f"For {subject}, the table gives the smallest observed difference that would be "
@@ -342,13 +362,16 @@ def _notes(
     requested = {answer.kind for answer in answers} | {reach.kind for reach in reaches}
     kinds = tuple(kind for kind in KINDS if kind in requested)
     skew = " ".join(SENTENCES[f"skew-of-{kind}"] for kind in kinds)
-    yield _say("normal-runs", skew=skew, kinds=kinds)
+    if figures.pilot is not None and figures.pilot.are_trials:
+        yield _say("trials-over-examples")
+    else:
+        yield _say("normal-runs", skew=skew, kinds=kinds)
     if kinds != ("sd",):
         is_paired = figures.paired_correlation is not None
         yield _say("equal-arms" if is_paired else "equal-unpaired-arms")
     if figures.arms > 1:
         yield _say("several-arms", n_arms=figures.arms)
-    yield _say("primary-metric")
+    yield _say("primary-metric", repeats=_repeats(figures))
     if figures.pilot is None or figures.pilot.n_examples:
         yield from _about_examples(kinds, figures)
 
@@ -356,7 +379,8 @@ def _notes(
 def _about_examples(kinds: Sequence[Kind], figures: Figures) -> Iterator[Message]:
     """Yield what is assumed about examples, for each kind that depends on them."""
     unknown = []
-    for kind, (plural, verb) in OVER_EXAMPLES.items():
+    for kind, plural in OVER_EXAMPLES.items():
+        verb = _verb(kind, figures)
         drawn = figures.examples.get(kind)
         if kind not in kinds:
             continue

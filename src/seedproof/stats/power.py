@@ -31,6 +31,7 @@ class _TwoWayTest(ABC):
 
     __slots__ = ()
 
+    least_runs: ClassVar[int] = VERDICT_FROM
     correlation: float | None  # of paired runs; None if arms are unpaired
     example_variance: float  # of the contrast, from drawing examples
     n_clusters: int | None  # drawn in place of examples; None if those are independent
@@ -120,6 +121,37 @@ class MeanTest(_TwoWayTest):
         return 2 * self.sd**2 / n_runs * (1 - (self.correlation or 0.0))
 
 
+@dataclass(frozen=True, slots=True)
+class TrialTest(MeanTest):
+    """The test of the difference between the means of two arms, by trials of one model each.
+
+    Examples contain the noise of the trials: the test is over examples, for any number of trials.
+    Here `sd` is that of the mean of a single trial of each example.
+    """
+
+    n_drawn: int = 2  # examples, or clusters
+
+    least_runs: ClassVar[int] = 1
+
+    def needed(self, n_runs: int, level: Level = PLAIN) -> float:
+        """Return the smallest observed effect that is shown, if trials vary as assumed."""
+        return self._critical(level) * self._error(n_runs)
+
+    def chance(self, n_runs: int, size: float, level: Level = PLAIN) -> float:
+        """Return the probability that a true effect of this size is shown."""
+        return _beyond(self._critical(level), self._example_df, size / self._error(n_runs))
+
+    @property
+    def _example_df(self) -> float:
+        return max(self.n_drawn - 1, 1)
+
+    def _critical(self, level: Level) -> float:
+        return student_quantile(self._example_df, 1 - level.example_tail)
+
+    def _error(self, n_runs: int) -> float:
+        return float(np.sqrt(self._run_variance(n_runs) + self.example_variance))
+
+
 class _RatioTest:
     """A test on the log scale."""
 
@@ -145,6 +177,7 @@ class SpreadTest(_RatioTest):
     """The F test of the ratio between the standard deviations of two arms."""
 
     kind: ClassVar[Literal["sd"]] = "sd"
+    least_runs: ClassVar[int] = VERDICT_FROM
 
     def needed(self, n_runs: int, level: Level = PLAIN) -> float:
         """Return the smallest observed log ratio that is shown."""
@@ -249,7 +282,7 @@ def seeds_for(test: PlannedTest, effect: float, promise: Promise = USUAL) -> int
     def suffices(n_runs: int) -> bool:
         return test.chance(n_runs, size, promise.level(n_runs)) >= promise.power
 
-    too_few, enough = VERDICT_FROM - 1, VERDICT_FROM
+    too_few, enough = test.least_runs - 1, test.least_runs
     while not suffices(enough):
         too_few, enough = enough, min(2 * enough, MOST_SEEDS)
         if too_few == MOST_SEEDS:
@@ -276,7 +309,7 @@ def detectable(test: PlannedTest, n_runs: int, promise: Promise = USUAL) -> floa
 
     A difference above 0, or a ratio above 1, whose inverse is as easy to detect.
     """
-    _check_runs(n_runs)
+    _check_runs(test, n_runs)
     level = promise.level(n_runs)
 
     def missing(size: float) -> float:
@@ -290,7 +323,7 @@ def detectable(test: PlannedTest, n_runs: int, promise: Promise = USUAL) -> floa
 
 def observed_needed(test: PlannedTest, n_runs: int, promise: Promise = USUAL) -> float:
     """Return the smallest observed effect that is shown with this number of seeds per arm."""
-    _check_runs(n_runs)
+    _check_runs(test, n_runs)
     return test.effect(test.needed(n_runs, promise.level(n_runs)))
 
 
@@ -330,12 +363,12 @@ def _check_correlation(correlation: float | None) -> None:
         )
 
 
-def _check_runs(n_runs: int) -> None:
-    if not is_count(n_runs, VERDICT_FROM) or n_runs > MOST_SEEDS:
+def _check_runs(test: PlannedTest, n_runs: int) -> None:
+    if not is_count(n_runs, test.least_runs) or n_runs > MOST_SEEDS:
         raise OptionError(
             "{n_runs} seeds per arm are not allowed. Pass at least {least_runs} and at most "
             "{at_most:,}.",
             n_runs=n_runs,
-            least_runs=VERDICT_FROM,
+            least_runs=test.least_runs,
             at_most=MOST_SEEDS,
         )

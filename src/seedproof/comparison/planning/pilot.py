@@ -10,13 +10,16 @@ from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.statistic import MeanOverExamples, SpreadOverRuns, Statistic
+from seedproof.records.schema import Kind as Kinds
 from seedproof.stats.contrast import Pair, contrast
 from seedproof.stats.effect import scale_of
 from seedproof.stats.intervals import Estimate, estimate
 from seedproof.typing import FloatArray
 
 Kind: TypeAlias = Literal["mean", "sd", "flip_rate"]
+# The metric of each kind, of classes and of numbers.
 METRICS: dict[Kind, str] = {"mean": "accuracy", "flip_rate": "flip_rate"}
+NUMBER_METRICS: dict[Kind, str] = {"mean": "mean"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +50,55 @@ class Pilot:
     n_clusters: int | None = None  # drawn in place of examples; None if those are independent
     drawn: Mapping[Kind, Drawn] = field(default_factory=dict)
     has_two_arms: bool = False  # so that the correlations over examples are estimates
+    is_of_numbers: bool = False  # so that the mean is not that of right answers
+    are_trials: bool = False  # of one model, which need no other runs
 
 
 def pilot_of(measurement: Measurement) -> Pilot:
     """Return the figures that planning needs from a measurement."""
+    if measurement.repeats == "trials":
+        return _pilot_of_trials(measurement)
     check_pilot_runs(measurement.n_runs)
-    sd = measurement.metrics.get("accuracy_sd")
+    is_of_numbers = measurement.kind == Kinds.NUMBERS
+    sd = measurement.metrics.get("mean_sd" if is_of_numbers else "accuracy_sd")
     return Pilot(
         measurement.n_runs,
         measurement.n_examples,
         sd=sd if sd is not None and sd.value > 0.0 else None,
-        cv=_variation(measurement),
-        pair_cv=_pair_variation(measurement.detail["flip_matrix"]),
+        cv=None if is_of_numbers else _variation(measurement),
+        pair_cv=None if is_of_numbers else _pair_variation(measurement.detail["flip_matrix"]),
         n_clusters=None if measurement.clusters is None else measurement.clusters.n_clusters,
         drawn={
             kind: drawn
-            for kind, metric in METRICS.items()
+            for kind, metric in _metrics(measurement).items()
             if (drawn := _drawn(metric, measurement)) is not None
         },
+        is_of_numbers=is_of_numbers,
+    )
+
+
+def _metrics(measurement: Measurement) -> dict[Kind, str]:
+    return NUMBER_METRICS if measurement.kind == Kinds.NUMBERS else METRICS
+
+
+def _pilot_of_trials(measurement: Measurement) -> Pilot:
+    """Return the noise of one trial of each example, and the variance of examples without it."""
+    sd, mean = measurement.metrics["mean_sd_independent"], measurement.statistics["mean"]
+    drawn = {}
+    if isinstance(mean, MeanOverExamples):
+        variance = max(mean.example_variance - sd.value**2 / measurement.n_runs, 0.0)
+        clusters = None if mean.clusters is None else mean.clusters.n_clusters
+        drawn["mean"] = Drawn(mean.n_examples, variance, clusters)
+    return Pilot(
+        measurement.n_runs,
+        measurement.n_examples,
+        sd=sd if sd.value > 0.0 else None,
+        cv=None,
+        pair_cv=None,
+        n_clusters=None if measurement.clusters is None else measurement.clusters.n_clusters,
+        drawn=drawn,  # type: ignore[arg-type] # a literal
+        is_of_numbers=True,
+        are_trials=True,
     )
 
 
@@ -89,7 +123,7 @@ def pilot_of_arms(comparison: Comparison) -> Pilot:
         )
     drawn = dict(pilot.drawn)
     for kind, own in pilot.drawn.items():
-        metric = METRICS[kind]
+        metric = _metrics(comparison.baseline.measurement)[kind]
         shared = [_correlation(metric, comparison.baseline, arm) for arm in comparison.arms]
         drawn[kind] = replace(own, correlation=min(shared))
     return replace(pilot, drawn=drawn, has_two_arms=True)
@@ -97,11 +131,18 @@ def pilot_of_arms(comparison: Comparison) -> Pilot:
 
 def _drawn(metric: str, measurement: Measurement) -> Drawn | None:
     statistic = measurement.statistics.get(metric)
-    if not isinstance(statistic, MeanOverExamples) or statistic.value <= 0.0:
+    is_ratio = scale_of(metric) == "ratio"
+    if not isinstance(statistic, MeanOverExamples) or (is_ratio and statistic.value <= 0.0):
         return None
     variance = _without_interaction(metric, statistic)
     clusters = None if statistic.clusters is None else statistic.clusters.n_clusters
     return Drawn(statistic.n_examples, variance + _excess(metric, statistic), clusters)
+
+
+def _drawn_alone(metric: str, measurement: Measurement) -> Drawn | None:
+    if measurement.repeats == "trials":
+        return _pilot_of_trials(measurement).drawn.get("mean")
+    return _drawn(metric, measurement)
 
 
 def _without_interaction(metric: str, statistic: MeanOverExamples) -> float:
@@ -128,7 +169,7 @@ def _excess(metric: str, statistic: Statistic) -> float:
 def _correlation(metric: str, base: ComparedArm, arm: ComparedArm) -> float:
     """Correlation over examples: the share of the variance that the contrast of two arms lacks."""
     measured = [x.measurement for x in (base, arm)]
-    total = sum(x.variance for m in measured if (x := _drawn(metric, m)) is not None)
+    total = sum(drawn.variance for m in measured if (drawn := _drawn_alone(metric, m)) is not None)
     row = arm.contrasts[metric]
     difference = contrast(row.base, row.arm, Pair(metric, row.is_paired, row.cross))
     if difference is None or total == 0.0:
