@@ -12,64 +12,42 @@ from seedproof.comparison.arms.result import ArmPair
 from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.messages import Message
 from seedproof.metrics.card import Better
+from seedproof.metrics.statistic import MeanOverRuns, SpreadOverRuns, Statistic
 from seedproof.predictions.arms import baseline_first
 from seedproof.scalars.runs import SPREAD, ScalarArm, Scalars, check_metrics, unknown_name
-from seedproof.stats.contrast import Pair, compared, contrast
-from seedproof.stats.effect import Effect, Verdict, with_enough_runs
-from seedproof.stats.families import MetricContrast, with_equivalence
-from seedproof.stats.intervals import PLAIN, Estimate, Level, estimate
+from seedproof.stats.effect import Effect
+from seedproof.stats.families import MetricContrast
+from seedproof.stats.intervals import PLAIN, Estimate, Level
 
 # Words in the name of a metric that is better when lower.
 LOWER_WORDS = frozenset(
     {"loss", "error", "err", "mae", "mse", "rmse", "nll", "perplexity", "ppl", "brier", "ece"}
     | {"wer", "cer", "regret", "cost", "latency"}
 )
-# Spreads are compared in one way, whatever their metric; this is one of them.
-ANY_SPREAD = "accuracy_sd"
-TOO_FEW = Message("too-few-runs-for-mean", "an interval of a mean needs at least 3 runs")
+# Metrics of ours that are compared as the means, and the spreads, of any numbers are.
+MEAN_LIKE, SPREAD_LIKE = "mean", "accuracy_sd"
 NO_SPREAD = Message("no-spread", "neither arm varies over its runs")
 
 
 @dataclass(frozen=True, eq=False)
-class MeanContrast(MetricContrast):
-    """The difference between the means of a metric of the user's own."""
+class OwnContrast(MetricContrast):
+    """A metric of the user's own, compared like one of ours."""
 
-    better: Better = "higher"
+    like: str = MEAN_LIKE
 
     def effect(self, level: Level = PLAIN, *, margin: float | None = None) -> Effect:
-        """Return the effect; if a margin is given, it may be judged equivalent."""
-        if margin is not None:
-            return with_equivalence(self._at, level, margin)
-        effect = self._at(level)
-        return effect if effect.low is None else replace(effect, confidence=level.confidence)
-
-    def _at(self, level: Level) -> Effect:
-        value = estimate(self.arm).value - estimate(self.base).value
-        difference = contrast(self.base, self.arm, Pair(self.metric, self.is_paired))
-        if difference is None:
-            return Effect(self.metric, "difference", value, verdict="too few runs", note=TOO_FEW)
-        if difference.run_variance == 0.0:
-            return Effect(self.metric, "difference", value, note=NO_SPREAD)
-        half_width = difference.half_width(level)
-        low, high = value - half_width, value + half_width
-        effect = Effect(
-            self.metric, "difference", value, low, high, "runs", difference.detectable(level)
-        )
-        verdict: Verdict = "no difference shown"
-        if not low <= 0.0 <= high:
-            verdict = "better" if (low > 0.0) == (self.better == "higher") else "worse"
-        return with_enough_runs(replace(effect, verdict=verdict), min(self.n_runs))
+        """Return the effect, judged equivalent if it is shown to be within the margin."""
+        rows = (self.seed_groups, self.base, self.arm, self.is_paired, self.n_runs)
+        effect = MetricContrast(self.like, *rows, better=self.better).effect(level, margin=margin)
+        effect = replace(effect, metric=self.metric)
+        if _varies(self.base) or _varies(self.arm):
+            return effect
+        return Effect(self.metric, effect.scale, effect.value, note=NO_SPREAD)
 
 
-@dataclass(frozen=True, eq=False)
-class SpreadContrast(MetricContrast):
-    """The ratio between the spreads of a metric of the user's own."""
-
-    def _at(self, level: Level) -> Effect:
-        effect = compared(
-            ANY_SPREAD, self.base, self.arm, cross=None, is_paired=self.is_paired, level=level
-        )
-        return with_enough_runs(replace(effect, metric=self.metric), min(self.n_runs))
+def _varies(statistic: Statistic) -> bool:
+    values = statistic.values if isinstance(statistic, MeanOverRuns | SpreadOverRuns) else ()
+    return len(set(values)) > 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,13 +157,17 @@ def pair_of(
     n_runs = base.n_runs, arm.n_runs
     contrasts: dict[str, MetricContrast] = {}
     for metric, direction in better.items():
-        statistics = base.statistics[metric], arm.statistics[metric]
-        contrasts[metric] = MeanContrast(
-            metric, groups, *statistics, is_paired, n_runs, better=direction
-        )
-        spread = metric + SPREAD
-        statistics = base.statistics[spread], arm.statistics[spread]
-        contrasts[spread] = SpreadContrast(spread, groups, *statistics, is_paired, n_runs)
+        for figure, like in ((metric, MEAN_LIKE), (metric + SPREAD, SPREAD_LIKE)):
+            contrasts[figure] = OwnContrast(
+                figure,
+                groups,
+                base.statistics[figure],
+                arm.statistics[figure],
+                is_paired,
+                n_runs,
+                better=direction,
+                like=like,
+            )
     return ArmPair(name, against, is_paired, contrasts=contrasts)
 
 
