@@ -333,6 +333,7 @@ def test_unusable_tables_are_refused_by_name(seedproof, table, rows, change, exp
         (["measure", "--split", "test"], OptionError, None),
         (["measure", "--pairs", "--out", "x"], OptionError, None),
         (["compare", "--match-rates"], OptionError, None),
+        (["compare", "--lower-is-better"], OptionError, None),
         (["gate", "--min", "return=1"], OptionError, None),
     ],
 )

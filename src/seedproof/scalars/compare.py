@@ -12,9 +12,8 @@ from seedproof.comparison.arms.result import ArmPair
 from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.messages import Message
 from seedproof.metrics.card import Better
-from seedproof.metrics.statistic import MeanOverRuns, SpreadOverRuns, Statistic
 from seedproof.predictions.arms import baseline_first
-from seedproof.scalars.runs import SPREAD, ScalarArm, Scalars, check_metrics, unknown_name
+from seedproof.scalars.runs import SPREAD, ScalarArm, Scalars, check_metrics, unknown_name, varies
 from seedproof.stats.effect import Effect
 from seedproof.stats.families import MetricContrast
 from seedproof.stats.intervals import PLAIN, Estimate, Level
@@ -40,14 +39,9 @@ class OwnContrast(MetricContrast):
         rows = (self.seed_groups, self.base, self.arm, self.is_paired, self.n_runs)
         effect = MetricContrast(self.like, *rows, better=self.better).effect(level, margin=margin)
         effect = replace(effect, metric=self.metric)
-        if _varies(self.base) or _varies(self.arm):
+        if varies(self.base) or varies(self.arm):
             return effect
         return Effect(self.metric, effect.scale, effect.value, note=NO_SPREAD)
-
-
-def _varies(statistic: Statistic) -> bool:
-    values = statistic.values if isinstance(statistic, MeanOverRuns | SpreadOverRuns) else ()
-    return len(set(values)) > 1
 
 
 @dataclass(frozen=True, eq=False)

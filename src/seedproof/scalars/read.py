@@ -127,6 +127,12 @@ def load_scalars(
     The spread of a metric, such as `loss_sd`, may be named for the metric.
     """
     for name in given(options):
+        if name == "lower_is_better":
+            raise OptionError(
+                "`{option}` applies to a single score. Name the metrics that are better when lower "
+                "with --lower, or lower= in Python.",
+                option=name,
+            )
         if name not in OPTIONS:
             raise OptionError(
                 "`{option}` applies to examples, and this input has one number per run. Remove it.",

@@ -49,7 +49,7 @@ class ScalarArm:
     def metrics(self) -> Mapping[str, Estimate]:
         """The same with 95 % intervals; runs that do not vary have none."""
         return {
-            name: Estimate(figure.value) if figure.low == figure.high else figure
+            name: figure if varies(statistic) else Estimate(figure.value)
             for name, statistic in self.statistics.items()
             for figure in [estimate(statistic)]
         }
@@ -115,6 +115,12 @@ class Scalars:
     def only(self, name: str) -> "Scalars":
         """Return one arm alone."""
         return replace(self, arms={name: self.arm(name)})
+
+
+def varies(statistic: Statistic) -> bool:
+    """Return whether the runs behind a figure have different numbers."""
+    values = statistic.values if isinstance(statistic, MeanOverRuns | SpreadOverRuns) else ()
+    return len(set(values)) > 1
 
 
 def unknown_name(noun: str, name: str, known: Collection[str]) -> UnknownNameError:
