@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping
 from seedproof.report.charts.theme import SHADES, Spec, field, in_lines, layers, mark, shown, var
 from seedproof.report.figures.base import Figure
 
+AXIS = {"tickCount": 6, "labelOverlap": True}
+
 
 def _points(figure: Figure) -> Spec:
     facts = figure.facts
     marks = shown(
         mark("point", filled=True, size=26, opacity=0.65, color=var("accent")),
-        x=field("mean:Q", title=in_lines(facts["x"]), scale={"zero": False}),
+        x=field("mean:Q", title=in_lines(facts["x"]), scale={"zero": False}, axis=AXIS),
         y=field("sd:Q", title=facts["y"]),
         tooltip=[
             field("example:N"),
@@ -23,12 +25,12 @@ def _points(figure: Figure) -> Spec:
 
 def _cells(figure: Figure) -> Spec:
     facts = figure.facts
-    scale, axis = {"nice": False, "zero": False}, {"tickCount": 6}
+    scale = {"nice": False, "zero": False}
     marks = shown(
         mark("rect"),
-        x=field("x:Q", title=in_lines(facts["x"]), scale=scale, axis=axis),
+        x=field("x:Q", title=in_lines(facts["x"]), scale=scale, axis=AXIS),
         x2=field("x2"),
-        y=field("y:Q", title=facts["y"], scale=scale, axis=axis),
+        y=field("y:Q", title=facts["y"], scale=scale, axis=AXIS),
         y2=field("y2"),
         color=field("step:O", scale=SHADES, legend=None),
         tooltip=[field("count:Q", format=",", title="examples")],

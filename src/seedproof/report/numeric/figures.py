@@ -29,6 +29,8 @@ PART_COLORS = ("alert-mark", "accent", "quiet", "accent-2", "rule-2", "r4", "r2"
 SENTENCES = {
     "parts": "Variance of a single number. More {repeats} average out their own part and the rest; "
     "more examples average out all but the part of {repeats}.",
+    "parts-of-levels": "Variance of a single number. `seedproof blame` prints how much more of each "
+    "level would narrow the interval of the mean.",
     "parts-of-trials": "Variance of a single number. More trials average out the rest; more "
     "examples average out both.",
     "outside-band": "{n_outside} of {n_runs} {repeats} are outside the band; {expected:g} would be "
@@ -147,13 +149,16 @@ def _parts(measurement: Measurement) -> Figure:
         title = "rest" if name == "residual" else name.replace("_", " × ")
         rows.append({"part": title, "low": low, "high": low + 100 * estimate.value, "text": text})
     repeats = measurement.repeats
+    code = "parts" if "run" in parts else "parts-of-trials"
+    if len(parts) > 3:
+        code = "parts-of-levels"
     colors = PART_COLORS[: len(rows)] if "run" in parts else PART_COLORS[1 : 1 + len(rows)]
     return Figure(
         name="variance_parts",
         section="Mean",
         title="Parts of the variance",
         takeaway=None,
-        reading=[_say("parts" if "run" in parts else "parts-of-trials", repeats=repeats)],
+        reading=[_say(code, repeats=repeats)],
         rows=rows,
         facts={"axis": "share of the variance, %", "colors": colors},
         legend=[

@@ -189,10 +189,12 @@ def _errors(measurement: Measurement) -> tuple[Message, ...]:
 def limits(measurement: Measurement) -> tuple[Message, ...]:
     """Return the limitations of these runs and their records."""
     messages = []
-    if measurement.repeats == "trials":
+    are_trials = measurement.repeats == "trials"
+    if are_trials:
         messages.append(_say("over-examples", repeats=measurement.repeats))
     elif measurement.n_runs == 2:
         messages.append(_say("two-runs"))
-    if not measurement.n_labeled and "flip_rate" not in measurement.metrics:
+    # Trials are scores, as a rule, which have no target.
+    if not measurement.n_labeled and not are_trials and "flip_rate" not in measurement.metrics:
         messages.append(_say("no-targets"))
     return tuple(messages)

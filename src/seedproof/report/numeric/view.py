@@ -78,7 +78,11 @@ def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
     }
     if "flip_rate" in metrics:
         further = {"flip_rate": _say("flips", **words), "flaky_share": _say("flaky", **words)}
-    return (*figures, *(key(name, metrics, meaning) for name, meaning in further.items()))
+    titles = {"mean_difference": f"Difference of two {measurement.repeats}"}
+    return (
+        *figures,
+        *(key(name, metrics, meaning, title=titles.get(name)) for name, meaning in further.items()),
+    )
 
 
 def _lines(measurement: Measurement, show: Sequence[str]) -> tuple[NumberLine, ...]:
