@@ -27,10 +27,10 @@ PARTS = "variance_"
 # Colors of the parts, from the repeats to the examples to the rest.
 PART_COLORS = ("alert-mark", "accent", "quiet", "accent-2", "rule-2", "r4", "r2", "ink-3")
 SENTENCES = {
-    "parts": "Variance of a single number. More {repeats} average out their own part and the rest; "
-    "more examples average out all but the part of {repeats}.",
-    "parts-of-levels": "Variance of a single number. `seedproof blame` prints how much more of each "
-    "level would narrow the interval of the mean.",
+    "parts": "Variance of a single number. More {repeats} average out their own part and the rest, "
+    "more examples all but the part of {repeats}.",
+    "parts-of-levels": "Variance of a single number. `seedproof blame` prints by how much more of "
+    "each level would narrow the interval of the mean.",
     "parts-of-trials": "Variance of a single number. More trials average out the rest; more "
     "examples average out both.",
     "outside-band": "{n_outside} of {n_runs} {repeats} are outside the band; {expected:g} would be "
