@@ -154,18 +154,25 @@ def block(probs: np.ndarray, labels: np.ndarray) -> None:
 
 def number_block(numbers: np.ndarray, targets: np.ndarray) -> None:
     """Compute the kernels of one block of numbers, with one numpy call each."""
-    n_runs = len(numbers)
+    n_runs, n = numbers.shape
     squares = np.square(numbers - numbers.mean(axis=0))
     variance = squares.sum(axis=0) - squares * (n_runs / (n_runs - 1))
     order = np.argsort(numbers, axis=0, kind="stable")
     ascending = np.take_along_axis(numbers, order, axis=0)
-    below = np.cumsum(ascending, axis=0)
+    below, rank = np.cumsum(ascending, axis=0), np.arange(n_runs)[:, None]
     differences = np.empty_like(numbers)
-    np.put_along_axis(differences, order, ascending * np.arange(n_runs)[:, None] - below, axis=0)
+    np.put_along_axis(differences, order, (2 * rank - n_runs) * ascending - 2 * below, axis=0)
     errors = numbers - targets
     for values in (numbers, variance, differences, errors, np.abs(errors), np.square(errors)):
-        values.sum(axis=0), values.sum(axis=1), np.einsum("ri,ri->r", values, values)
-    (numbers != numbers[:, :1]).sum(axis=1)
+        values.sum(axis=0), values.sum(axis=1)
+        deviations = values - values[0]  # between runs, for the intervals
+        np.einsum("ri,ri->", deviations, deviations), deviations.sum(axis=0)
+    # Sums by block of examples, for the parts of the variance.
+    starts = np.arange(0, n, max(n // 40, 1))
+    centered = numbers - numbers.mean(axis=1, keepdims=True)
+    for values in (centered, centered * centered.sum(axis=0), np.square(centered)):
+        np.add.reduceat(values, starts, axis=1)
+    (numbers != numbers[:, :1]).sum(axis=1), (numbers == 1.0) | (numbers == 0.0)
 
 
 def measure(folder: Path) -> None:
