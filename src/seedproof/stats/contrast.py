@@ -23,15 +23,21 @@ from seedproof.metrics.statistic import (
 )
 from seedproof.stats.covariance import Cross
 from seedproof.stats.distributions import normal_quantile
-from seedproof.stats.effect import POWER, Contrast, Effect, Scale, effect_of, judged, scale_of
+from seedproof.stats.effect import (
+    POWER,
+    Contrast,
+    Effect,
+    RatioOfMeans,
+    effect_of,
+    judged,
+    scale_of,
+)
+from seedproof.stats.estimate_contrast import NO_COUNTERPART, from_estimates, plain_effect
 from seedproof.stats.intervals import (
     BONETT_FROM,
-    NORMAL,
     PLAIN,
     RESIDUAL_BIAS,
     SPREAD_FROM,
-    WITHOUT_RUNS,
-    Estimate,
     Level,
     drawn_df,
     estimate,
@@ -49,13 +55,8 @@ TOO_FEW_FOR_SPREAD = Message(
     "a spread needs at least {n_needed} runs",
     n_needed=SPREAD_FROM,
 )
-NO_COUNTERPART = Message(
-    "no-interval", "depends on the number of runs, or has no interval of its own"
-)
 TOO_LITTLE_KEPT = Message("too-few-classes-kept", "too few classes were kept to compare")
 NO_SPREAD = Message("no-spread", "one of the two arms has no spread")
-BOTH_ZERO = Message("both-zero", "both are 0")
-BASELINE_ZERO = Message("baseline-zero", "the baseline is 0 with an upper bound of 0")
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def compared(
     Trials of one model need no runs.
     """
     values = _value(base), _value(arm)
-    value = _plain(metric, *values)
+    value = plain_effect(metric, *values)
     if isinstance(base, SpreadOverRuns) and isinstance(arm, SpreadOverRuns):
         return _spread_effect(
             metric, base.values, arm.values, value, level=level, is_paired=is_paired
@@ -109,12 +110,6 @@ def _value(statistic: Statistic) -> float:
     if isinstance(statistic, MeanOverExamples):
         return statistic.unbiased
     return estimate(statistic).value
-
-
-def _plain(metric: str, base: float, arm: float) -> float | None:
-    if scale_of(metric) == "difference":
-        return arm - base
-    return arm / base if base > 0.0 else None
 
 
 @singledispatch
@@ -143,12 +138,19 @@ def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | N
             error=error,
             over=over,
             example_df=example_df,
+            ratio=_ratio_of_means(base, arm, pair) if pair.is_ratio and base.is_small else None,
         )
     left_out = base.without, arm.without
     if pair.is_ratio:
         left_out = _log_left_out(base, base.without), _log_left_out(arm, arm.without)
     runs, df = _run_variance(*left_out, pair)
     return Contrast(center, runs, df, examples, interaction, residual_bias, error, over, example_df)
+
+
+def _ratio_of_means(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> RatioOfMeans:
+    variances = [(x.example_variance, x.interaction_variance) for x in (base, arm)]
+    covariance = _covariance(base, arm, pair)
+    return RatioOfMeans(base.value, arm.value, variances[0], variances[1], covariance)
 
 
 def _error(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> float:
@@ -181,16 +183,22 @@ def _examples(
     """Variance from drawing examples, and the part that the variance over runs counts as well."""
     drawn = base.example_variance * slopes[0] ** 2 + arm.example_variance * slopes[1] ** 2
     counted = base.interaction_variance * slopes[0] ** 2 + arm.interaction_variance * slopes[1] ** 2
-    both = 2 * slopes[0] * slopes[1]
-    if base.clusters is not None and arm.clusters is not None:
-        drawn -= both * base.clusters.example_covariance(arm.clusters)
-        if pair.is_paired:
-            counted -= both * base.clusters.jackknife_covariance(arm.clusters)
-    elif pair.cross is not None:
-        drawn -= both * pair.cross.example_covariance(base.value, arm.value)
-        if pair.is_paired:
-            counted -= both * pair.cross.interaction_covariance
+    both, covariance = 2 * slopes[0] * slopes[1], _covariance(base, arm, pair)
+    drawn -= both * covariance[0]
+    counted -= both * covariance[1]
     return max(drawn, 0.0) + _unseen(base, arm, pair), counted
+
+
+def _covariance(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> tuple[float, float]:
+    """Covariance from drawing examples, and the part that pairs of runs count as well."""
+    if base.clusters is not None and arm.clusters is not None:
+        first, second = base.clusters, arm.clusters
+        counted = first.jackknife_covariance(second) if pair.is_paired else 0.0
+        return first.example_covariance(second), counted
+    if pair.cross is None:
+        return 0.0, 0.0
+    counted = pair.cross.interaction_covariance if pair.is_paired else 0.0
+    return pair.cross.example_covariance(base.value, arm.value), counted
 
 
 def _unseen(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> float:
@@ -231,6 +239,7 @@ def _(base: RootOfMean, arm: RootOfMean, pair: Pair) -> Contrast | None:
         example_variance=inner.example_variance / 4,
         interaction_variance=inner.interaction_variance / 4,
         residual_bias=inner.residual_bias / 2,
+        ratio=None if inner.ratio is None else replace(inner.ratio, power=0.5),
     )
 
 
@@ -438,48 +447,3 @@ def _spread_error(
     kurtosis = (base[0] + arm[0]) * fourths / squares**2
     parts = [max(kurtosis - (n - 3) / n, 0.0) / (n - 1) for n, *_ in (base, arm)]
     return float(np.sqrt(sum(parts))) / 2
-
-
-def from_estimates(metric: str, base: Estimate, arm: Estimate, *, level: Level = PLAIN) -> Effect:
-    """Return an effect from two figures with intervals alone, as saved reports have them.
-
-    The squares of the two half widths are added on the scale of the effect (MOVER, Zou 2008). What
-    the arms share, seeds and examples, is unknown, so the interval is wider than necessary.
-    """
-    scale, value = scale_of(metric), _plain(metric, base.value, arm.value)
-    ends = [_ends(x, scale) for x in (base, arm)]
-    if ends[0] is None or ends[1] is None:
-        return Effect(metric, scale, value, note=NO_COUNTERPART)
-    if base.value == arm.value == 0.0:
-        return Effect(metric, scale, None, note=BOTH_ZERO)
-    if not np.isfinite(ends[0][2]):
-        return Effect(metric, scale, value, note=BASELINE_ZERO)
-    low, high = _mover(ends[1], ends[0], factor=normal_quantile(1 - level.tail) / NORMAL)
-    if scale == "ratio":
-        low, high = float(np.exp(low)), float(np.exp(high))
-    over = next((x.over for x in (base, arm) if x.over in WITHOUT_RUNS), base.over)
-    verdict = judged(metric, low, high)
-    # Against a baseline of 0 the ratio has no upper end.
-    upper = high if np.isfinite(high) else None
-    return Effect(metric, scale, value, low, upper, over, verdict=verdict)
-
-
-def _ends(figure: Estimate, scale: Scale) -> FloatArray | None:
-    """Low, value and high on the scale of the effect; None if there is no interval."""
-    if figure.low is None or figure.high is None:
-        return None
-    ends = np.array([figure.low, figure.value, figure.high])
-    with np.errstate(divide="ignore"):
-        return np.log(ends) if scale == "ratio" else ends
-
-
-def _mover(arm: FloatArray, base: FloatArray, *, factor: float) -> tuple[float, float]:
-    """Ends of the difference of two figures, each as (low, value, high)."""
-    if np.isinf(arm[1]):  # the arm is 0: only its upper end is known
-        return -np.inf, float(arm[2] - base[0])
-    if np.isinf(base[1]):
-        return float(arm[0] - base[2]), np.inf
-    center = arm[1] - base[1]
-    below = factor * np.hypot(arm[1] - arm[0], base[2] - base[1])
-    above = factor * np.hypot(arm[2] - arm[1], base[1] - base[0])
-    return float(center - below), float(center + above)

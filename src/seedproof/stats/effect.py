@@ -125,6 +125,42 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
+class RatioOfMeans:
+    """A ratio of two means over the same few examples, by the method of Fieller (1954).
+
+    The interval has every ratio r for which the differences arm − r·baseline of the examples have a
+    mean near 0. Of equal arms these are symmetric, however skewed the values are: on the log scale,
+    arms with a few large values would be called different too often.
+
+    Each variance has two parts: from drawing examples, and the part that is the noise of trials.
+    """
+
+    base: float
+    arm: float
+    base_variance: tuple[float, float]
+    arm_variance: tuple[float, float]
+    covariance: tuple[float, float]
+    power: float = 1.0  # of the ratio that is reported: a half for standard deviations
+
+    def log_ends(self, drawn: float, noise: float) -> tuple[float, float]:
+        """Return the ends of the logarithm, given the quantiles of both parts of the variance."""
+
+        def squared(parts: tuple[float, float]) -> float:
+            return drawn**2 * (parts[0] - parts[1]) + noise**2 * parts[1]
+
+        # a·r² − 2b·r + c ≤ 0
+        a = self.base**2 - squared(self.base_variance)
+        b = self.base * self.arm - squared(self.covariance)
+        c = self.arm**2 - squared(self.arm_variance)
+        if a <= 0.0:  # the baseline may be 0
+            return -np.inf, np.inf
+        root = float(np.sqrt(max(b**2 - a * c, 0.0)))
+        with np.errstate(divide="ignore"):
+            low, high = (self.power * float(np.log(max(b + x, 0.0) / a)) for x in (-root, root))
+        return low, high
+
+
+@dataclass(frozen=True, slots=True)
 class Contrast:
     """Arm less baseline on the scale of its interval: the logarithm for ratios."""
 
@@ -137,6 +173,15 @@ class Contrast:
     error: float = 0.0  # bound on the error from classes that were not kept, added in full
     over: Over = "runs × examples"
     example_df: float = np.inf  # degrees of freedom of the variance from drawing examples
+    ratio: RatioOfMeans | None = None  # in place of the center and its width
+
+    def ends(self, level: Level) -> tuple[float, float]:
+        """Return the ends of the interval."""
+        if self.ratio is not None:
+            tails = level.example_tail, level.tail
+            return self.ratio.log_ends(*(student_quantile(self.example_df, 1 - x) for x in tails))
+        half_width = self.half_width(level)
+        return self.center - half_width, self.center + half_width
 
     def half_width(self, level: Level) -> float:
         """Return half the width of the interval."""
@@ -242,8 +287,7 @@ def effect_of(
     scale = scale_of(metric)
     if contrast is None:
         return Effect(metric, scale, value, note=note)
-    half_width, detectable = contrast.half_width(level), contrast.detectable(level)
-    low, high = contrast.center - half_width, contrast.center + half_width
+    (low, high), detectable = contrast.ends(level), contrast.detectable(level)
     if scale == "ratio":
         with np.errstate(over="ignore"):
             low, high, detectable = (float(np.exp(x)) for x in (low, high, detectable))

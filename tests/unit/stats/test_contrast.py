@@ -22,9 +22,11 @@ from seedproof.stats.contrast import (
     Pair,
     compared,
     contrast,
-    from_estimates,
     spread_ratio,
 )
+from seedproof.stats.distributions import student_quantile
+from seedproof.stats.effect import RatioOfMeans
+from seedproof.stats.estimate_contrast import from_estimates
 from seedproof.stats.intervals import PLAIN, Estimate
 
 
@@ -364,3 +366,28 @@ def test_classwise_figures_of_the_same_examples_are_paired():
     assert other is None
     assert compare("macro_f1", base, arm).verdict == "better"
     assert compare("macro_f1", arm, base).verdict == "worse"
+
+
+@pytest.mark.parametrize("power", [1.0, 0.5])
+def test_ratio_of_equal_arms_is_judged_like_their_differences(power):
+    """Fieller's interval contains 1 if and only if the paired t interval contains 0."""
+    rng = np.random.default_rng(0)
+    for shift in np.linspace(0, 0.6, 25):
+        base, arm = rng.lognormal(0, 1.5, (2, 40)) + np.array([[0.0], [3 * shift]])
+        covariance = np.cov(base, arm) / 40
+        parts = [(covariance[i, j], 0.0) for i, j in ((0, 0), (1, 1), (0, 1))]
+        ratio = RatioOfMeans(base.mean(), arm.mean(), *parts, power=power)
+        quantile = student_quantile(39, 0.975)
+
+        low, high = ratio.log_ends(quantile, quantile)
+
+        apart = arm - base
+        half_width = quantile * apart.std(ddof=1) / np.sqrt(40)
+        assert (low <= 0 <= high) == (abs(apart.mean()) <= half_width)
+        assert low <= power * np.log(arm.mean() / base.mean()) <= high
+
+
+def test_ratio_to_a_baseline_that_may_be_0_has_no_ends():
+    ratio = RatioOfMeans(0.1, 0.2, (0.01, 0.0), (0.01, 0.0), (0.0, 0.0))
+
+    assert ratio.log_ends(2.0, 2.0) == (-np.inf, np.inf)

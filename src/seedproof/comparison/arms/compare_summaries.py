@@ -11,8 +11,8 @@ from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.metrics import METRIC_NAMES
 from seedproof.predictions.checks import of_arms
-from seedproof.stats.contrast import NO_COUNTERPART, from_estimates
 from seedproof.stats.effect import Effect, scale_of, usual_margin, with_enough_runs
+from seedproof.stats.estimate_contrast import NO_COUNTERPART, from_estimates
 from seedproof.stats.families import with_equivalence
 from seedproof.stats.intervals import PLAIN, Estimate, Level
 

@@ -12,9 +12,10 @@ from seedproof.messages import Message
 from seedproof.metrics.card import card
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import Check
-from seedproof.stats.contrast import NO_COUNTERPART, Pair, contrast, left_out_values
+from seedproof.stats.contrast import Pair, contrast, left_out_values
 from seedproof.stats.distributions import student_quantile
 from seedproof.stats.effect import Contrast, Effect
+from seedproof.stats.estimate_contrast import NO_COUNTERPART
 from seedproof.stats.families import MetricContrast
 from seedproof.stats.intervals import WITHOUT_RUNS, Level, jackknife_variance
 from seedproof.stats.looks import LOOKS
