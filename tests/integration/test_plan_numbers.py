@@ -1,5 +1,7 @@
 """Trials and runs that a difference of two means of numbers needs."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -97,7 +99,9 @@ def test_command_reads_a_pilot_of_trials(seedproof, tmp_path):
     path.write_text("\n".join(["task,trial,reward", *rows]), encoding="utf-8")
 
     columns = ["--example", "task", "--value", "reward", "--detect", "0.5"]
-    code, out, err = seedproof("plan", "--pilot", path, *columns)
+    code, out, err = seedproof("plan", "--pilot", path, *columns, "--json")
 
     assert code == 0, err
-    assert "trials per arm" in out.replace("\u00a0", " ")
+    summary = json.loads(out)
+    assert summary["pilot"]["are_trials"]
+    assert summary["answers"][0]["n_seeds"] == 1

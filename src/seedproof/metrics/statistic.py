@@ -160,8 +160,7 @@ class MeanOverExamples:
     n_examples: int
     without: FloatArray | None  # mean without run r, axes (runs); None if undefined
     example_variance: float  # variance of the mean from drawing examples
-    # Part of it that the variance over runs counts as well, or that is the noise of trials.
-    interaction_variance: float
+    interaction_variance: float  # part of it that the variance over runs, or of trials, has too
     scale: Scale = "log"  # scale on which the interval is symmetric
     largest: float | None = None  # the largest value one example can have, if bounded
     bias_left: float = 0.0  # expected bias of the value because of few runs: truth less value

@@ -82,7 +82,7 @@ def _metrics(measurement: Measurement) -> dict[Kind, str]:
 
 
 def _pilot_of_trials(measurement: Measurement) -> Pilot:
-    """Return the noise of one trial of each example, and the variance of examples without it."""
+    """Return the noise of one trial of each example, and the variance of examples besides."""
     sd, mean = measurement.metrics["mean_sd_independent"], measurement.statistics["mean"]
     drawn = {}
     if isinstance(mean, MeanOverExamples):
