@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from seedproof.measurement.checksums import checksums
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import AnswerBatch
-from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, LogRatio, Residuals
+from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, Jackknifed, Residuals
 from seedproof.metrics.calibration import blocks_of
 from seedproof.metrics.clusters import KEY_BITS, ClusterSums, Places, clustered
 from seedproof.metrics.statistic import ExampleValues, Statistic
@@ -145,7 +145,7 @@ class ClusterAccumulator:
 
     def result(self, name: str, statistic: Statistic) -> Statistic:
         """Return a metric with the variances from drawing clusters in place of examples."""
-        if isinstance(statistic, BinnedGaps | BlockJackknife | LogRatio):
+        if isinstance(statistic, BinnedGaps | BlockJackknife | Jackknifed):
             return replace(statistic, is_clustered=True)
         residuals = self.residuals(name)
         return statistic if residuals is None else clustered(statistic, residuals)

@@ -41,6 +41,7 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         slices: Sequence[str] = (),
     ) -> None:
         self._tree = Tree.of(source.settings, len(source.runs))
+        self._rows_per_shard = source.rows_per_shard
         n_runs, names = self._tree.n_runs, {card_name(name) for name in requested or ()}
         families = [
             family(n_runs, source.settings)
@@ -75,7 +76,8 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         self, shard: Shard, blocks: IntArray | None, n_rows: int | None = None
     ) -> Iterator[NumberBatch]:
         """Yield a shard in pieces."""
-        return number_batches(shard, n_rows, blocks, self._tree)
+        first = shard.index * self._rows_per_shard
+        return number_batches(shard, n_rows, blocks, self._tree, first)
 
     def rows(self, shard: Shard, columns: Detail, classes: tuple[str, ...]) -> ExampleRows:
         """Return the examples of a shard with their columns."""

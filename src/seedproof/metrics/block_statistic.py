@@ -239,15 +239,11 @@ class BlockJackknife:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LogRatio:
-    """A ratio of two positive quantities that depend on all runs and examples.
+class Jackknifed:
+    """A quantity that depends on all runs and examples, on the scale of its interval."""
 
-    Its interval is symmetric on the log scale.
-    """
-
-    ratio: float
-    without: FloatArray | None  # logarithm of the ratio without run r: (runs); None with trials
-    blocks: Residuals  # of the logarithm
+    without: FloatArray | None  # its values without run r: (runs); None with trials
+    blocks: Residuals  # contributions of the blocks of examples
     is_clustered: bool = False
 
     residual_bias: ClassVar[float] = 0.0
@@ -264,8 +260,10 @@ class LogRatio:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ExplainedVariance(LogRatio):
-    """1 less the ratio of a mean squared error to the variance of the targets."""
+class ExplainedVariance(Jackknifed):
+    """1 less the ratio of a mean squared error to the variance of the targets; on the log scale."""
+
+    ratio: float
 
     @property
     def value(self) -> float:
@@ -274,20 +272,29 @@ class ExplainedVariance(LogRatio):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class VarianceShare(LogRatio):
+class VarianceShare(Jackknifed):
     """A part of a variance as a share of all: a ratio of mean squares, less the noise in it.
 
-    Jackknives take the variance of the means of runs as given: its interval has its own scale.
+    It is on the log scale. Jackknives take the variance of the means of runs as given: its interval
+    has its own scale.
     """
 
     value: float
+    ratio: float
     noise: float  # part of the ratio that others add to its numerator
     means: FloatArray | None  # of the runs; None with trials
     run_part: float  # share of their variance in the numerator; negative: in the denominator
     is_of_others: bool = False  # the ratio is of all other parts to this one, not the reverse
 
 
-def jackknifed(
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Agreement(Jackknifed):
+    """A mean over pairs of runs of a correlation; on Fisher's scale, the inverse of tanh."""
+
+    value: float
+
+
+def log_ratio(
     ratios: FloatArray, sizes: IntArray
 ) -> tuple[float, FloatArray | None, Residuals] | None:
     """Return a ratio, its logarithms without each run, and the pulls of blocks on the logarithm.

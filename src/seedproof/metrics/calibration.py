@@ -18,16 +18,21 @@ N_BLOCKS = 64
 MOST_SHOWN_CLASSES = 6
 
 
-def blocks_of(keys: IntArray) -> IntArray:
-    """Return the block of each key, a position or a checksum, as if drawn at random.
-
-    The mixing function is that of SplitMix64: in data that are sorted or periodic, equal steps
-    would make the blocks more alike than random ones.
-    """
+def scrambled(keys: IntArray) -> IntArray:
+    """Return a hash of each key, as if drawn at random: the mixing function of SplitMix64."""
     mixed = keys.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return np.asarray((mixed >> np.uint64(58)).astype(np.int64))
+    return mixed
+
+
+def blocks_of(keys: IntArray) -> IntArray:
+    """Return the block of each key, a position or a checksum, as if drawn at random.
+
+    In data that are sorted or periodic, equal steps would make the blocks more alike than random
+    ones.
+    """
+    return np.asarray((scrambled(keys) >> np.uint64(58)).astype(np.int64))
 
 
 def confidence_bins(confidence: FloatArray, n_bins: int = N_BINS) -> IntArray:

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, LogRatio, Residuals
+from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, Jackknifed, Residuals
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 # With fewer runs there are figures and no verdicts.
@@ -240,7 +240,7 @@ Statistic: TypeAlias = (
     | RootOfMean
     | BinnedGaps
     | BlockJackknife
-    | LogRatio
+    | Jackknifed
     | MeanOverRuns
     | SpreadOverRuns
     | ExcessSpread

@@ -10,7 +10,7 @@ from functools import singledispatch
 import numpy as np
 
 from seedproof.messages import Message
-from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, LogRatio
+from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, Jackknifed
 from seedproof.metrics.statistic import (
     ExcessSpread,
     MeanOverExamples,
@@ -93,7 +93,7 @@ def compared(
         return _spread_effect(
             metric, base.values, arm.values, value, level=level, is_paired=is_paired
         )
-    if isinstance(base, ValueOnly | ExcessSpread | LogRatio):
+    if isinstance(base, ValueOnly | ExcessSpread | Jackknifed):
         return effect_of(metric, value, None, level=level, note=NO_COUNTERPART)
     if scale_of(metric) == "ratio" and min(values) <= 0.0:
         return from_estimates(metric, estimate(base), estimate(arm), level=level)

@@ -11,10 +11,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from seedproof.metrics.block_statistic import (
+    Agreement,
     BinnedGaps,
     BlockJackknife,
     ExplainedVariance,
-    LogRatio,
+    Jackknifed,
     VarianceShare,
 )
 from seedproof.metrics.statistic import (
@@ -122,7 +123,7 @@ class Estimate:
 
 
 def over_drawn(
-    statistic: MeanOverExamples | BinnedGaps | BlockJackknife | LogRatio,
+    statistic: MeanOverExamples | BinnedGaps | BlockJackknife | Jackknifed,
     *,
     has_runs: bool = True,
 ) -> Over:
@@ -324,15 +325,23 @@ def _(statistic: BlockJackknife, level: Level = PLAIN) -> Estimate:
 
 @estimate.register
 def _(statistic: ExplainedVariance, level: Level = PLAIN) -> Estimate:
-    below, above = _log_half_widths(statistic, level)
+    below, above = _jackknife_half_widths(statistic, level)
     # The more errors, the less is explained.
     low, high = (1 - statistic.ratio * float(np.exp(move)) for move in (above, -below))
     return Estimate(statistic.value, low, high, _over_blocks(statistic))
 
 
 @estimate.register
+def _(statistic: Agreement, level: Level = PLAIN) -> Estimate:
+    below, above = _jackknife_half_widths(statistic, level)
+    center = float(np.arctanh(statistic.value))
+    low, high = np.tanh([center - below, center + above]).tolist()
+    return Estimate(statistic.value, low, high, _over_blocks(statistic))
+
+
+@estimate.register
 def _(statistic: VarianceShare, level: Level = PLAIN) -> Estimate:
-    value, ends = statistic.value, _log_half_widths(statistic, level)
+    value, ends = statistic.value, _jackknife_half_widths(statistic, level)
     if statistic.means is not None:
         interval = _spread_interval(statistic.means, level)
         if interval is None:
@@ -354,15 +363,15 @@ def _(statistic: VarianceShare, level: Level = PLAIN) -> Estimate:
     return Estimate(value, min(low, value), max(high, value), _over_blocks(statistic))
 
 
-def _log_half_widths(statistic: LogRatio, level: Level) -> FloatArray:
-    """Half widths below and above on the log scale, longer where blocks are skewed."""
+def _jackknife_half_widths(statistic: Jackknifed, level: Level) -> FloatArray:
+    """Half widths below and above, longer where blocks are skewed."""
     pulls = statistic.blocks.whole
     skewness = np.array([upward_skewness(sign * pulls) for sign in (-1, 1)])
     widenings = 1 + SKEWNESS * skewness / np.sqrt(len(pulls))
     return np.asarray(widenings * _block_half_width(statistic, level))
 
 
-def _over_blocks(statistic: BinnedGaps | BlockJackknife | LogRatio) -> Over | None:
+def _over_blocks(statistic: BinnedGaps | BlockJackknife | Jackknifed) -> Over | None:
     """Return what the interval is over; None if a single block shows nothing about others."""
     has_runs = statistic.without is not None
     if statistic.blocks.n_clusters == 1:
@@ -370,7 +379,7 @@ def _over_blocks(statistic: BinnedGaps | BlockJackknife | LogRatio) -> Over | No
     return over_drawn(statistic, has_runs=has_runs)
 
 
-def _block_half_width(statistic: BinnedGaps | BlockJackknife | LogRatio, level: Level) -> float:
+def _block_half_width(statistic: BinnedGaps | BlockJackknife | Jackknifed, level: Level) -> float:
     """Half width from runs and blocks, and from the bias that remains."""
     blocks, without = statistic.blocks, statistic.without
     runs = interaction = 0.0

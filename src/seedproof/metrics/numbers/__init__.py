@@ -4,6 +4,7 @@ from seedproof.metrics.numbers.errors import Errors, Explained
 from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.means import Means
 from seedproof.metrics.numbers.passes import Passes
+from seedproof.metrics.numbers.ranks import Ranks
 from seedproof.metrics.numbers.runs import RunEquality
 from seedproof.metrics.numbers.spread import Limits, Spread
 from seedproof.metrics.numbers.variance import Variances
@@ -13,6 +14,7 @@ NUMBER_FAMILIES: tuple[type[NumberFamily], ...] = (
     Passes,
     Spread,
     Limits,
+    Ranks,
     Variances,
     Errors,
     Explained,

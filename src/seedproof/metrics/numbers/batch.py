@@ -27,6 +27,7 @@ class NumberBatch:
     targets: FloatArray | None = None  # per example, NaN where unknown
     blocks: IntArray | None = None  # independent sets of examples: their number, per example
     tree: Tree | None = None  # levels of repetition; None if each run has one number per example
+    first: int = 0  # position of the first example among all
 
     @cached_property
     def by_level(self) -> tuple[FloatArray, ...]:
@@ -106,6 +107,7 @@ def number_batches(
     n_rows: int | None = None,
     blocks: IntArray | None = None,
     tree: Tree | None = None,
+    first: int = 0,
 ) -> Iterator[NumberBatch]:
     """Yield a shard in pieces whose size depends on its shape alone, never on the machine."""
     if shard.numbers is None:
@@ -118,4 +120,5 @@ def number_batches(
             None if shard.targets is None else shard.targets[rows],
             None if blocks is None else blocks[rows],
             tree,
+            first + start,
         )

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from seedproof.metrics.accumulator import Detail, Need
-from seedproof.metrics.block_statistic import ExplainedVariance, jackknifed
+from seedproof.metrics.block_statistic import ExplainedVariance, log_ratio
 from seedproof.metrics.calibration import N_BLOCKS
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
@@ -112,7 +112,7 @@ class Explained(NumberFamily):
         if n_runs > 2 and not self.settings.are_trials:
             ratios = np.concatenate([ratios, (total - by_run) / (n_runs - 1)])
         with np.errstate(divide="ignore", invalid="ignore"):
-            jackknife = jackknifed(ratios / variance, targets.sizes)
+            jackknife = log_ratio(ratios / variance, targets.sizes)
         r2: Statistic = ValueOnly(1 - float(ratios[0, 0] / variance[0]))
         if jackknife is not None:
             ratio, without, blocks = jackknife

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from seedproof.metrics.accumulator import Detail
-from seedproof.metrics.block_statistic import VarianceShare, jackknifed
+from seedproof.metrics.block_statistic import VarianceShare, log_ratio
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.levels import Tree
@@ -151,7 +151,7 @@ def share_of(
         total = np.sum([x.variance for x in parts], axis=0)
         rest = np.maximum(total - part.variance, residual.square)
     with np.errstate(divide="ignore", invalid="ignore"):
-        jackknife = jackknifed(square / rest, sizes)
+        jackknife = log_ratio(square / rest, sizes)
     if jackknife is None:
         return None
     ratio, without, blocks = jackknife
