@@ -79,7 +79,7 @@ def test_engines_give_the_same_bytes(store, engine):
 
 
 def test_predictions_of_a_store_are_described(store):
-    loaded = sp.Predictions.load(store, thresholds=20)
+    loaded = sp.Predictions.from_store(store, thresholds=20)
 
     assert (loaded.kind, loaded.repeats, loaded.classes) == ("numbers", "seeds", ())
     assert loaded.n_labeled == N_EXAMPLES - len(range(0, N_EXAMPLES, 7))

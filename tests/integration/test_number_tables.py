@@ -314,6 +314,31 @@ def test_a_table_without_runs_is_refused():
         sp.measure(long_table().drop_columns("run"))
 
 
+def test_the_command_that_works_is_suggested(tmp_path, seedproof):
+    table = long_table(run="attempt", example="task", value="score")
+    pa.csv.write_csv(table, tmp_path / "graded.csv")
+
+    code, _, err = seedproof("measure", tmp_path / "graded.csv")
+    assert code != 0
+    words = err.split("--example task")[1].split()
+    assert words[:4] == ["--value", "score", "--trial", "attempt"]
+
+
+def test_files_share_the_memory(tmp_path, monkeypatch):
+    for run, numbers in enumerate(NUMBERS):
+        table = pa.table({"example": IDS, "value": numbers})
+        pq.write_table(table, tmp_path / f"seed{run}.parquet")
+    in_memory = sp.Predictions.load(tmp_path)
+    size = max(path.stat().st_size for path in tmp_path.iterdir())
+
+    monkeypatch.setattr("seedproof.records.number_tables.data_bytes", lambda _: 8 * 2 * size)
+    on_disk = sp.Predictions.load(tmp_path)
+
+    assert in_memory.folder is None
+    assert on_disk.folder is not None
+    assert sp.measure(on_disk).to_json() == sp.measure(in_memory).to_json()
+
+
 def test_one_file_per_run_may_have_columns_of_other_types(tmp_path):
     """Numbers of one run happen to be whole, ids of another to be numbers."""
     for index, (ids, values) in enumerate([(["1", "b"], ["1", "2"]), (["1", "b"], ["1.5", "2"])]):

@@ -223,6 +223,8 @@ class Predictions:
         split: str | None = None,
         clusters: str | None = None,
         slices: Sequence[str] | None = None,
+        tolerance: float | str | None = None,
+        thresholds: Sequence[float] | float | None = None,
         common_examples: bool = False,
         skip_damaged: bool = False,
     ) -> "Predictions":
@@ -234,6 +236,8 @@ class Predictions:
             split: Name of the split; may be omitted if there is only one.
             clusters: Column of the examples that belong together.
             slices: Columns of the groups to report on.
+            tolerance: Numbers that differ by no more than this count as equal, such as "5%".
+            thresholds: Two numbers on different sides of one of these are a flip.
             common_examples: Drop examples that some run lacks.
             skip_damaged: Leave out what is damaged, with a note.
 
@@ -252,6 +256,8 @@ class Predictions:
             split=split,
             clusters=clusters,
             slices=slices,
+            tolerance=tolerance,
+            thresholds=thresholds,
             common_examples=common_examples,
             skip_damaged=skip_damaged,
         )

@@ -6,8 +6,8 @@ The entry point is a module or an object with two functions:
     def read(path: pathlib.Path): ...  # a table of any library that speaks Arrow
 
 `recognizes` checks the name or the first bytes, and is quick. `read` returns a table as
-`seedproof measure` takes it: columns run, example, label, prediction or p_<class>, and further
-columns.
+`seedproof measure` takes it: columns run, example, label, prediction or p_<class>, or value and
+target, and further columns.
 """
 
 import warnings

@@ -30,11 +30,15 @@ SYNONYMS = {
     role: tuple(names.split())
     for role, names in {
         "run": "run run_id run_name seed random_seed trial repeat fold model",
-        "example": "example id example_id sample_id sample uid guid qid doc_id item item_id idx "
-        "index utterance text_id row",
+        "example": "example id example_id sample_id sample uid guid qid doc_id item item_id task "
+        "task_id question question_id case case_id idx index utterance text_id row",
         "label": "label labels gold gold_label target truth y_true true y",
         "prediction": "prediction predictions pred predicted predicted_label y_pred yhat answer "
         "output guess",
+        "value": "value score reward grade rating points passed success correct",
+        "target": "target y_true truth",
+        "trial": "trial attempt repeat epoch",
+        "judge": "judge grader rater",
     }.items()
 }
 PROBABILITY = re.compile(
@@ -364,13 +368,37 @@ def _families(names: Sequence[str]) -> dict[tuple[str, str], list[str]]:
 
 def suggested(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
     """Return the likely names by role, except default ones; None if they cannot be guessed."""
-    free = list(names)
-    likely: dict[str, str] = {}
-    for role in ("example", "run", "label", "prediction"):
+    are_numbers = not {"value", "target", "trial", "judge"}.isdisjoint(given)
+    of_classes = None if are_numbers else _suggested_classes(names, given)
+    likely = of_classes or _suggested_numbers(names, given)
+    if likely is None:
+        return None
+    usual = vars(Columns())
+    return {role: name for role, name in likely.items() if name != usual[role]}
+
+
+def _likely_columns(
+    roles: Sequence[str], names: Sequence[str], given: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """Return the likely column of each role, each column once, and the other columns."""
+    free, likely = list(names), {}
+    for role in roles:
         name = _likely_column(role, given.get(role), free)
         if name is not None:
             likely[role] = name
             free.remove(name)
+    return likely, free
+
+
+def _suggested_numbers(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
+    roles = ("example", "value", "trial", "run", "judge", "target")
+    likely, _ = _likely_columns(roles, names, given)
+    is_complete = {"example", "value"} <= likely.keys() and not likely.keys().isdisjoint(LEVELS)
+    return likely if is_complete else None
+
+
+def _suggested_classes(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
+    likely, free = _likely_columns(("example", "run", "label", "prediction"), names, given)
     if "example" not in likely:
         return None
     prefix = _likely_prefix(free, given.get("probs", "p_"))
@@ -384,8 +412,7 @@ def suggested(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] 
         (prefix, _), family = families[0]
         is_exact = [name for name in names if name.startswith(prefix)] == family
         likely["wide"] = prefix if is_exact and prefix else ",".join(family)
-    usual = vars(Columns())
-    return {role: name for role, name in likely.items() if name != usual[role]}
+    return likely
 
 
 def advice(suggestion: Mapping[str, str] | None, options: str) -> Message:

@@ -84,7 +84,7 @@ def read_numbers(
 ) -> tuple[NumberShards, list[Message]] | None:
     """Read numbers in one table or in one per run; return None if they do not fit into memory."""
     try:
-        read = [read_table(table, options) for table in tables]
+        read = [read_table(table, options, n_tables=len(tables)) for table in tables]
     except TooLargeError:
         return None
     named = [(_title(table), rows.column_names) for table, rows in zip(tables, read, strict=True)]
@@ -102,9 +102,9 @@ def _title(table: Path | ArrowStream) -> str:
     return table.name if isinstance(table, Path) else "The table"
 
 
-def read_table(table: Path | ArrowStream, options: TableOptions) -> pa.Table:
-    """Read all columns of a table that fits into the memory limit."""
-    limit = data_bytes(options.memory) // MOST_GROWTH
+def read_table(table: Path | ArrowStream, options: TableOptions, n_tables: int = 1) -> pa.Table:
+    """Read all columns of one of several tables, if it fits into its share of the memory."""
+    limit = data_bytes(options.memory) // MOST_GROWTH // n_tables
     if not isinstance(table, os.PathLike):
         if not hasattr(table, "shape"):  # a stream, which can be read only once
             raise TooLargeError
