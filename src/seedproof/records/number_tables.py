@@ -49,6 +49,8 @@ from seedproof.records.text_files import (
 )
 from seedproof.typing import ArrowStream, BoolArray, FloatArray, IntArray
 
+# Cells that mean that there is no number.
+EMPTY = ("", "na", "null")
 # Rows of a table take up to this many times their size on disk.
 MOST_GROWTH = 8
 
@@ -84,7 +86,7 @@ def read_numbers(
 ) -> tuple[NumberShards, list[Message]] | None:
     """Read numbers in one table or in one per run; return None if they do not fit into memory."""
     try:
-        read = [read_table(table, options, n_tables=len(tables)) for table in tables]
+        read = [read_table(table, options, n_tables=len(tables), as_text=True) for table in tables]
     except TooLargeError:
         return None
     named = [(_title(table), rows.column_names) for table, rows in zip(tables, read, strict=True)]
@@ -102,8 +104,13 @@ def _title(table: Path | ArrowStream) -> str:
     return table.name if isinstance(table, Path) else "The table"
 
 
-def read_table(table: Path | ArrowStream, options: TableOptions, n_tables: int = 1) -> pa.Table:
-    """Read all columns of one of several tables, if it fits into its share of the memory."""
+def read_table(
+    table: Path | ArrowStream, options: TableOptions, *, n_tables: int = 1, as_text: bool = False
+) -> pa.Table:
+    """Read all columns of one of several tables, if it fits into its share of the memory.
+
+    With `as_text`, cells of text files stay as they are: "01" and "1" are two ids, and "NA" is one.
+    """
     limit = data_bytes(options.memory) // MOST_GROWTH // n_tables
     if not isinstance(table, os.PathLike):
         if not hasattr(table, "shape"):  # a stream, which can be read only once
@@ -121,7 +128,7 @@ def read_table(table: Path | ArrowStream, options: TableOptions, n_tables: int =
             return _read_parquet(path, limit)
         if suffix in JSON_SUFFIXES:
             return _read_lines(path, limit)
-        return _read_text(path, limit)
+        return _read_text(path, limit, as_text=as_text)
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise unreadable((path.name,), reason_of(error)) from error
     except UnreadableError as error:
@@ -151,7 +158,7 @@ def _read_lines(path: Path, limit: int) -> pa.Table:
         return _complete(path, pyarrow.json.read_json(stream, block), count.n_rows)
 
 
-def _read_text(path: Path, limit: int) -> pa.Table:
+def _read_text(path: Path, limit: int, *, as_text: bool) -> pa.Table:
     import pyarrow.csv
 
     names, separator = read_header(path)
@@ -167,7 +174,9 @@ def _read_text(path: Path, limit: int) -> pa.Table:
                 delimiter=separator, newlines_in_values=count.has_quotes
             ),
             convert_options=pyarrow.csv.ConvertOptions(
-                null_values=["", "NA", "NaN", "nan", "null"], strings_can_be_null=True
+                null_values=[""] if as_text else ["", "NA", "NaN", "nan", "null"],
+                strings_can_be_null=True,
+                column_types=dict.fromkeys(names, pa.string()) if as_text else None,
             ),
         )
     return _complete(path, table, count.n_rows - 1)
@@ -380,7 +389,7 @@ def _texts(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
 def _numbers(column: pa.ChunkedArray, name: str, role: str) -> FloatArray:
     """Return a column as numbers, NaN where it is empty."""
     try:
-        numbers = to_numpy(column.cast(pa.float64()), missing=np.nan)
+        numbers = to_numpy(_as_doubles(column), missing=np.nan)
     except pa.ArrowException as error:
         texts = column.cast(pa.string()).combine_chunks()
         text = next(x for x in texts.to_pylist() if x is not None and not _is_number(x))
@@ -396,6 +405,18 @@ def _numbers(column: pa.ChunkedArray, name: str, role: str) -> FloatArray:
             "Column {column!r} has an infinite number. Pass finite numbers.", column=name
         )
     return np.asarray(numbers)
+
+
+def _as_doubles(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return column.cast(pa.float64())
+    except pa.ArrowException:
+        if not pa.types.is_string(column.type):
+            raise
+    words = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+    for word, number in (*dict.fromkeys(EMPTY).items(), ("true", "1"), ("false", "0")):
+        words = pc.if_else(pc.equal(words, word), pa.scalar(number, pa.string()), words)
+    return words.cast(pa.float64())
 
 
 def _is_number(text: str) -> bool:

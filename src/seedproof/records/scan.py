@@ -98,9 +98,8 @@ class Scan:
         if kind != "VARCHAR":
             return f"CAST({name} AS DOUBLE)"
         return (
-            f"CASE WHEN lower({name}) IN ('', 'na', 'nan', 'null') THEN NULL "
-            f"WHEN lower({name}) IN ('true', 'false') THEN CAST(lower({name}) = 'true' AS DOUBLE) "
-            f"ELSE CAST({name} AS DOUBLE) END"
+            f"CASE lower(trim({name})) WHEN '' THEN NULL WHEN 'na' THEN NULL WHEN 'null' THEN NULL "
+            f"WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE CAST({name} AS DOUBLE) END"
         )
 
     def _run_of(self, roles: Roles, run_name: str) -> str:
