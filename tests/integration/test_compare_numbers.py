@@ -263,3 +263,27 @@ def test_more_trials_than_declared_are_taken_as_added():
     )
 
     assert added.high - added.low > declared.high - declared.low
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_table_with_a_column_of_arms_is_compared(seedproof, tmp_path, suffix):
+    rows = [
+        {"arm": name, "trial": trial, "task": task, "reward": reward}
+        for name, numbers in (("old", outcomes(seed=1)), ("new", outcomes(1.5, seed=2)))
+        for trial, of_trial in enumerate(numbers)
+        for task, reward in enumerate(of_trial)
+    ]
+    path = tmp_path / f"both.{suffix}"
+    if suffix == "csv":
+        lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+    else:
+        lines = list(map(json.dumps, rows))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    code, out, err = seedproof("compare", path, *COLUMNS, "--baseline", "old", "--json")
+
+    assert code == 0, err
+    apart = sp.compare({"old": outcomes(seed=1), "new": outcomes(1.5, seed=2)}, trials=True)
+    (arm,) = json.loads(out)["arms"]
+    assert arm["name"] == "new"
+    assert arm["effects"]["mean"]["low"] == pytest.approx(apart.effect("new", "mean").low)

@@ -6,6 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from seedproof.errors import (
     InputError,
     NotFoundError,
@@ -16,7 +19,7 @@ from seedproof.errors import (
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, by_severity, missing_arm, of_arms
 from seedproof.predictions.duplicates import identical_arms
-from seedproof.predictions.options import LoadOptions, check_options
+from seedproof.predictions.options import DEFAULT_MEMORY, LoadOptions, check_options
 from seedproof.predictions.predictions import (
     Loadable,
     Predictions,
@@ -24,13 +27,18 @@ from seedproof.predictions.predictions import (
     load_one,
     on_common_examples,
 )
-from seedproof.predictions.sources import read_arm
+from seedproof.predictions.sources import columns_of, read_arm
 from seedproof.predictions.targets import Input, is_store, opened, recognize
 from seedproof.records.location import Location
+from seedproof.records.memory_limit import parse_memory
+from seedproof.records.number_tables import column_names, have_numbers, read_table
 from seedproof.records.reader import Store
+from seedproof.records.tables import TableOptions
 
 # Name of the default baseline in a store.
 USUAL_BASELINE = "none"
+# Column that names the arm of each row, in a table of numbers.
+ARM = "arm"
 
 
 def load_arms(
@@ -42,7 +50,9 @@ def load_arms(
 ) -> dict[str, Predictions]:
     """Load the arms of a comparison, the baseline first."""
     several, names = as_list(targets)
-    if len(several) == 1:
+    if len(several) == 1 and (tables := _arm_tables(several[0], options)):
+        arms = load_each(list(tables.values()), list(tables), options, paired=paired)
+    elif len(several) == 1:
         arms = _of_store(several[0], options, paired=paired)
     else:
         arms = load_each(several, names or short_names(several), options, paired=paired)
@@ -114,6 +124,30 @@ def _reject_duplicates(targets: Sequence[Loadable]) -> None:
     raise OptionError(
         "The same target is given twice. Pass two different ones.", targets=tuple(places)
     )
+
+
+def _arm_tables(target: Loadable, options: LoadOptions) -> dict[str, pa.Table]:
+    """Return the rows of each arm of a table of numbers with a column `arm`; empty otherwise."""
+    recognized = _recognized(target)
+    if isinstance(recognized, Predictions) or recognized.kind != "table":
+        return {}
+    tables, columns = recognized.parts, columns_of(options)
+    if len(tables) != 1 or not have_numbers(tables, columns):
+        return {}
+    names = column_names(tables[0])  # empty if they are only known once it is read
+    if names and ARM not in names:
+        return {}
+    memory = parse_memory(options.get("memory") or DEFAULT_MEMORY)
+    rows = read_table(tables[0], TableOptions(columns, memory))
+    if ARM not in rows.column_names:
+        return {}
+    arm_of = rows.column(ARM).cast(pa.string())
+    others = rows.drop_columns([ARM])
+    return {
+        arm: others.filter(pc.equal(arm_of, arm))
+        for arm in dict.fromkeys(arm_of.to_pylist())
+        if arm is not None
+    }
 
 
 def _of_store(target: Loadable, options: LoadOptions, *, paired: bool) -> dict[str, Predictions]:
@@ -189,8 +223,9 @@ def _not_a_store(target: Loadable) -> InputError:
             target=str(target),
         )
     return OptionError(
-        "A single table cannot be compared. Pass the table of the baseline and another one, or a "
-        "store with several arms.",
+        "A single table cannot be compared, unless it has numbers and a column `{column}`. Pass "
+        "the table of the baseline and another one, or a store with several arms.",
+        column=ARM,
         n_targets=1,
     )
 
