@@ -284,6 +284,15 @@ def test_out_writes_page_and_summary(seedproof, table, tmp_path):
         assert "http" not in page.split("<body")[1].split("<script")[0]
 
 
+def test_charts_show_every_run(table):
+    report = sp.measure_scalars(table)
+
+    picture = report.figure("metric_1").to_bytes("svg")
+
+    assert report.figure_names == ("metric_1", "metric_2")
+    assert picture.count(b'aria-roledescription="tick"') == len(MEANS) * N_RUNS
+
+
 def changed(rows: list[dict], **cells: object) -> list[dict]:
     """Return rows of which the first has other cells."""
     return [{**rows[0], **cells}, *rows[1:]]

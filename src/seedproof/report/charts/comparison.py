@@ -203,6 +203,7 @@ def _intervals(figure: Figure) -> Spec:
     reference = facts["reference"]
     values = [row[key] for row in rows for key in ("low", "value", "high") if row[key] is not None]
     values += [] if reference is None else [reference]
+    values += [tick["value"] for tick in facts["ticks"]]
     room = (max(values) - min(values)) * 0.06 or max(abs(max(values)), 1.0) * 0.1
     least = 0.0 if min(values) >= 0.0 and min(values) - room < 0.0 else min(values) - room
     scale = {"domain": [least, max(values) + room], "nice": False, "zero": False}
@@ -214,6 +215,9 @@ def _intervals(figure: Figure) -> Spec:
     if reference is not None:
         at = [{"value": reference}]
         parts.append(shown(mark("rule", color=var("ink-2"), size=1.4), at, x=x))
+    if facts["ticks"]:
+        tick = mark("tick", color=var("ink-3"), size=22, thickness=1.2, opacity=0.8)
+        parts.append(shown(tick, facts["ticks"], x=x, y=y))
     tooltip = [field("name:N", title=" "), field("text:N", title=" ")]
     parts += [_interval_lines(rows, scale, y), _points(90, x, y, tooltip)]
     return layers(*parts, rows=rows, height=ROW_HEIGHT * len(rows))

@@ -19,6 +19,8 @@ SHAPES: Mapping[Mark, tuple[str, str]] = {
     "base": ("square", "ink"),
 }
 MAX_NAME = 20
+# More single runs would hide each other.
+MAX_TICKS = 500
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Line:
     name: str
     estimate: Estimate
     mark: Mark = "base"
+    runs: Sequence[float] = ()  # values of single runs, drawn as ticks
 
 
 def intervals(
@@ -61,6 +64,11 @@ def intervals(
                 "text": bracketed(line.estimate, unit),
             }
         )
+    ticks = [
+        {"name": row["name"], "value": factor * value}
+        for row, line in zip(rows, lines, strict=True)
+        for value in line.runs
+    ]
     present = {line.mark for line in lines}
     return Figure(
         name=name,
@@ -73,6 +81,7 @@ def intervals(
             "axis": axis,
             "reference": None if reference is None else factor * reference,
             "names": [row["name"] for row in rows],
+            "ticks": ticks if len(ticks) <= MAX_TICKS else [],
         },
         legend=[(*SHAPES[mark], text) for mark, text in (marks or {}).items() if mark in present],
         header=("", axis),

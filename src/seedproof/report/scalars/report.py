@@ -40,6 +40,7 @@ SENTENCES = {
     "no-examples": "There is one number per run. Per-example scores would also show which examples "
     "change from run to run, and how far the scores depend on the choice of examples; arms would "
     "be compared example by example, which often needs fewer runs.",
+    "ticks": "Small ticks are single runs.",
     "key-mean": "mean over {n_runs} runs; sd {sd}",
 }
 _say = Sentences(SENTENCES)
@@ -146,10 +147,14 @@ class ScalarReport(Result, ByName[Mapping[str, Estimate]]):
             intervals(
                 f"metric_{index}",
                 f"{printable(metric)}: mean over runs",
-                [Line(arm.name, arm.metrics[metric]) for arm in self._arms],
+                [
+                    Line(arm.name, arm.metrics[metric], runs=arm.values[metric].tolist())
+                    for arm in self._arms
+                ],
                 section=FIGURES,
                 axis=f"mean {printable(metric)} (intervals over runs)",
                 unit="value",
+                reading=[_say("ticks")],
             )
             for index, metric in enumerate(self.scalars.metrics[:MAX_CHARTS], start=1)
         )
