@@ -209,6 +209,26 @@ def test_a_run_that_fails_everything_is_reported():
     assert names_of(sp.measure(passed)) == {"constant-run": "error"}
 
 
+@pytest.mark.parametrize("kind", ["numbers", "outcomes"])
+def test_a_run_with_shuffled_rows_is_reported(kind):
+    rng = np.random.default_rng(5)
+    numbers = 2 * rng.normal(size=300) + rng.normal(size=(6, 300))
+    if kind == "outcomes":
+        numbers = (numbers > 0).astype(float)
+    healthy = sp.measure(numbers)
+    numbers[2] = rng.permutation(numbers[2])
+
+    (check,) = sp.measure(numbers).checks
+
+    assert names_of(healthy) == {}
+    assert (check.name, check.severity, check.runs) == ("outlier-run", "error", ("2",))
+
+
+def test_runs_of_noise_alone_are_not_outliers():
+    """None agrees with any other."""
+    assert names_of(sp.measure(np.random.default_rng(6).normal(size=(5, 300)))) == {}
+
+
 def test_few_runs_are_a_warning_and_few_trials_are_not():
     numbers, _ = regression(n_runs=3)
 

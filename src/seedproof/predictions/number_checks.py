@@ -6,14 +6,20 @@ import numpy as np
 
 from seedproof.metrics.numbers.batch import number_batches
 from seedproof.metrics.numbers.levels import Tree
+from seedproof.metrics.numbers.ranks import standardized
 from seedproof.metrics.numbers.runs import NumberRunSums, RunEquality
 from seedproof.predictions.checks import Check, named
 from seedproof.predictions.duplicates import IMPLAUSIBLE, equal_rows, explained_copies
-from seedproof.predictions.input_checks import few_runs
+from seedproof.predictions.input_checks import CHANCE_AGREEMENT, LONELY, few_runs
 from seedproof.records.shards import ShardSource
+from seedproof.typing import FloatArray
 
 # A constant run is reported if every other run gives other numbers at least this often.
 LEAST_OTHER_NUMBERS = 10
+# A run is judged only if so many examples differ from another one, in every run.
+LEAST_UNLIKE = 30
+# Others must agree by more than chance gives, in standard errors of a correlation.
+CHANCE_ERRORS = 4
 
 
 def number_run_sums(source: ShardSource) -> NumberRunSums:
@@ -32,6 +38,7 @@ def number_checks_of(source: ShardSource, sums: NumberRunSums) -> Iterator[Check
     if len(source.runs) > 1:
         yield from _duplicates(source, sums)
         yield from _constant_runs(source, sums)
+        yield from _outliers(source, sums)
 
 
 def _duplicates(source: ShardSource, sums: NumberRunSums) -> Iterator[Check]:
@@ -80,3 +87,46 @@ def _constant_runs(source: ShardSource, sums: NumberRunSums) -> Iterator[Check]:
             f"to all {sums.n_examples:,} examples; the others do not.",
             "Look at its log. Make it again, or leave it out.",
         )
+
+
+def _outliers(source: ShardSource, sums: NumberRunSums) -> Iterator[Check]:
+    kept = np.flatnonzero(sums.n_varied > 0)
+    if len(kept) < 3:
+        return
+    sample, ranks = sums.sample[kept], sums.order.ranks[kept]
+    n_equal = (sums.order.n_up_to - sums.order.n_below)[kept]
+    # Examples that differ from another one, drawn at random.
+    n_unlike = (1 - n_equal / ranks.shape[1]).sum(axis=1)
+    by_chance = CHANCE_AGREEMENT + CHANCE_ERRORS / float(np.sqrt(max(n_unlike.min(), 1)))
+    scaled = standardized(ranks)
+    agreement = scaled @ scaled.T
+    np.fill_diagonal(agreement, 0.0)
+    is_chance = agreement.sum(axis=1) < CHANCE_AGREEMENT * (len(kept) - 1)
+    np.fill_diagonal(agreement, -1.0)
+    for row in np.flatnonzero(is_chance & (n_unlike.min() >= LEAST_UNLIKE)):
+        others = np.delete(np.delete(agreement, row, axis=0), row, axis=1)
+        nearest = float(others.max(axis=1).min())
+        is_lonely = 1 - agreement[row].max() > LONELY * (1 - nearest)
+        if not is_lonely or nearest < by_chance:
+            continue
+        name, noun = source.runs[kept[row]], source.repeats.removesuffix("s")
+        remedy, shuffled = "Look at its log. Make it again, or leave it out.", ""
+        if _has_usual_numbers(sample, int(row)):
+            shuffled = " It gives the same numbers to other examples, so its rows look shuffled."
+            remedy = "Check that its rows are in the order of their ids. Otherwise look at its log."
+        yield Check(
+            "outlier-run",
+            "error",
+            (name,),
+            f"{noun.capitalize()} {name} ranks the examples no more like the others than chance "
+            f"would.{shuffled}",
+            remedy,
+        )
+
+
+def _has_usual_numbers(numbers: FloatArray, row: int) -> bool:
+    """Return True if a run has the distribution of others, as far as these have the same."""
+    ordered = np.sort(numbers, axis=1)
+    middle = np.median(np.delete(ordered, row, axis=0), axis=0)
+    distances = np.abs(ordered - middle).mean(axis=1)
+    return bool(distances[row] <= 2 * np.delete(distances, row).max())

@@ -37,6 +37,21 @@ class Sample:
     hashes: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # ascending
     blocks: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
+    @classmethod
+    def empty(cls, n_runs: int) -> "Sample":
+        """Return a sample without examples, for so many runs."""
+        most = min(MOST_EXAMPLES, max(MOST_NUMBERS // n_runs, FEWEST_EXAMPLES))
+        return cls(most, np.zeros((n_runs, 0)))
+
+    def with_batch(self, numbers: FloatArray, batch: NumberBatch) -> "Sample":
+        """Add the numbers of the examples of a batch, axes (runs, examples)."""
+        # Hashed twice: the hash of a position decides on its block.
+        hashes = scrambled(scrambled(batch.first + np.arange(batch.n_examples)))
+        own = np.arange(batch.n_examples)
+        if len(self.hashes) == self.most:
+            own = np.flatnonzero(hashes < self.hashes[-1])
+        return self + Sample(self.most, numbers[:, own], hashes[own], batch.filled_blocks[own])
+
     def __add__(self, other: "Sample") -> "Sample":
         hashes = np.concatenate([self.hashes, other.hashes])
         lowest = np.argsort(hashes, kind="stable")[: self.most]
@@ -147,10 +162,15 @@ def spearman(order: Order, blocks: IntArray) -> PairSums:
 
 def _correlations(ranks: FloatArray) -> FloatArray:
     """Return the correlations of each run with all others, added up: (runs)."""
+    scaled = standardized(ranks)
+    return np.asarray((scaled * (scaled.sum(axis=0) - scaled)).sum(axis=1))
+
+
+def standardized(ranks: FloatArray) -> FloatArray:
+    """Return ranks less their mean, with squares that add up to 1; 0 if all are equal."""
     gaps = ranks - ranks.mean(axis=1, keepdims=True)
     size = np.sqrt(np.square(gaps).sum(axis=1, keepdims=True))
-    scaled = gaps / np.where(size > 0.0, size, 1.0)
-    return np.asarray((scaled * (scaled.sum(axis=0) - scaled)).sum(axis=1))
+    return np.asarray(gaps / np.where(size > 0.0, size, 1.0))
 
 
 class Ranks(NumberFamily):
@@ -161,21 +181,12 @@ class Ranks(NumberFamily):
 
     def __init__(self, n_runs: int, settings: NumberSettings) -> None:
         super().__init__(n_runs, settings)
-        most = min(MOST_EXAMPLES, max(MOST_NUMBERS // n_runs, FEWEST_EXAMPLES))
-        self._sample = Sample(most, np.zeros((n_runs, 0)))
+        self._sample = Sample.empty(n_runs)
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch; there are no columns."""
-        columns = super().add(batch, values)
-        # Hashed twice: the hash of a position decides on its block.
-        hashes = scrambled(scrambled(batch.first + np.arange(batch.n_examples)))
-        kept, own = self._sample, np.arange(batch.n_examples)
-        if len(kept.hashes) == kept.most:
-            own = np.flatnonzero(hashes < kept.hashes[-1])
-        self._sample = kept + Sample(
-            kept.most, batch.of_runs[:, own], hashes[own], batch.filled_blocks[own]
-        )
-        return columns
+        self._sample = self._sample.with_batch(batch.of_runs, batch)
+        return super().add(batch, values)
 
     def result(self) -> Mapping[str, Statistic]:
         """Return the agreement of two runs, averaged over pairs, on all or a sample of examples."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy as np
 from seedproof.metrics.accumulator import Detail
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
+from seedproof.metrics.numbers.ranks import Order, Sample
 from seedproof.metrics.statistic import ExampleValues, Statistic
 from seedproof.records.number_settings import NumberSettings
-from seedproof.typing import BoolArray, IntArray
+from seedproof.typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +24,12 @@ class NumberRunSums:
     differ: BoolArray  # whether two runs differ on any example: (runs, runs)
     n_varied: IntArray  # examples with another number than most others of the run: (runs)
     n_flips: float | None  # examples on which two runs are expected to differ, if pass or fail
+    sample: FloatArray  # numbers of some examples: (runs, examples)
+
+    @cached_property
+    def order(self) -> Order:
+        """Order of the sample in each run."""
+        return Order.of(self.sample)
 
 
 class RunEquality(NumberFamily):
@@ -36,11 +44,13 @@ class RunEquality(NumberFamily):
         n_repeats = self.tree.n_repeats
         self._differ = np.zeros((n_repeats, n_repeats), dtype=np.bool_)
         self._n_varied = np.zeros(n_repeats, dtype=np.int64)
+        self._sample = Sample.empty(n_repeats)
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch; there are no columns."""
         columns = super().add(batch, values)
         self._n_examples += batch.n_examples
+        self._sample = self._sample.with_batch(batch.numbers, batch)
         contents = [hash(row.tobytes()) for row in batch.numbers]
         self._differ |= np.not_equal.outer(contents, contents)
         n_other = np.count_nonzero(batch.numbers != batch.numbers[:, :1], axis=1)
@@ -61,4 +71,6 @@ class RunEquality(NumberFamily):
     def run_sums(self) -> NumberRunSums:
         """Return the sums that checks of the input need."""
         n_flips = self._n_flips if self.is_pass_or_fail else None
-        return NumberRunSums(self._n_examples, self._differ, self._n_varied, n_flips)
+        return NumberRunSums(
+            self._n_examples, self._differ, self._n_varied, n_flips, self._sample.numbers
+        )
