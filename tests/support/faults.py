@@ -266,11 +266,18 @@ def kill(engine: str, role: str) -> Trial:
             process = study.start()
             require(becomes_true(study.began, within=120), "nothing began")
             time.sleep(rng.uniform(0, 1))
-            require(becomes_true(lambda: study.processes(process.pid)[role]), f"no {role}")
-            processes = study.processes(process.pid)
-            victim = int(rng.choice(processes[role]))
+            killed: dict[str, list[int]] = {}
+
+            def is_killed() -> bool:
+                processes = study.processes(process.pid)
+                with suppress(ProcessLookupError):  # it may have ended by itself
+                    for victim in rng.permutation(processes[role])[:1]:
+                        os.kill(int(victim), signal.SIGKILL)
+                        killed.update(processes)
+                return bool(killed)
+
+            require(becomes_true(is_killed), f"no {role}")
             before = study.commits()
-            os.kill(victim, signal.SIGKILL)
             if role == "coordinator":
                 process.wait()
                 if engine != "slurm":  # whose jobs go on
@@ -279,7 +286,7 @@ def kill(engine: str, role: str) -> Trial:
                 study.require_no_process(within={"ray": 120, "slurm": 60}.get(engine, 15))
                 process = study.start()
             study.end(process, 0)
-            study.check(before, n_lost=max(1, len(processes["worker"])))
+            study.check(before, n_lost=max(1, len(killed["worker"])))
         return {"engine": engine, "victim": role, "n_finished": len(before)}
 
     return trial
