@@ -105,3 +105,16 @@ def test_command_reads_a_pilot_of_trials(seedproof, tmp_path):
     summary = json.loads(out)
     assert summary["pilot"]["are_trials"]
     assert summary["answers"][0]["n_seeds"] == 1
+
+
+def test_more_tasks_may_replace_more_trials():
+    """As many as the same plan with that many tasks finds sufficient."""
+    arms = {name: pilot(seed=seed, n_trials=8) for seed, name in enumerate(("old", "new"))}
+    plan = sp.plan(pilot=sp.compare(arms, trials=True), detect=0.15, example_correlation=0.9)
+    (answer,) = plan.answers
+
+    n_tasks = answer.n_examples
+    more = pilot(n_trials=8, n_tasks=n_tasks)
+    again = sp.plan(pilot=more, trials=True, detect=0.15, example_correlation=0.9)
+
+    assert again.answers[0].n_seeds == pytest.approx(8, abs=4)

@@ -47,6 +47,8 @@ SENTENCES = {
     "examples{clusters}: the choice of examples alone changes the {contrast} too much. Use more "
     "than {n_needed:,} examples{more_clusters}, or arms that {answer} on the same examples, with a "
     "correlation of {correlation:.3g} or more.",
+    "or-examples": "With {n_runs} trials of each, as in the pilot, you need {n_examples:,} "
+    "examples.",
     "normal-runs": "The metric is assumed to be normally distributed across runs. {skew}",
     "trials-over-examples": "Trials of one model are judged over examples, so any number of them "
     "is enough for a verdict; more trials shrink their noise, and more examples shrink both.",
@@ -283,11 +285,15 @@ def _answer(answer: Answer, figures: Figures) -> Message:
             correlation=answer.example_correlation,
         )
     uncertainty = "" if pilot is None or answer.kind == "sd" else _how_sure(answer, pilot)
+    or_examples: Message | str = ""
+    if pilot is not None and answer.n_examples is not None:
+        fields = {"n_examples": answer.n_examples, "n_runs": pilot.n_runs}
+        or_examples = _say("or-examples", **fields)
     return Message(
         "seeds-needed",
         f"To show {{effect}}{{condition}}, you need {{n_seeds:,}}{NO_BREAK}{{repeats}} per arm for "
         f"{{power:g}}{NO_BREAK}% power at {{confidence:g}}{NO_BREAK}% confidence."
-        f"{' {uncertainty}' if uncertainty else ''}",
+        f"{' {uncertainty}' if uncertainty else ''}{' {or_examples}' if or_examples else ''}",
         effect=what,
         condition=_when(answer, figures),
         n_seeds=answer.n_seeds,
@@ -295,6 +301,7 @@ def _answer(answer: Answer, figures: Figures) -> Message:
         power=100 * figures.power,
         confidence=100 * figures.confidence,
         uncertainty=uncertainty,
+        or_examples=or_examples,
     )
 
 

@@ -52,13 +52,16 @@ class _TwoWayTest(ABC):
 
     def examples_factor(self, size: float, *, power: float, level: Level) -> float:
         """Return the factor of examples needed with any number of seeds; below 1: enough."""
+        return self.example_variance * (self._shift(power, level) / size) ** 2
+
+    def _shift(self, power: float, level: Level) -> float:
+        """Return the effect in standard errors from drawing examples that is shown so often."""
         critical = student_quantile(self._example_df, 1 - level.example_tail)
 
         def missing(shift: float) -> float:
             return _beyond(critical, self._example_df, shift) - power
 
-        shift = float(brentq(missing, 0.0, 50 * (1 + critical)))
-        return self.example_variance * (shift / size) ** 2
+        return float(brentq(missing, 0.0, 50 * (1 + critical)))
 
     @property
     def _example_df(self) -> float:
@@ -140,6 +143,11 @@ class TrialTest(MeanTest):
     def chance(self, n_runs: int, size: float, level: Level = PLAIN) -> float:
         """Return the probability that a true effect of this size is shown."""
         return _beyond(self._critical(level), self._example_df, size / self._error(n_runs))
+
+    def examples_factor_at(self, n_runs: int, effect: float, promise: "Promise") -> float:
+        """Return the factor of examples needed with this number of trials of each."""
+        shift = self._shift(promise.power, promise.level(n_runs))
+        return (self._error(n_runs) * shift / self.size(effect)) ** 2
 
     @property
     def _example_df(self) -> float:

@@ -10,6 +10,7 @@ from seedproof.stats.power import (
     MeanTest,
     PlannedTest,
     Promise,
+    TrialTest,
     detectable,
     examples_factor,
     observed_needed,
@@ -27,6 +28,7 @@ class Answer:
     low: int | None = None  # if runs differ as little as the pilot's interval allows
     high: int | None = None  # if they differ as much; None beyond a million
     # If no number of seeds suffices: examples needed, or the correlation of arms over examples.
+    # With trials of one model: examples needed with as many trials of each as the pilot has.
     n_examples: int | None = None
     example_correlation: float | None = None
 
@@ -65,7 +67,11 @@ def answer(
         )
     ends = (None, None) if pilot is None else _at_the_ends(test, pilot)
     low, high = (_seeds(end, effect, promise) for end in ends)
-    return Answer(test.kind, effect, n_seeds, low, high)
+    n_examples = None
+    if isinstance(test, TrialTest) and pilot is not None and drawn is not None:
+        factor = test.examples_factor_at(pilot.n_runs, effect, promise)
+        n_examples = math.ceil(drawn.n_examples * factor)
+    return Answer(test.kind, effect, n_seeds, low, high, n_examples)
 
 
 def reach(test: PlannedTest, n_seeds: int, given: float | None, promise: Promise) -> Reach:
