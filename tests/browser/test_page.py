@@ -49,7 +49,7 @@ def _measured(name):
 
 # CI opens the shapes that differ most; SEEDPROOF_FULL=1 opens all.
 FULL = os.environ.get("SEEDPROOF_FULL") == "1"
-IN_CI = ("two-classes", "150-classes", "two-runs", "200-runs", "one-class")
+IN_CI = ("two-classes", "150-classes", "two-runs", "one-class")
 
 
 @pytest.fixture(scope="session", params=SHAPES if FULL else IN_CI)

@@ -13,6 +13,7 @@ from support.simulation import FIGURES, Simulation
 # room for as much chance as 8.75 and 12 % of 400, and 0.04 is two standard deviations of a
 # coverage from 100 studies.
 FULL = os.environ.get("SEEDPROOF_FULL") == "1"
+only_in_full = pytest.mark.skipif(not FULL, reason="slow; SEEDPROOF_FULL=1 runs it")
 N_STUDIES = 2_000 if FULL else 400
 MOST, MOST_IF_SKEWED = (0.065, 0.09) if FULL else (0.0875, 0.12)
 N_COVERED, SLACK = (500, 0.0) if FULL else (100, 0.04)
@@ -40,6 +41,7 @@ def test_identical_arms_are_rarely_reported_as_different(shape, is_paired):
     assert all(alarms[name] <= MOST for name in FIGURES), alarms
 
 
+@only_in_full
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "settings", [{"effect": "threshold"}, {"bad_share": 0.1}], ids=["skewed", "bad runs"]
@@ -69,6 +71,7 @@ def test_arms_that_are_right_in_different_clusters_are_rarely_reported(is_paired
     assert all(alarms[name] <= MOST for name in FIGURES), alarms
 
 
+@only_in_full
 @pytest.mark.slow
 def test_stuck_runs_cause_few_false_alarms_about_accuracy():
     """Flips and spreads are misleading with a stuck run, which the checks of the input name."""
@@ -82,6 +85,7 @@ def test_stuck_runs_cause_few_false_alarms_about_accuracy():
     assert alarms["accuracy"] <= MOST_IF_SKEWED
 
 
+@only_in_full
 @pytest.mark.slow
 def test_equal_flip_rates_by_different_mechanisms_cause_few_false_alarms():
     """In one arm whole runs differ, in the other single examples."""
