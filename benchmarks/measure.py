@@ -115,7 +115,10 @@ def kernels(n_runs: int, n_examples: int, n_classes: int) -> float:
         start = time.perf_counter()
         for _ in range(n_blocks):
             number_block(numbers, targets)
-        return (time.perf_counter() - start) * n_examples / (n_blocks * n)
+        elapsed = (time.perf_counter() - start) * n_examples / (n_blocks * n)
+        start = time.perf_counter()
+        rank_agreement(numbers[:, :2048])
+        return elapsed + time.perf_counter() - start
     logits = 4 * rng.normal(size=(1, n, n_classes)) + rng.normal(size=(n_runs, n, n_classes))
     raised = np.exp(logits - logits.max(axis=2, keepdims=True))
     probs = (raised / raised.sum(axis=2, keepdims=True)).astype(np.float32)
@@ -167,12 +170,21 @@ def number_block(numbers: np.ndarray, targets: np.ndarray) -> None:
         values.sum(axis=0), values.sum(axis=1)
         deviations = values - values[0]  # between runs, for the intervals
         np.einsum("ri,ri->", deviations, deviations), deviations.sum(axis=0)
-    # Sums by block of examples, for the parts of the variance.
+    # Sums by block of examples, for the parts of the variance and for R².
     starts = np.arange(0, n, max(n // 40, 1))
     centered = numbers - numbers.mean(axis=1, keepdims=True)
-    for values in (centered, centered * centered.sum(axis=0), np.square(centered)):
+    products = centered * centered.sum(axis=0)
+    for values in (centered, products, np.square(centered), errors, np.square(errors)):
         np.add.reduceat(values, starts, axis=1)
     (numbers != numbers[:, :1]).sum(axis=1), (numbers == 1.0) | (numbers == 0.0)
+
+
+def rank_agreement(numbers: np.ndarray) -> None:
+    """Compute the agreement of each run with all others on a sample of examples."""
+    np.argsort(np.argsort(numbers, axis=1), axis=1)
+    for some in np.array_split(numbers, 64, axis=1):
+        signs = np.sign(some[:, :, None] - numbers[:, None, :])
+        np.einsum("rij,ij->ri", signs, signs.sum(axis=0))
 
 
 def measure(folder: Path) -> None:
