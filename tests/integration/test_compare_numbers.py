@@ -66,13 +66,23 @@ def test_lower_is_better_turns_the_verdict(seedproof, tables):
 
 @pytest.mark.parametrize("n_trials", [1, 2, 5])
 def test_interval_of_trials_is_that_of_paired_differences(n_trials):
-    """Student's interval of the differences per task, with half a task in each direction."""
+    """Student's interval of the differences per task.
+
+    Half a task in each direction is added, or half a step of one trial as far as tasks differ by
+    the noise of trials; with fewer than three that is unknown, and all may be noise.
+    """
     old, new = outcomes(n_trials=n_trials, seed=3), outcomes(0.5, n_trials=n_trials, seed=4)
 
     effect = sp.compare({"old": old, "new": new}, trials=True).effect("new", "mean")
 
     differences = new.mean(axis=0) - old.mean(axis=0)
-    error = np.sqrt(differences.var(ddof=1) / N_TASKS + 1 / N_TASKS**2)
+    drawn = differences.var(ddof=1) / N_TASKS
+    share = 1.0
+    if n_trials > 2:
+        noise = sum(x.var(axis=0, ddof=1).sum() / n_trials for x in (old, new)) / N_TASKS**2
+        share = min(noise / drawn, 1.0)
+    unseen = (1 - share + share / n_trials**2) / N_TASKS**2
+    error = np.sqrt(drawn + unseen)
     assert effect.value == pytest.approx(differences.mean())
     half_width = student_quantile(N_TASKS - 1, 0.975) * error
     assert (effect.high - effect.low) / 2 == pytest.approx(half_width)

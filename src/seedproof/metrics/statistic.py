@@ -169,6 +169,7 @@ class MeanOverExamples:
     is_count: bool = False  # a count, so that half an example is next to none
     clusters: Residuals | None = None  # drawn in place of examples; None if those are independent
     is_small: bool = False  # so few examples that they need Student's quantile, as clusters do
+    step: float = 1.0  # of a share: the least by which one run changes the value of an example
 
     @property
     def unbiased(self) -> float:

@@ -31,6 +31,7 @@ from seedproof.stats.effect import (
     effect_of,
     judged,
     scale_of,
+    unseen_variance,
 )
 from seedproof.stats.estimate_contrast import NO_COUNTERPART, from_estimates, plain_effect
 from seedproof.stats.intervals import (
@@ -184,9 +185,12 @@ def _examples(
     drawn = base.example_variance * slopes[0] ** 2 + arm.example_variance * slopes[1] ** 2
     counted = base.interaction_variance * slopes[0] ** 2 + arm.interaction_variance * slopes[1] ** 2
     both, covariance = 2 * slopes[0] * slopes[1], _covariance(base, arm, pair)
-    drawn -= both * covariance[0]
+    drawn = max(drawn - both * covariance[0], 0.0)
     counted -= both * covariance[1]
-    return max(drawn, 0.0) + _unseen(base, arm, pair), counted
+    if not pair.is_ratio and base.is_small and base.is_count and base.largest == 1.0:
+        n_drawn, step = min(base.n_drawn, arm.n_drawn), max(base.step, arm.step)
+        drawn += unseen_variance(drawn, counted, n_drawn=n_drawn, step=step)
+    return drawn, counted
 
 
 def _covariance(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> tuple[float, float]:
@@ -199,18 +203,6 @@ def _covariance(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> tu
         return 0.0, 0.0
     counted = pair.cross.interaction_covariance if pair.is_paired else 0.0
     return pair.cross.example_covariance(base.value, arm.value), counted
-
-
-def _unseen(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> float:
-    """Variance of a difference of shares that few examples do not show.
-
-    Half an example in each direction is added: Agresti and Min (2005), Statistics in Medicine
-    24:729. Otherwise arms that differ on a handful of examples, or on none, are called different,
-    or equal, too easily.
-    """
-    if pair.is_ratio or not (base.is_small and base.is_count and base.largest == 1.0):
-        return 0.0
-    return 1 / min(base.n_drawn, arm.n_drawn) ** 2
 
 
 def _run_variance(base: FloatArray, arm: FloatArray, pair: Pair) -> tuple[float, float]:

@@ -203,6 +203,18 @@ class Contrast:
         return self.half_width(level) + student_quantile(self.df, POWER) * float(np.sqrt(variance))
 
 
+def unseen_variance(drawn: float, noise: float, *, n_drawn: int, step: float) -> float:
+    """Return the variance of a difference of shares that few examples do not show.
+
+    Half an example in each direction is added: Agresti and Min (2005), Statistics in Medicine
+    24:729. Otherwise arms that differ on a handful of examples, or on none, are called different,
+    or equal, too easily. As far as examples differ by the noise of runs alone, they differ by
+    steps of one run, and the half is one of such a step.
+    """
+    share = min(max(noise, 0.0) / drawn, 1.0) if drawn > 0.0 else 0.0
+    return (1 - share + share * step**2) / n_drawn**2
+
+
 def is_inside(effect: Effect, margin: float, *, needs_runs: bool = True) -> bool:
     """Return whether an interval lies within a margin of no change: a share for ratios."""
     if effect.low is None or effect.high is None or (needs_runs and effect.over in WITHOUT_RUNS):

@@ -15,7 +15,7 @@ from seedproof.measurement.groups import added
 from seedproof.metrics.block_statistic import Residuals
 from seedproof.metrics.statistic import MeanOverExamples, Scale
 from seedproof.stats.distributions import upward_skewness
-from seedproof.stats.effect import Contrast
+from seedproof.stats.effect import Contrast, unseen_variance
 from seedproof.stats.intervals import (
     PLAIN,
     Estimate,
@@ -159,8 +159,9 @@ class GroupMean:
         contrast = self._contrast(is_log=False)
         if self.is_small and self.largest == 1.0 and not is_distance:
             # Half an example in each direction, as in a comparison of arms.
-            drawn = contrast.example_variance + 1 / self.n_drawn**2
-            contrast = replace(contrast, example_variance=drawn)
+            drawn, step = contrast.example_variance, 1 / min(self.n_runs.values())
+            unseen = unseen_variance(drawn, self._noise(drawn), n_drawn=self.n_drawn, step=step)
+            contrast = replace(contrast, example_variance=drawn + unseen)
         above = below = contrast.half_width(level)
         if is_distance and self._has_single_run:
             below = self._careful(contrast).half_width(replace(level, tail=level.tail / 5))
@@ -240,6 +241,12 @@ class GroupMean:
         factor = ((n_runs - 1) / n_runs) ** 2 * (1 + 1 / n_runs)
         counted = factor * self._interaction("swapped")
         return factor * float(without.var(ddof=1)), counted, n_runs - 1
+
+    def _noise(self, drawn: float) -> float:
+        """Part of the variance from drawing examples that is noise of runs: all if unknown."""
+        if any(n_runs < LEAST_RUNS for n_runs in self.n_runs.values()):
+            return drawn
+        return sum(self._interaction(version) for version in self.n_runs)
 
     def _interaction(self, part: str) -> float:
         """Part of the variance from drawing examples that the variance over runs counts as well."""

@@ -1,6 +1,7 @@
 """Mean score, its spread over runs, and the part of the spread that independent noise gives."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from seedproof.metrics.accumulator import Detail
@@ -55,6 +56,7 @@ class Means(NumberFamily):
         mean = self.mean_of("mean", scale="linear", largest=largest)
         if self.is_pass_or_fail:
             mean = self.mean_of("mean", scale="logit", largest=1.0, is_count=True)
+            mean = replace(mean, step=1 / self.n_runs)
         if self.n_runs == 1:
             return {"mean": mean}
         variance = self.mean_of("mean_sd_independent")
