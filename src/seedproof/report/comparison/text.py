@@ -12,9 +12,10 @@ from seedproof.report.comparison.sheets import Sheet
 from seedproof.report.comparison.view import Block, ComparisonView
 from seedproof.report.numbers import sign
 from seedproof.report.overview import TextTable
-from seedproof.report.text import CheckLines, Prose, bare_table
+from seedproof.report.text import PLAIN_WIDTH, CheckLines, Prose, bare_table
 
 MAX_NAME = 16
+MIN_CELL = 8
 MAX_CELL = 24
 MAX_COLUMNS = 3
 # Lists of changed examples, and their rows.
@@ -70,8 +71,17 @@ def _effects(view: ComparisonView) -> list[RenderableType]:
 def _examples(changed: TextTable) -> Table:
     """Return the examples that change most; ids and texts are the user's, never markup."""
     table = bare_table()
-    for name in changed.header:
-        table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True)
+    columns = zip(changed.header, *changed.rows[:MAX_CHANGED], strict=True)
+    widths = [max(len(printable(text)) for text in cells) for cells in columns]
+    # Long cells, such as the numbers of many runs, share what the others leave of 80 characters.
+    n_long = sum(width > MAX_NAME for width in widths)
+    left = PLAIN_WIDTH - sum(2 + (width if width <= MAX_NAME else 0) for width in widths)
+    most = max(left // max(n_long, 1), MIN_CELL)
+    for name, width in zip(changed.header, widths, strict=True):
+        longest = width if width <= MAX_NAME else min(width, most)
+        table.add_column(
+            Text(printable(name)), overflow="ellipsis", no_wrap=True, max_width=longest
+        )
     for row in changed.rows[:MAX_CHANGED]:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table
