@@ -308,6 +308,7 @@ def changed(rows: list[dict], **cells: object) -> list[dict]:
             (MissingValueError, {"metric": "return"}),
         ),
         (lambda rows: changed(rows, **{"return": "inf"}), (DtypeError, {"column": "return"})),
+        (lambda rows: changed(rows, **{"return": "1e200"}), (DtypeError, {"column": "return"})),
         (lambda rows: changed(rows, seed=8), (DuplicateExampleError, {"run": "8", "arm": "ppo"})),
         (lambda rows: rows[N_RUNS - 1 :], (TooFewRunsError, {"arm": "ppo", "n_runs": 1})),
     ],

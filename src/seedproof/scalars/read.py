@@ -48,6 +48,8 @@ OF_EXAMPLES = frozenset((*SYNONYMS["example"], *SYNONYMS["prediction"], "label",
 READABLE = (str, os.PathLike, list, tuple, Mapping, Location, Store)
 # Options for reading, besides those that apply to everything.
 OPTIONS = frozenset({"columns", "arm", *SETTINGS})
+# The square of a larger number may be infinite.
+LARGEST = 1e150
 # A larger file of JSON lines has more than one line per run.
 MOST_JSON_BYTES = 50 * 10**6
 
@@ -406,8 +408,11 @@ def _is_number(text: str) -> bool:
 def _numbers(column: pa.ChunkedArray, name: str) -> FloatArray:
     """Return the numbers of a metric, NaN where one is missing."""
     numbers = np.array(to_numpy(column.cast(pa.float64()), missing=np.nan))
-    if np.isinf(numbers).any():
+    if (np.abs(numbers) > LARGEST).any():
         raise DtypeError(
-            "Column {column!r} has an infinite number. Pass finite numbers.", column=name
+            "Column {column!r} has an infinite number, or one above {largest:g}. Pass finite "
+            "numbers, and leave out runs that diverged only with a reason.",
+            column=name,
+            largest=LARGEST,
         )
     return numbers

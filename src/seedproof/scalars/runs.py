@@ -4,13 +4,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
 from seedproof.errors import TooFewRunsError, UnknownNameError
 from seedproof.messages import Message
 from seedproof.metrics.statistic import MeanOverRuns, SpreadOverRuns, Statistic
-from seedproof.predictions.checks import Check, named, of_arms
+from seedproof.predictions.checks import Check, by_severity, named, of_arms
 from seedproof.predictions.input_checks import few_runs
 from seedproof.records.location import Location
 from seedproof.stats.intervals import Estimate, estimate
@@ -104,7 +105,9 @@ class Scalars:
     def checks(self) -> tuple[Check, ...]:
         """Findings about the input, each with the name of its arm if there are several."""
         checks = {arm.name: tuple(_checks(arm)) for arm in self.arms.values()}
-        return of_arms(checks) if len(checks) > 1 else next(iter(checks.values()))
+        if len(checks) == 1:
+            return next(iter(checks.values()))
+        return by_severity([*_identical_arms(list(self.arms.values())), *of_arms(checks)])
 
     def arm(self, name: str) -> ScalarArm:
         """Return an arm by its name."""
@@ -142,6 +145,19 @@ def check_metrics(names: Iterable[str], known: Sequence[str]) -> None:
     for name in names:
         if name not in figures:
             raise unknown_name("metric", name, figures)
+
+
+def _identical_arms(arms: Sequence[ScalarArm]) -> Iterator[Check]:
+    for first, second in combinations(arms, 2):
+        pairs = ((first.values[metric], second.values[metric]) for metric in first.values)
+        if all(np.array_equal(own, other) for own, other in pairs):
+            yield Check(
+                "identical-arms",
+                "error",
+                (),
+                f"{first.name} and {second.name} have the same numbers in every run.",
+                "Check that no arm is given twice, and that the arms differ in their training.",
+            )
 
 
 def _checks(arm: ScalarArm) -> Iterator[Check]:

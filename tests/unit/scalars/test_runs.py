@@ -75,6 +75,19 @@ def test_copies_of_a_run_are_reported(metrics, severities):
     assert {check.name for check in checks} <= {"duplicate-runs"}
 
 
+def test_arms_with_the_same_numbers_are_reported():
+    first, second, third = ([0.1, 0.2, 0.3, 0.25, x] for x in (0.15, 0.15, 0.16))
+    arms = {
+        name: ScalarArm(name, tuple("01234"), {"loss": np.array(values)})
+        for name, values in (("a", first), ("b", second), ("c", third))
+    }
+
+    checks = Scalars(arms).checks
+
+    assert [(check.name, check.severity) for check in checks] == [("identical-arms", "error")]
+    assert Scalars({name: arms[name] for name in "ac"}).checks == ()
+
+
 def test_few_runs_are_a_warning_and_a_single_one_is_refused():
     assert [check.name for check in scalars(loss=[0.1, 0.2]).checks] == ["few-runs"]
     with pytest.raises(TooFewRunsError):
