@@ -54,6 +54,70 @@ class Residuals:
         return (n_runs - 1) / n_runs * products / self.n_examples**2
 
 
+@dataclass(frozen=True)
+class Shape:
+    """Central moments of some values: sums of powers of their deviations, which can be added up."""
+
+    n: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    cubes: float = 0.0
+    fourths: float = 0.0
+
+    @classmethod
+    def of(cls, values: FloatArray) -> "Shape":
+        """Return the shape of values."""
+        mean = float(values.mean()) if len(values) else 0.0
+        gaps = values - mean
+        squares = np.square(gaps)
+        return cls(
+            len(values),
+            mean,
+            float(squares.sum()),
+            float((squares * gaps).sum()),
+            float(np.square(squares).sum()),
+        )
+
+    def __add__(self, other: "Shape") -> "Shape":
+        """Add other values: Pébay (2008), Sandia report SAND2008-6212."""
+        a, b, n = self.n, other.n, self.n + other.n
+        if not a or not b:
+            return self if a else other
+        gap = other.mean - self.mean
+        return Shape(
+            n,
+            self.mean + gap * b / n,
+            self.squares + other.squares + gap**2 * a * b / n,
+            self.cubes
+            + other.cubes
+            + gap**3 * a * b * (a - b) / n**2
+            + 3 * gap * (a * other.squares - b * self.squares) / n,
+            self.fourths
+            + other.fourths
+            + gap**4 * a * b * (a**2 - a * b + b**2) / n**3
+            + 6 * gap**2 * (a**2 * other.squares + b**2 * self.squares) / n**2
+            + 4 * gap * (a * other.cubes - b * self.cubes) / n,
+        )
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of their variance; few if tails are heavy.
+
+        Satterthwaite (1946): that of n values with the kurtosis k varies as if of 2n / (k − 1).
+        """
+        excess = self.n * self.fourths - self.squares**2
+        df = 2 * self.n * self.squares**2 / excess if excess > 0.0 else np.inf
+        return max(min(self.n - 1, df), 1.0)
+
+    @property
+    def skewness(self) -> float:
+        """Bias-corrected skewness; 0 with fewer than three values."""
+        n = self.n
+        if n < 3 or not self.squares > 0.0:
+            return 0.0
+        return float(self.cubes / self.squares**1.5 * n * np.sqrt(n - 1) / (n - 2))
+
+
 @dataclass(frozen=True, eq=False)
 class BinnedGaps:
     """The absolute gaps of several bins, added up and averaged over runs, without their bias.
@@ -252,11 +316,7 @@ class Jackknifed:
     @property
     def example_df(self) -> float:
         """Degrees of freedom of the variance from drawing examples; few if tails are heavy."""
-        n, squares = self.blocks.n_clusters, np.square(self.blocks.whole)
-        excess = n * float(squares @ squares) - float(squares.sum()) ** 2
-        # Satterthwaite (1946): a variance of n values of kurtosis k varies as if of 2n / (k − 1).
-        df = 2 * n * float(squares.sum()) ** 2 / excess if excess > 0.0 else np.inf
-        return max(min(n - 1, df), 1.0)
+        return Shape.of(self.blocks.whole).df
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

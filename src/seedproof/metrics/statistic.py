@@ -10,7 +10,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, Jackknifed, Residuals
+from seedproof.metrics.block_statistic import (
+    BinnedGaps,
+    BlockJackknife,
+    Jackknifed,
+    Residuals,
+    Shape,
+)
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 # With fewer runs there are figures and no verdicts.
@@ -71,6 +77,7 @@ class ExampleSums:
     by_run: IntArray | FloatArray | None = None
     whole_denominator: int = 1
     without_denominator: int = 1
+    shape: Shape | None = None  # of the quantity of examples; None if it does not matter
 
     def update(self, values: ExampleValues) -> None:
         """Add the examples of one batch."""
@@ -80,6 +87,8 @@ class ExampleSums:
         self.total += values.whole.sum().item()
         self.squares += float(np.square(values.values).sum())
         self.by_run = _sum(self.by_run, values.by_run)
+        if self.shape is not None:
+            self.shape += Shape.of(values.values)
         if values.without is not None:
             self.without = _sum(self.without, values.without.sum(axis=1))
             variances = values.variances
@@ -98,6 +107,7 @@ class ExampleSums:
             by_run=_sum(self.by_run, other.by_run),
             whole_denominator=last.whole_denominator,
             without_denominator=last.without_denominator,
+            shape=None if self.shape is None else self.shape + (other.shape or Shape()),
         )
 
     @property
@@ -128,6 +138,7 @@ class ExampleSums:
             scale=scale,
             largest=largest,
             is_count=is_count,
+            shape=self.shape,
         )
 
 
@@ -170,6 +181,7 @@ class MeanOverExamples:
     clusters: Residuals | None = None  # drawn in place of examples; None if those are independent
     is_small: bool = False  # so few examples that they need Student's quantile, as clusters do
     step: float = 1.0  # of a share: the least by which one run changes the value of an example
+    shape: Shape | None = None  # of the values of examples, if they may be skewed
 
     @property
     def unbiased(self) -> float:
@@ -185,6 +197,13 @@ class MeanOverExamples:
     def is_clustered(self) -> bool:
         """True if clusters are drawn in place of examples."""
         return self.clusters is not None
+
+    @property
+    def drawn_shape(self) -> Shape | None:
+        """The shape of what is drawn, examples or clusters; None if it does not matter."""
+        if self.shape is None or self.clusters is None:
+            return self.shape
+        return Shape.of(self.clusters.whole)
 
 
 @dataclass(frozen=True, eq=False)

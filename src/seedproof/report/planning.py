@@ -20,7 +20,8 @@ from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.result import Result, refuse_columns
 from seedproof.report.text import Prose, bare_table
 from seedproof.report.view import KeyFigure
-from seedproof.stats.intervals import SPREAD_FROM, Estimate
+from seedproof.stats.intervals import Estimate
+from seedproof.stats.spread_interval import SPREAD_FROM
 
 FORMAT = 1
 # Larger ratios mean that nothing can be detected.

@@ -35,10 +35,8 @@ from seedproof.stats.effect import (
 )
 from seedproof.stats.estimate_contrast import NO_COUNTERPART, from_estimates, plain_effect
 from seedproof.stats.intervals import (
-    BONETT_FROM,
     PLAIN,
     RESIDUAL_BIAS,
-    SPREAD_FROM,
     Level,
     drawn_df,
     estimate,
@@ -46,6 +44,7 @@ from seedproof.stats.intervals import (
     over_drawn,
 )
 from seedproof.stats.roots import bracketed_root
+from seedproof.stats.spread_interval import BONETT_FROM, SPREAD_FROM
 from seedproof.typing import FloatArray
 
 # The least share of the errors not seen that two arms are taken not to have in common.

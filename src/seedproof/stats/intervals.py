@@ -36,16 +36,12 @@ from seedproof.stats.distributions import (
     student_quantile,
     upward_skewness,
 )
+from seedproof.stats.spread_interval import spread_interval, spread_of
 from seedproof.typing import FloatArray
 
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
 NORMAL = normal_quantile(1 - TAIL)
-# The fewest values for a useful interval of an sd.
-SPREAD_FROM = 5
-# Bonett's interval needs about ten values; below, a jackknife with Student's t is safer.
-BONETT_FROM = 10
-
 # Half width for the error of what is extrapolated, as a share of it. Chosen in simulations.
 EXTRAPOLATION_ERROR = 0.6
 # The same for contrasts, as a share of the difference between the biases of both arms. The chance
@@ -206,15 +202,16 @@ def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, f
     value, n = statistic.value, statistic.n_examples
     slope = _slope(value, statistic.scale)
     examples = statistic.example_variance * slope**2
-    quantile = student_quantile(drawn_df(statistic), 1 - level.example_tail)
+    df, (less, more) = _shape_of_drawn(statistic)
+    quantile = student_quantile(df, 1 - level.example_tail)
     alone = quantile**2 * examples
     interaction = statistic.interaction_variance * slope**2
     if statistic.without is None:
         # Trials may be added and judged again: the part that is their noise has its own tail.
         part = min(interaction, examples)
-        noise = student_quantile(drawn_df(statistic), 1 - level.tail) ** 2 * part
+        noise = student_quantile(df, 1 - level.tail) ** 2 * part
         both = two_way_variance(noise, alone, quantile**2 * part)
-        return both, both
+        return less**2 * both, more**2 * both
     # Half an example is the least that leaving out a run may leave of a count, or half of the
     # value where even that is less than an example.
     floor = 0.5 * min(1 / n, value) if statistic.is_count else 0.5 / n * value
@@ -228,10 +225,29 @@ def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, f
     runs = level.student(len(left_out)) ** 2 * jackknife_variance(left_out)
     widenings = _widenings(left_out, level) if statistic.scale == "log" else (1.0, 1.0)
     below, above = (
-        two_way_variance(widening**2 * runs, alone, quantile**2 * interaction, level.run_share)
-        for widening in widenings
+        two_way_variance(
+            widening**2 * runs, skewed**2 * alone, quantile**2 * interaction, level.run_share
+        )
+        for widening, skewed in zip(widenings, (less, more), strict=True)
     )
     return below, above
+
+
+def _shape_of_drawn(statistic: MeanOverExamples) -> tuple[float, tuple[float, float]]:
+    """Degrees of freedom of what is drawn, and factors on the half widths below and above.
+
+    Heavy tails make the variance itself uncertain. If values are skewed, a sample without the rare
+    extreme ones has a mean too close to the others: on a linear scale, the interval is longer on
+    their side, by the first term of Edgeworth's series.
+    """
+    df, shape = drawn_df(statistic), statistic.drawn_shape
+    if shape is None:
+        return df, (1.0, 1.0)
+    df = min(df, shape.df)
+    if statistic.scale != "linear":
+        return df, (1.0, 1.0)
+    per_side = SKEWNESS * shape.skewness / float(np.sqrt(shape.n))
+    return df, (1 + max(-per_side, 0.0), 1 + max(per_side, 0.0))
 
 
 def _slope(value: float, scale: Scale) -> float:
@@ -343,11 +359,11 @@ def _(statistic: Agreement, level: Level = PLAIN) -> Estimate:
 def _(statistic: VarianceShare, level: Level = PLAIN) -> Estimate:
     value, ends = statistic.value, _jackknife_half_widths(statistic, level)
     if statistic.means is not None:
-        interval = _spread_interval(statistic.means, level)
+        interval = spread_interval(statistic.means, level.tail, level.run_share)
         if interval is None:
             return Estimate(value)
         # Of the variance over runs, as factors; in a denominator its ends change places.
-        factors = np.square(np.array(interval) / _spread(statistic.means))
+        factors = np.square(np.array(interval) / spread_of(statistic.means))
         moves = np.log1p(abs(statistic.run_part) * (factors - 1))
         if statistic.run_part < 0.0:
             moves = moves[::-1]
@@ -405,8 +421,8 @@ def _(statistic: MeanOverRuns, level: Level = PLAIN) -> Estimate:
 
 @estimate.register
 def _(statistic: SpreadOverRuns, level: Level = PLAIN) -> Estimate:
-    value = _spread(statistic.values)
-    interval = _spread_interval(statistic.values, level)
+    value = spread_of(statistic.values)
+    interval = spread_interval(statistic.values, level.tail, level.run_share)
     if interval is None:
         return Estimate(value)
     low, high = interval
@@ -419,8 +435,8 @@ def _(statistic: ExcessSpread, level: Level = PLAIN) -> Estimate:
     def excess(spread: float) -> float:
         return float(np.sqrt(max(spread**2 - statistic.known**2, 0.0)))
 
-    value = excess(_spread(statistic.values))
-    interval = _spread_interval(statistic.values, level)
+    value = excess(spread_of(statistic.values))
+    interval = spread_interval(statistic.values, level.tail, level.run_share)
     if interval is None:
         return Estimate(value)
     return Estimate(value, excess(interval[0]), excess(interval[1]), "runs")
@@ -440,48 +456,3 @@ def _(statistic: MeanOverPairs, level: Level = PLAIN) -> Estimate:
     below, above = (half_width * widening for widening in _widenings(left_out, level))
     low, high = float(value * np.exp(-below)), float(value * np.exp(above))
     return Estimate(value, low, min(high, statistic.largest), "runs")
-
-
-def _spread(values: FloatArray) -> float:
-    """Standard deviation; exactly 0 for equal values, despite a rounded mean."""
-    return 0.0 if np.ptp(values) == 0.0 else float(values.std(ddof=1))
-
-
-def _spread_interval(values: FloatArray, level: Level) -> tuple[float, float] | None:
-    """Interval of a standard deviation over runs; None if the runs do not differ enough."""
-    spread = _spread(values)
-    if len(values) < SPREAD_FROM or spread <= 1e-12 * float(np.abs(values).max()):
-        return None
-    if len(values) >= BONETT_FROM:
-        return _bonett(values, level)
-    half_width = _jackknifed_log_spread(values, level)
-    if half_width is None:
-        return None
-    return float(spread * np.exp(-half_width)), float(spread * np.exp(half_width))
-
-
-def _jackknifed_log_spread(values: FloatArray, level: Level) -> float | None:
-    n_runs = len(values)
-    squares = np.square(values - values.mean())
-    remaining = squares.sum() - squares * (n_runs / (n_runs - 1))
-    if (remaining <= 1e-12 * squares.sum()).any():
-        return None  # one run causes all of the spread: its logarithm is unbounded
-    left_out = 0.5 * np.log(remaining / (n_runs - 2))
-    return level.student(n_runs) * float(np.sqrt(jackknife_variance(left_out)))
-
-
-def _bonett(values: FloatArray, level: Level) -> tuple[float, float]:
-    """Bonett (2006), Computational Statistics & Data Analysis 50:775: robust to heavy tails."""
-    n = len(values)
-    trim = 1 / (2 * np.sqrt(n - 4))
-    cut = int(trim * n)
-    middle = np.sort(values)[cut : n - cut].mean()
-    squares = float(np.square(values - values.mean()).sum())
-    kurtosis = n * float(np.power(values - middle, 4).sum()) / squares**2
-    normal = normal_quantile(1 - level.tail)
-    factor = n / (n - normal)
-    error = factor * np.sqrt(max(kurtosis - (n - 3) / n, 0.0) / (n - 1) * level.run_share)
-    center = np.log(factor * squares / (n - 1))
-    return float(np.exp((center - normal * error) / 2)), float(
-        np.exp((center + normal * error) / 2)
-    )

@@ -1,13 +1,16 @@
 """The base class of the metric families of numbers."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from seedproof.metrics.accumulator import Accumulator, Detail
+from seedproof.metrics.block_statistic import Shape
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.levels import Tree
-from seedproof.metrics.statistic import ExampleValues, MeanOverExamples, Scale
+from seedproof.metrics.statistic import ExampleSums, ExampleValues, MeanOverExamples, Scale
 from seedproof.records.number_settings import NumberSettings
 from seedproof.typing import FloatArray
 
@@ -19,6 +22,7 @@ class NumberFamily(Accumulator[NumberBatch]):
 
     def __init__(self, n_runs: int, settings: NumberSettings) -> None:
         super().__init__(n_runs)
+        self.sums = defaultdict(partial(ExampleSums, shape=Shape()))
         self.settings, self.tree = settings, Tree.of(settings, n_runs)
         self._n_other_batches = 0  # with a number that is neither 0 nor 1
 

@@ -22,7 +22,8 @@ from seedproof.report.side_by_side import NO_VERDICT
 from seedproof.report.text import CheckLines, Prose, bare_table
 from seedproof.report.view import KeyFigure
 from seedproof.scalars.runs import SPREAD, ScalarArm, Scalars, unknown_name
-from seedproof.stats.intervals import SPREAD_FROM, Estimate
+from seedproof.stats.intervals import Estimate
+from seedproof.stats.spread_interval import SPREAD_FROM
 
 FORMAT = 1
 FIGURES = "Figures"

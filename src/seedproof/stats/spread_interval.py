@@ -1,0 +1,68 @@
+"""Intervals of a standard deviation over runs."""
+
+import numpy as np
+
+from seedproof.stats.distributions import normal_quantile, student_quantile
+from seedproof.typing import FloatArray
+
+# The fewest values for a useful interval of an sd.
+SPREAD_FROM = 5
+# Bonett's interval needs about ten values; below, a jackknife with Student's t is safer.
+BONETT_FROM = 10
+
+
+def spread_of(values: FloatArray) -> float:
+    """Return the standard deviation; exactly 0 for equal values, despite a rounded mean."""
+    return 0.0 if np.ptp(values) == 0.0 else float(values.std(ddof=1))
+
+
+def spread_interval(
+    values: FloatArray, tail: float, run_share: float = 1.0
+) -> tuple[float, float] | None:
+    """Return the interval of a standard deviation over runs; None if they do not differ enough.
+
+    Args:
+        values: One value per run.
+        tail: Share outside of the interval on each side.
+        run_share: Share of the variance that a forecast with more runs has left.
+
+    Returns:
+        Lower and upper end.
+    """
+    spread = spread_of(values)
+    if len(values) < SPREAD_FROM or spread <= 1e-12 * float(np.abs(values).max()):
+        return None
+    if len(values) >= BONETT_FROM:
+        return _bonett(values, tail, run_share)
+    half_width = _jackknifed_log_spread(values, tail, run_share)
+    if half_width is None:
+        return None
+    return float(spread * np.exp(-half_width)), float(spread * np.exp(half_width))
+
+
+def _jackknifed_log_spread(values: FloatArray, tail: float, run_share: float) -> float | None:
+    n_runs = len(values)
+    squares = np.square(values - values.mean())
+    remaining = squares.sum() - squares * (n_runs / (n_runs - 1))
+    if (remaining <= 1e-12 * squares.sum()).any():
+        return None  # one run causes all of the spread: its logarithm is unbounded
+    left_out = 0.5 * np.log(remaining / (n_runs - 2))
+    quantile = student_quantile(n_runs - 1, 1 - tail) * float(np.sqrt(run_share))
+    return quantile * float(np.sqrt((n_runs - 1) * np.var(left_out)))
+
+
+def _bonett(values: FloatArray, tail: float, run_share: float) -> tuple[float, float]:
+    """Bonett (2006), Computational Statistics & Data Analysis 50:775: robust to heavy tails."""
+    n = len(values)
+    trim = 1 / (2 * np.sqrt(n - 4))
+    cut = int(trim * n)
+    middle = np.sort(values)[cut : n - cut].mean()
+    squares = float(np.square(values - values.mean()).sum())
+    kurtosis = n * float(np.power(values - middle, 4).sum()) / squares**2
+    normal = normal_quantile(1 - tail)
+    factor = n / (n - normal)
+    error = factor * np.sqrt(max(kurtosis - (n - 3) / n, 0.0) / (n - 1) * run_share)
+    center = np.log(factor * squares / (n - 1))
+    return float(np.exp((center - normal * error) / 2)), float(
+        np.exp((center + normal * error) / 2)
+    )
