@@ -12,7 +12,7 @@ NUMBERS = ("run", "trial", "judge", "example", "value", "memory")
 def blame(
     targets: options.Targets, *, as_json: options.Json = False, reading: dict[str, Any]
 ) -> None:
-    """Find which source of randomness causes the flips, or makes a mean uncertain.
+    """Find the source of flips, or of the uncertainty of a mean.
 
     Of classes, the runs of a store must share some of their seeds, as with seedproof run --blame
     10. Of numbers, runs, trials, judges and examples are separated.

@@ -69,7 +69,9 @@ def has_scalars(
         recognized = recognize(target)  # type: ignore[arg-type] # as below
         if recognized.kind == "store":
             return _names_scalars(recognized, metrics or ())
-        columns: Columns = options.get("columns") or Columns()
+        columns = options.get("columns") or Columns()
+        if not isinstance(columns, Columns):
+            return False  # reported where it is read
         is_table = recognized.kind == "table" and columns.changed().keys() <= {"run"}
         return is_table and all(_is_of_runs(_names(x), columns) for x in recognized.parts)
     except SeedproofError:
