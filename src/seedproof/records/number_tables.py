@@ -155,7 +155,9 @@ def _read_lines(path: Path, limit: int) -> pa.Table:
     count = count_rows(path, LineCounter(), row_bytes=limit, at_most=limit)
     with unpacked(path) as (stream, _):
         block = pyarrow.json.ReadOptions(block_size=max(2**20, 2 * count.buffer_bytes))
-        return _complete(path, pyarrow.json.read_json(stream, block), count.n_rows)
+        table = pyarrow.json.read_json(stream, block)
+        check_names(table.column_names, path.name)  # fails here if a name is not text
+        return _complete(path, table, count.n_rows)
 
 
 def _read_text(path: Path, limit: int, *, as_text: bool) -> pa.Table:
