@@ -119,7 +119,7 @@ class Design:
 def intervals(design: Design, numbers: FloatArray) -> dict[str, tuple[float, float]]:
     """Return our intervals of one study, and those in use for the mean.
 
-    Without an interval, as of the parts of the variance of few runs, there is no entry.
+    A figure without an interval, such as a part of the variance of few runs, is left out.
     """
     source = NumberShards(
         [str(run) for run in range(design.n_runs)],

@@ -49,7 +49,7 @@ from seedproof.records.text_files import (
 )
 from seedproof.typing import ArrowStream, BoolArray, FloatArray, IntArray
 
-# Cells that mean that there is no number.
+# Cells of a missing number, in lower case.
 EMPTY = ("", "na", "null")
 # Rows of a table take up to this many times their size on disk.
 MOST_GROWTH = 8

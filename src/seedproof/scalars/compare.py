@@ -134,10 +134,10 @@ def aligned(arms: Mapping[str, ScalarArm]) -> dict[str, ScalarArm]:
     orders: dict[frozenset[str], tuple[str, ...]] = {}
     ordered = {}
     for name, arm in arms.items():
+        ordered[name] = arm
         if arm.seeds is not None:
             seeds = orders.setdefault(frozenset(arm.seeds), arm.seeds)
-            arm = arm.in_order_of(seeds)  # noqa: PLW2901 - the same runs
-        ordered[name] = arm
+            ordered[name] = arm.in_order_of(seeds)
     return ordered
 
 

@@ -66,7 +66,7 @@ def has_scalars(
     if not isinstance(target, READABLE) and not is_frame:
         return False
     try:
-        recognized = recognize(target)  # type: ignore[arg-type] # as below
+        recognized = recognize(target)  # type: ignore[arg-type] # refuses what cannot be read
         if recognized.kind == "store":
             return _names_scalars(recognized, metrics or ())
         columns = options.get("columns") or Columns()

@@ -84,7 +84,7 @@ def _metrics(measurement: Measurement) -> dict[Kind, str]:
 def _pilot_of_trials(measurement: Measurement) -> Pilot:
     """Return the noise of one trial of each example, and the variance of examples besides."""
     sd, mean = measurement.metrics["mean_sd_independent"], measurement.statistics["mean"]
-    drawn = {}
+    drawn: dict[Kind, Drawn] = {}
     if isinstance(mean, MeanOverExamples):
         variance = max(mean.example_variance - sd.value**2 / measurement.n_runs, 0.0)
         clusters = None if mean.clusters is None else mean.clusters.n_clusters
@@ -96,7 +96,7 @@ def _pilot_of_trials(measurement: Measurement) -> Pilot:
         cv=None,
         pair_cv=None,
         n_clusters=None if measurement.clusters is None else measurement.clusters.n_clusters,
-        drawn=drawn,  # type: ignore[arg-type] # a literal
+        drawn=drawn,
         is_of_numbers=True,
         are_trials=True,
     )

@@ -11,7 +11,7 @@ from seedproof.measurement.clusters import in_clusters
 from seedproof.messages import Message, Sentences, printable
 from seedproof.report import checks
 from seedproof.report.figures.base import Figure
-from seedproof.report.figures.intervals import Line, intervals
+from seedproof.report.figures.intervals import Line, Mark, intervals
 from seedproof.report.numbers import WithInterval, WithUnit, number
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.text import CheckLines, Prose, bare_table
@@ -300,7 +300,7 @@ def build_figures(comparison: VersionComparison) -> tuple[Figure, ...]:
     apart.append(
         Line("old and new", known["difference"], "bad" if comparison.is_beyond else "open")
     )
-    marks = {
+    marks: dict[Mark, str] = {
         "base": "of one version",
         "bad": "more than noise",
         "open": "not shown to be more than noise",
@@ -316,6 +316,6 @@ def build_figures(comparison: VersionComparison) -> tuple[Figure, ...]:
             section=CHANGES,
             axis="absolute difference",
             unit="value",
-            marks=marks,  # type: ignore[arg-type] # literals
+            marks=marks,
         ),
     )
