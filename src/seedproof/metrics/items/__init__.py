@@ -1,0 +1,1 @@
+"""Kernels of answers that consist of items: ranked lists, and sets of labels or spans."""
