@@ -60,6 +60,9 @@ class Kind(StrEnum):
     TOP = "top"  # the most probable classes with their probabilities
     LABELS = "labels"  # the predicted class alone
     NUMBERS = "numbers"  # a number, such as a score or the prediction of a regression
+    RANKINGS = "rankings"  # items in order, such as recommendations
+    SETS = "sets"  # items without order, such as labels or entities
+    TEXTS = "texts"  # a text, equal to others or not
 
     @property
     def gold(self) -> str:
@@ -83,7 +86,7 @@ class Layout:
     kind: Kind
     classes: tuple[str, ...]
     text_ids: bool = False  # example ids are text; int64 otherwise
-    n_top: int = 0  # number of classes kept, for `Kind.TOP`
+    n_top: int = 0  # number of classes or items kept, for `Kind.TOP` and items
     extras: tuple[tuple[str, pa.DataType], ...] = ()  # further columns with their types
     half: bool = False  # probabilities are kept in half precision, for `Kind.PROBS`
     double: bool = False  # numbers are kept in double precision, for `Kind.NUMBERS`
@@ -96,6 +99,9 @@ class Layout:
             Kind.TOP: 2 * self.n_top,
             Kind.LABELS: 1,
             Kind.NUMBERS: 2,
+            Kind.RANKINGS: 2 * self.n_top,
+            Kind.SETS: self.n_top,
+            Kind.TEXTS: 4,
         }
         return 4 * width[self.kind]
 

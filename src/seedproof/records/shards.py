@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from seedproof.errors import ShapeError
 from seedproof.records.arrow import to_arrow
+from seedproof.records.items import Relevance
 from seedproof.records.number_settings import Levels, NumberSettings
 from seedproof.records.probabilities import UNLABELED, TopProbs
 from seedproof.records.schema import Kind, Layout
@@ -38,6 +39,8 @@ class Shard:
     top: TopProbs | None = None  # the most probable classes, where no others are known
     numbers: FloatArray | None = None  # (runs, rows), in place of classes
     targets: FloatArray | None = None  # (rows), NaN where unknown; None if no example has one
+    items: IntArray | None = None  # (runs, rows, places), in place of classes; see `ItemShards`
+    relevance: Relevance | None = None  # the right items; None if no example has any
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -55,6 +58,8 @@ class Shard:
             top=None if self.top is None else self.top.rows(chosen),
             numbers=None if self.numbers is None else self.numbers[:, chosen],
             targets=None if self.targets is None else self.targets[chosen],
+            items=None if self.items is None else self.items[:, chosen],
+            relevance=None if self.relevance is None else self.relevance.rows(chosen),
             extras=None if self.extras is None else self.extras.take(taken),
         )
 
@@ -70,6 +75,7 @@ class Shard:
 
         extras = [piece.extras for piece in pieces if piece.extras is not None]
         tops = [piece.top for piece in pieces if piece.top is not None]
+        relevances = [piece.relevance for piece in pieces if piece.relevance is not None]
         return replace(
             pieces[0],
             ids=pa.concat_arrays([piece.ids for piece in pieces]),
@@ -78,6 +84,8 @@ class Shard:
             predictions=together("predictions", 1),
             numbers=together("numbers", 1),
             targets=together("targets", 0),
+            items=together("items", 1),
+            relevance=Relevance.joined(relevances) if relevances else None,
             top=TopProbs.joined(tops) if tops else None,
             extras=pa.concat_tables(extras) if extras else None,
         )
@@ -125,6 +133,8 @@ class ShardSource(ABC):
         shard = self.shard(index)
         if shard.targets is not None:
             return len(shard), int(np.count_nonzero(~np.isnan(shard.targets)))
+        if shard.relevance is not None:
+            return len(shard), int(np.count_nonzero(shard.relevance.is_known))
         return len(shard), int(np.count_nonzero(shard.gold != UNLABELED))
 
     def predictions_alone(self) -> "ShardSource":
@@ -234,6 +244,60 @@ class NumberShards(ShardSource):
         )
 
 
+class ItemShards(ShardSource):
+    """Ranked lists or sets of aligned runs in memory, in the order in which a store has them.
+
+    Args:
+        kind: Rankings or sets.
+        runs: Names of the runs.
+        ids: Ids of the examples, in canonical order.
+        names: Names of all items; `source.classes` of the pass.
+        items: Places in `names`, axes (runs, examples, places): the best first in a ranking, in
+            ascending order in a set, distinct, and `NO_ITEM` after the end of each.
+        relevance: The right items.
+        settings: Choices for the metrics.
+        extras: Further columns.
+    """
+
+    is_in_memory = True
+
+    def __init__(
+        self,
+        kind: Kind,
+        runs: Sequence[str],
+        ids: pa.Array,
+        *,
+        names: Sequence[str],
+        items: IntArray,
+        relevance: Relevance | None = None,
+        settings: NumberSettings,
+        extras: pa.Table | None = None,
+    ) -> None:
+        self.kind, self.runs, self.settings = kind, tuple(runs), settings
+        self.classes = tuple(names)
+        self.rows_per_shard = Layout(kind, self.classes, n_top=items.shape[2]).rows_per_group
+        self.n_examples = len(ids)
+        self.n_labeled = 0 if relevance is None else int(np.count_nonzero(relevance.is_known))
+        self.extras = () if extras is None else tuple(extras.column_names)
+        self._ids, self._items, self._extras = ids, items, extras
+        self._relevance = relevance if self.n_labeled else None
+
+    def shard(self, index: int) -> Shard:
+        """Return one shard, without a copy."""
+        start = index * self.rows_per_shard
+        rows = slice(start, start + self.rows_per_shard)
+        return Shard(
+            index,
+            self._ids[rows],
+            labels=None,
+            probs=None,
+            predictions=None,
+            extras=None if self._extras is None else self._extras[rows],
+            items=self._items[:, rows],
+            relevance=None if self._relevance is None else self._relevance.rows(rows),
+        )
+
+
 class WrappedShards(ShardSource):
     """The shards of another source, changed when they are read."""
 
@@ -286,6 +350,7 @@ class OrderedShards(WrappedShards):
             probs=None if shard.probs is None else shard.probs[order],
             predictions=None if shard.predictions is None else shard.predictions[order],
             numbers=None if shard.numbers is None else shard.numbers[order],
+            items=None if shard.items is None else shard.items[order],
             top=None if top is None else TopProbs(top.classes[order], top.probs[order]),
         )
 

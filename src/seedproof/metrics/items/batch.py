@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from seedproof.records.items import NO_ITEM
 from seedproof.typing import BoolArray, IntArray
 
-# In place of an item, where a list is shorter than the longest.
-NO_ITEM = -1
 WORD_BITS = 64
 
 

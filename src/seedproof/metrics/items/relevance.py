@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from seedproof.metrics.items.batch import NO_ITEM
+from seedproof.records.items import NO_ITEM
 from seedproof.typing import FloatArray, IntArray
 
 

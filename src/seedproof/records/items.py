@@ -1,0 +1,52 @@
+"""Items in place of classes: ranked lists and sets, and the items that are right."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seedproof.typing import BoolArray, FloatArray, IntArray
+
+# In place of an item, where a list or a set is shorter than the longest.
+NO_ITEM = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """The right items of some examples."""
+
+    items: IntArray  # axes (examples, places), distinct, NO_ITEM after the end of each row
+    is_known: BoolArray  # False for examples whose right items are not known: (examples)
+    grades: FloatArray | None = None  # positive, 0 where there is no item; None if all are 1
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def rows(self, chosen: slice | IntArray | BoolArray) -> "Relevance":
+        """Return the right items of some of the examples."""
+        grades = None if self.grades is None else self.grades[chosen]
+        return Relevance(self.items[chosen], self.is_known[chosen], grades)
+
+    @staticmethod
+    def joined(pieces: Sequence["Relevance"]) -> "Relevance":
+        """Concatenate the examples of several."""
+        width = max(piece.items.shape[1] for piece in pieces)
+        has_grades = any(piece.grades is not None for piece in pieces)
+        return Relevance(
+            np.concatenate([_widened(piece.items, width, NO_ITEM) for piece in pieces]),
+            np.concatenate([piece.is_known for piece in pieces]),
+            np.concatenate([_widened(piece.all_grades, width, 0.0) for piece in pieces])
+            if has_grades
+            else None,
+        )
+
+    @property
+    def all_grades(self) -> FloatArray:
+        """Grades with the axes of the items: 1 for each item if there are no others."""
+        if self.grades is not None:
+            return self.grades
+        return np.asarray(self.items != NO_ITEM, dtype=np.float64)
+
+
+def _widened(rows: np.ndarray, width: int, fill: float) -> np.ndarray:
+    return np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=fill)
