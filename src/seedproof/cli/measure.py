@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from seedproof.report.side_by_side import SideBySide
 
 
-@options.add_options(*options.READING, *options.NUMBERS, *options.ENGINE)
+@options.add_options(*options.READING, *options.NUMBERS, *options.ITEMS, *options.ENGINE)
 def measure(
     targets: options.Targets,
     *,

@@ -70,11 +70,13 @@ Json: TypeAlias = Annotated[
 
 _CLASS_COLUMNS = ("run", "example", "label", "prediction", "probs", "wide")
 _NUMBER_COLUMNS = ("value", "target", "trial", "judge")
-_COLUMNS = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS)
+_ITEM_COLUMNS = ("item", "rank", "score", "set", "tags", "gold")
+_COLUMNS = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS, *_ITEM_COLUMNS)
 TABLES = (*_COLUMNS, "positive", "memory")
 STORES = ("arm", "split", "common_examples", "skip_damaged")
 READING = (*_CLASS_COLUMNS, "positive", "classes", "clusters", "slices", *STORES, "memory")
 NUMBERS = (*_NUMBER_COLUMNS, "tolerance", "thresholds", "lower_is_better")
+ITEMS = (*_ITEM_COLUMNS, "relevant", "keep")
 ENGINE = ("engine", "workers", "address")
 # Options that have the same name and meaning in every verb: type, default, help, names.
 _SHARED: dict[str, tuple[Any, ...]] = {
@@ -107,6 +109,18 @@ _SHARED: dict[str, tuple[Any, ...]] = {
         *("--threshold", "--thresholds"),
     ),
     "lower_is_better": (bool, False, "Lower numbers are better, as for losses and errors."),
+    "item": (str, "item", "Column with an item of a ranked list, such as a product or a page."),
+    "rank": (str, "rank", "Column with the rank of the item, the best first."),
+    "score": (str, "score", "Column with the score of the item, the highest first."),
+    "set": (str, "set", "Column with a set of labels: a list, or names with | between."),
+    "tags": (str, "tags", "Column with the tags of all tokens, such as B-PER and O."),
+    "gold": (str, "gold", "Column with the right labels or tags."),
+    "relevant": (
+        str | None,
+        None,
+        "Table with the right items: example, item and optional grade, or TREC qrels.",
+    ),
+    "keep": (int | None, None, "Number of items kept of each ranked list.  [default: 1000]"),
     "classes": (str | None, None, "Names of the classes, such as no,yes for 0 and 1."),
     "clusters": (
         *(str | None, None, "Column that identifies groups of related examples."),
@@ -149,7 +163,7 @@ def add_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., No
 
         @functools.wraps(verb)
         def call(*positional: object, **given: Any) -> None:  # noqa: ANN401 - whatever typer passes
-            reading = {name: _SHARED[name][1] for name in (*READING, *NUMBERS)}
+            reading = {name: _SHARED[name][1] for name in (*READING, *NUMBERS, *ITEMS)}
             reading |= {parameter.name: given.pop(parameter.name) for parameter in shared}
             verb(*positional, **given, reading=_as_in_python(reading))
 

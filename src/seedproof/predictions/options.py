@@ -27,8 +27,16 @@ class LoadOptions(TypedDict, total=False):
         trials: Runs are independent trials of one model, not models of their own; for numbers. A
             table says so by its column `trial`.
         tolerance: Numbers that differ by no more than this count as equal, such as 0.05 or "5%".
-        thresholds: Limits of a decision: two numbers on different sides of one are a flip.
+        thresholds: Limits of a decision: two numbers on different sides of one are a flip. Of
+            probabilities (runs, examples, labels): labels from this probability on are in the set.
         lower_is_better: Lower numbers are better, as for losses and errors; higher ones if omitted.
+        kind: "rankings" or "sets", where lists of items could be either.
+        relevant: Right items of ranked lists. With arrays, a list per example: items, or grades by
+            item; None where unknown. With tables, a file or table with the columns example, item
+            and optional grade, or a file of qrels.
+        gold: Right labels of sets. With arrays, a list per example, or a 0/1 matrix (examples,
+            labels); None where unknown. With tables, the name of their column.
+        keep: Number of items that are kept of each ranked list; 1,000 if omitted.
         columns: Names of the columns, with tables.
         clusters: Examples that belong together: one value per example, with arrays; the name of a
             column, with anything else.
@@ -62,6 +70,10 @@ class LoadOptions(TypedDict, total=False):
     tolerance: float | str | None
     thresholds: Sequence[float] | float | None
     lower_is_better: bool
+    kind: str | None
+    relevant: Any
+    gold: Any
+    keep: int | None
     columns: Columns | None
     clusters: npt.ArrayLike | str | None
     slices: Mapping[str, npt.ArrayLike] | Sequence[str] | None
@@ -77,6 +89,8 @@ class LoadOptions(TypedDict, total=False):
 SETTINGS = frozenset({"memory", "skip_damaged", "progress"})
 # Options for the metrics of numbers.
 NUMBERS = frozenset({"tolerance", "thresholds", "lower_is_better"})
+# Options for ranked lists and sets.
+ITEMS = frozenset({"relevant", "gold", "keep"})
 TAKEN_BY: dict[str, frozenset[str]] = {
     "array": frozenset(
         {
@@ -90,6 +104,8 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             "targets",
             "trials",
             *NUMBERS,
+            *ITEMS,
+            "kind",
         }
     ),
     "npz": frozenset(
@@ -107,6 +123,7 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             "common_examples",
             "targets",
             *NUMBERS,
+            *ITEMS,
         }
     ),
     "store": frozenset(

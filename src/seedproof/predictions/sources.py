@@ -1,5 +1,6 @@
 """Read inputs of every kind as aligned runs."""
 
+import os
 import shutil
 import weakref
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NamedTuple
 
-from seedproof.errors import OptionError
+from seedproof.errors import NotFoundError, OptionError
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, missing_runs, transposed
 from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS
@@ -17,6 +18,8 @@ from seedproof.predictions.shared_examples import common_ids, on_shared_examples
 from seedproof.predictions.targets import Input, opened
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
+from seedproof.records.item_tables import have_items, read_items
+from seedproof.records.items import MOST_KEPT
 from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
 from seedproof.records.npz import open_npz, open_npz_apart
@@ -30,11 +33,14 @@ from seedproof.records.small_tables import read_small_tables
 from seedproof.records.sort import Phases
 from seedproof.records.tables import TableOptions
 from seedproof.records.text_files import run_names
+from seedproof.records.trec import is_trec_run, read_trec_run
 from seedproof.seeds.seed_design import note_on_shared_seeds
-from seedproof.typing import ArrowStream, Progress
+from seedproof.typing import ArrowStream, Progress, is_count
 
 # Column of array clusters in the table of examples.
 CLUSTER = "cluster"
+# Options that name a column of a table, with its role.
+ROLES = {"labels": "label", "ids": "example", "targets": "target", "gold": "gold"}
 
 
 class TemporaryFolder:
@@ -224,9 +230,13 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         names=target.names,
         file_names=run_names(files) if len(files) == len(target.parts) else None,
         may_differ=bool(options.get("common_examples")),
+        relevant=_relevant_table(options.get("relevant")),
+        keep=_kept(options),
     )
     held: tuple[ShardSource, list[Message]] | None
-    if have_numbers(tables, table_options.columns):
+    if have_items(tables, table_options.columns):
+        held = read_items(tables, table_options, _number_settings(options))
+    elif have_numbers(tables, table_options.columns):
         held = read_numbers(tables, table_options, _number_settings(options))
     elif table_options.may_differ:
         held = None
@@ -266,7 +276,9 @@ def _several_folders(files: Sequence[Path]) -> list[Message]:
 
 
 def _table(part: Path | ArrowStream) -> Path | ArrowStream:
-    """Return the rows of a file if an installed reader recognizes it, else the file."""
+    """Return the rows of a file if a reader recognizes it, else the file."""
+    if isinstance(part, Path) and is_trec_run(part):
+        return read_trec_run(part)
     name = reader_of(part) if isinstance(part, Path) else None
     return part if name is None or not isinstance(part, Path) else read_with(name, part)
 
@@ -274,7 +286,7 @@ def _table(part: Path | ArrowStream) -> Path | ArrowStream:
 def columns_of(options: Mapping[str, Any]) -> Columns:
     """Return the names of the columns, including those of single options."""
     columns: Columns = options.get("columns") or Columns()
-    for option, role in (("labels", "label"), ("ids", "example"), ("targets", "target")):
+    for option, role in ROLES.items():
         name = options.get(option)
         if name is not None and not isinstance(name, str):
             raise OptionError(
@@ -288,6 +300,34 @@ def columns_of(options: Mapping[str, Any]) -> Columns:
     if options.get("positive") is not None:
         columns = replace(columns, positive=str(options["positive"]))
     return columns
+
+
+def _relevant_table(given: Any) -> Path | ArrowStream | None:  # noqa: ANN401 - whatever is passed
+    """Return the table with right items; None if there is none."""
+    if given is None or hasattr(given, "__arrow_c_stream__"):
+        return given
+    if not isinstance(given, str | os.PathLike):
+        raise OptionError(
+            "`{option}` of a table is a file or another table, not a {type_name}.",
+            option="relevant",
+            type_name=type(given).__name__,
+        )
+    path = Path(given)
+    if not path.is_file():
+        raise NotFoundError("{path!r} does not exist. Pass a file.", path=str(path))
+    return path
+
+
+def _kept(options: Mapping[str, Any]) -> int:
+    """Return how many items of a ranked list are kept."""
+    keep = options.get("keep")
+    if keep is None:
+        return MOST_KEPT
+    if not is_count(keep, least=1):
+        raise OptionError(
+            "`{option}` is {keep!r}. Pass a whole number from 1 on.", option="keep", keep=keep
+        )
+    return int(keep)
 
 
 def _names(option: str, options: Mapping[str, Any]) -> tuple[str, ...]:

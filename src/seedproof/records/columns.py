@@ -24,6 +24,13 @@ PURPOSES = {
     "target": "the right numbers",
     "trial": "the trials",
     "judge": "the judges",
+    "item": "the items of the ranked lists",
+    "rank": "the ranks of the items",
+    "score": "the scores of the items",
+    "relevance": "the grades of the items",
+    "set": "the sets of labels",
+    "tags": "the tags of the tokens",
+    "gold": "the right labels",
 }
 # Usual names by role, the likeliest first.
 SYNONYMS = {
@@ -31,7 +38,8 @@ SYNONYMS = {
     for role, names in {
         "run": "run run_id run_name seed random_seed trial repeat fold model",
         "example": "example id example_id sample_id sample uid guid qid doc_id item item_id task "
-        "task_id question question_id case case_id idx index utterance text_id row",
+        "task_id question question_id case case_id idx index utterance text_id row user user_id "
+        "query query_id document document_id",
         "label": "label labels gold gold_label target truth y_true true y",
         "prediction": "prediction predictions pred predicted predicted_label y_pred yhat answer "
         "output guess",
@@ -39,6 +47,13 @@ SYNONYMS = {
         "target": "target y_true truth",
         "trial": "trial attempt repeat epoch",
         "judge": "judge grader rater",
+        "item": "item item_id product product_id docid doc_id document movie movie_id track asin",
+        "rank": "rank position place",
+        "score": "score similarity rating prediction",
+        "relevance": "relevance relevant grade",
+        "set": "set labels predicted_labels label_set predictions prediction",
+        "tags": "tags ner_tags predicted_tags predictions prediction",
+        "gold": "gold label_set gold_labels gold_tags true_labels labels label",
     }.items()
 }
 PROBABILITY = re.compile(
@@ -75,6 +90,13 @@ class Columns:
         target: Column of the right numbers; it may be absent.
         trial: Column with the trial of each row, if one model was asked several times.
         judge: Column with the judge of each row, if each answer was scored several times.
+        item: Column with an item of a ranked list per row; the example is a user or a query.
+        rank: Column with the rank of the item, the best first.
+        score: Column with the score of the item, the highest first, if there are no ranks.
+        relevance: Column with the grade of the item, above 0 if it is right; it may be absent.
+        set: Column with a set of labels per row: a list, or names with | between.
+        tags: Column with the tags of all tokens per row, such as B-PER and O, read as spans.
+        gold: Column with the right labels or tags, in the form of the others; it may be absent.
 
     Examples:
         >>> import pyarrow as pa
@@ -98,6 +120,13 @@ class Columns:
     target: str = "target"
     trial: str = "trial"
     judge: str = "judge"
+    item: str = "item"
+    rank: str = "rank"
+    score: str = "score"
+    relevance: str = "relevance"
+    set: str = "set"
+    tags: str = "tags"
+    gold: str = "gold"
 
     def have_numbers(self, names: Sequence[str]) -> bool:
         """Return whether a table with these columns has numbers in place of classes."""
@@ -377,7 +406,7 @@ def suggested(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] 
     return {role: name for role, name in likely.items() if name != usual[role]}
 
 
-def _likely_columns(
+def likely_columns(
     roles: Sequence[str], names: Sequence[str], given: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:
     """Return the likely column of each role, each column once, and the other columns."""
@@ -392,13 +421,13 @@ def _likely_columns(
 
 def _suggested_numbers(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
     roles = ("example", "value", "trial", "run", "judge", "target")
-    likely, _ = _likely_columns(roles, names, given)
+    likely, _ = likely_columns(roles, names, given)
     is_complete = {"example", "value"} <= likely.keys() and not likely.keys().isdisjoint(LEVELS)
     return likely if is_complete else None
 
 
 def _suggested_classes(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
-    likely, free = _likely_columns(("example", "run", "label", "prediction"), names, given)
+    likely, free = likely_columns(("example", "run", "label", "prediction"), names, given)
     if "example" not in likely:
         return None
     prefix = _likely_prefix(free, given.get("probs", "p_"))

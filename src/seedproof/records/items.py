@@ -9,6 +9,8 @@ from seedproof.typing import BoolArray, FloatArray, IntArray
 
 # In place of an item, where a list or a set is shorter than the longest.
 NO_ITEM = -1
+# Items of a ranked list that are kept, unless the user chooses another number.
+MOST_KEPT = 1_000
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from seedproof.errors import ClassesError, ColumnError
 from seedproof.messages import Message
 from seedproof.records.columns import Columns, Roles, advice, shown, suggested
+from seedproof.records.items import MOST_KEPT
 from seedproof.records.normalize import both_classes, index_names, unique_names
 from seedproof.records.shards import MAX_RUNS, canonical_order
 from seedproof.records.text_files import run_names
@@ -26,6 +27,8 @@ class TableOptions:
     names: Sequence[str] | None = None  # of runs that are one table each, in their order
     file_names: Sequence[str] | None = None  # of such runs, if they have no names
     may_differ: bool = False  # runs may lack examples of others
+    relevant: Path | ArrowStream | None = None  # a table with the right items of lists or sets
+    keep: int = MOST_KEPT  # items of a ranked list
 
     def run_names(self, paths: Sequence[Path | None]) -> Sequence[str]:
         """Return the names of runs that are one table each."""
