@@ -21,7 +21,10 @@ from seedproof.typing import ArrowStream
 
 GROUP = "seedproof.readers"
 TABLE_SUFFIXES = frozenset(
-    {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".npz"}
+    {
+        *(".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".npz"),
+        *(".run", ".trec"),
+    }
 )
 
 

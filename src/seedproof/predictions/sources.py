@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from seedproof.errors import NotFoundError, OptionError
 from seedproof.messages import Message
@@ -18,6 +18,8 @@ from seedproof.predictions.shared_examples import common_ids, on_shared_examples
 from seedproof.predictions.targets import Input, opened
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
+from seedproof.records.item_arrays import item_kind, item_shards
+from seedproof.records.item_columns import DOCUMENT
 from seedproof.records.item_tables import have_items, read_items
 from seedproof.records.items import MOST_KEPT
 from seedproof.records.location import Location
@@ -101,6 +103,22 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         extras[CLUSTER] = clusters
     name = None if clusters is None else CLUSTER
     is_named = bool(target.names) or any(options.get(x) is not None for x in ("runs", "ids"))
+    kind = item_kind(target.parts, options)
+    if kind is not None:
+        items = item_shards(
+            target.parts,
+            kind=kind,
+            right=options.get("relevant" if kind is Kind.RANKINGS else "gold"),
+            ids=options.get("ids"),
+            names=options.get("classes"),
+            runs=options.get("runs") or target.names,
+            extras=extras,
+            settings=_number_settings(options),
+            threshold=_threshold(options, kind),
+            least_runs=least_runs,
+            keep=_kept(options),
+        )
+        return Loaded(items, clusters=name, slices=tuple(slices or ()))
     if _is_of_numbers(target, options):
         numbers = number_shards(
             target.parts,
@@ -219,6 +237,20 @@ def _described(loaded: Loaded, options: Mapping[str, Any]) -> Loaded:
     )
 
 
+def _by_document(loaded: Loaded) -> Loaded:
+    """Return sets whose examples are parts of documents, clustered by document."""
+    is_of_parts = loaded.source.kind is Kind.SETS and DOCUMENT in loaded.source.extras
+    if not is_of_parts or loaded.clusters is not None:
+        return loaded
+    note = Message(
+        "clusters-are-documents",
+        "Examples of the same {column!r} are taken as related. Choose other clusters with "
+        "--cluster.",
+        column=DOCUMENT,
+    )
+    return loaded._replace(clusters=DOCUMENT, notes=(*loaded.notes, note))
+
+
 def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> Loaded:
     tables = [_table(part) for part in target.parts]
     files = [part for part in target.parts if isinstance(part, Path)]
@@ -244,7 +276,8 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         held = read_small_tables(tables, table_options)
     if held is not None:
         source, held_notes = held
-        return _described(Loaded(source, (*held_notes, *_several_folders(files))), options)
+        loaded = Loaded(source, (*held_notes, *_several_folders(files)))
+        return _by_document(_described(loaded, options))
     from seedproof.records.ingest import Ingest  # DuckDB is slow to load
 
     folder = TemporaryFolder()
@@ -278,7 +311,7 @@ def _several_folders(files: Sequence[Path]) -> list[Message]:
 def _table(part: Path | ArrowStream) -> Path | ArrowStream:
     """Return the rows of a file if a reader recognizes it, else the file."""
     if isinstance(part, Path) and is_trec_run(part):
-        return read_trec_run(part)
+        return cast("ArrowStream", read_trec_run(part))
     name = reader_of(part) if isinstance(part, Path) else None
     return part if name is None or not isinstance(part, Path) else read_with(name, part)
 
@@ -302,10 +335,24 @@ def columns_of(options: Mapping[str, Any]) -> Columns:
     return columns
 
 
+def _threshold(options: Mapping[str, Any], kind: Kind) -> float | None:
+    """Return the probability from which on a label is in a set."""
+    thresholds = _number_settings(options).thresholds
+    if kind is Kind.SETS and len(thresholds) > 1:
+        raise OptionError(
+            "Sets have one threshold, and {n_given} are given.",
+            option="thresholds",
+            n_given=len(thresholds),
+        )
+    return thresholds[0] if thresholds else None
+
+
 def _relevant_table(given: Any) -> Path | ArrowStream | None:  # noqa: ANN401 - whatever is passed
     """Return the table with right items; None if there is none."""
-    if given is None or hasattr(given, "__arrow_c_stream__"):
-        return given
+    if given is None:
+        return None
+    if hasattr(given, "__arrow_c_stream__"):
+        return cast("ArrowStream", given)
     if not isinstance(given, str | os.PathLike):
         raise OptionError(
             "`{option}` of a table is a file or another table, not a {type_name}.",

@@ -134,8 +134,8 @@ class _Rows:
         """Concatenate tables."""
         table = concatenated([rows.select(roles.names) for rows in tables])
         if not roles.levels:
-            run_of = np.repeat(np.arange(len(tables)), [len(rows) for rows in tables])
-            return cls(table, roles, [(name,) for name in names], run_of, [])
+            of_tables = np.repeat(np.arange(len(tables)), [len(rows) for rows in tables])
+            return cls(table, roles, [(name,) for name in names], of_tables, [])
         right = None
         if roles.form in {Form.RANKED, Form.SPANS}:
             has_run = table.column(roles.levels[0][1]).is_valid()
