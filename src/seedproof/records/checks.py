@@ -16,6 +16,7 @@ from seedproof.errors import (
 )
 from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
+from seedproof.records.items import NO_ITEM
 from seedproof.typing import FloatArray, IntArray
 
 # Softmax outputs sum to one within rounding. Half precision has three digits.
@@ -155,6 +156,28 @@ def check_classes(indices: IntArray, n_classes: int, where: Where, *, least: int
         n_classes=n_classes,
         least=least,
         highest=n_classes - 1,
+    )
+
+
+def check_items(items: IntArray, n_items: int, where: Where, *, are_sets: bool) -> None:
+    """Raise an error if rows are not lists or sets of known items, padded at their end."""
+    is_item = items != NO_ITEM
+    fine = ((items >= NO_ITEM) & (items < n_items)).all(axis=1)
+    fine &= (is_item[:, :-1] >= is_item[:, 1:]).all(axis=1)
+    ranked = items if are_sets else np.sort(items, axis=1)
+    rises = (ranked[:, 1:] > ranked[:, :-1]) | (ranked[:, 1:] == NO_ITEM)
+    fine &= rises.all(axis=1)
+    if fine.all():
+        return
+    row = int(np.flatnonzero(~fine)[0])
+    raise UnknownLabelError(
+        "{where} has the items {items}. Pass places from 0 to {highest}, each once"
+        + (", in ascending order" if are_sets else "")
+        + ", with {no_item} after the last.",
+        **_at(where, row),
+        items=items[row].tolist(),
+        highest=n_items - 1,
+        no_item=NO_ITEM,
     )
 
 

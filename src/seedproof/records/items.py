@@ -52,3 +52,10 @@ class Relevance:
 
 def _widened(rows: np.ndarray, width: int, fill: float) -> np.ndarray:
     return np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=fill)
+
+
+def sorted_items(items: IntArray) -> IntArray:
+    """Return the items of each row in ascending order, NO_ITEM last."""
+    # As unsigned numbers, NO_ITEM is above all others.
+    ordered = np.sort(items.astype(np.int32).view(np.uint32), axis=-1)
+    return np.asarray(ordered.view(np.int32))

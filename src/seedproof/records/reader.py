@@ -20,6 +20,7 @@ from seedproof.errors import (
 from seedproof.messages import Message, recorded
 from seedproof.records.arrow import to_numpy
 from seedproof.records.ingest_state import MARK
+from seedproof.records.items import NO_ITEM, Relevance, sorted_items
 from seedproof.records.levels import recorded_settings
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
@@ -31,7 +32,7 @@ from seedproof.records.run_reader import (
     label_conflict,
     largest_alike,
 )
-from seedproof.records.schema import EXTRA_PREFIX, Kind, gold_of
+from seedproof.records.schema import EXTRA_PREFIX, Kind, gold_of, relevance_of
 from seedproof.records.shards import (
     Shard,
     ShardSource,
@@ -352,7 +353,7 @@ class StoreShards(ShardSource):
         """Read row group `index` of every run."""
         first = self._readers[0]
         extras = [EXTRA_PREFIX + name for name in first.extras]
-        facts = first.read(index, ["example", self.kind.gold, *extras])
+        facts = first.read(index, ["example", *first.gold_columns, *extras])
         shard = Shard(
             index,
             pa.concat_arrays(facts.column("example").chunks),
@@ -364,6 +365,9 @@ class StoreShards(ShardSource):
         if self.kind is Kind.NUMBERS:
             targets = gold_of(facts.column("target")) if self.n_labeled else None
             return replace(shard, numbers=self._numbers(index, len(shard)), targets=targets)
+        if self.kind.has_items:
+            relevance = self._relevance(facts) if self.n_labeled else None
+            return replace(shard, items=self._items(index, len(shard)), relevance=relevance)
         if self.n_labeled:
             shard = replace(shard, labels=self._labels(index, facts))
         if self.kind is Kind.PROBS and not self.predictions_only:
@@ -404,6 +408,23 @@ class StoreShards(ShardSource):
         for run_numbers, reader in zip(numbers, self._readers, strict=True):
             run_numbers[:] = reader.numbers(index)
         return numbers
+
+    def _items(self, index: int, n_rows: int) -> IntArray:
+        width = max(reader.n_top for reader in self._readers)
+        items = np.full((len(self._readers), n_rows, width), NO_ITEM, dtype=np.int32)
+        for of_run, reader in zip(items, self._readers, strict=True):
+            of_run[:, : reader.n_top] = self._renumbered(reader.items(index), reader)
+        return items
+
+    def _renumbered(self, items: IntArray, reader: RunReader) -> IntArray:
+        """Return the items of a run by their places among those of all runs."""
+        renumbered = reindexed(items, reader.classes, self.classes)
+        is_sorted = renumbered is items or self.kind is Kind.RANKINGS
+        return renumbered if is_sorted else sorted_items(renumbered)
+
+    def _relevance(self, facts: pa.Table) -> Relevance:
+        first, right = self._readers[0], relevance_of(facts)
+        return replace(right, items=reindexed(right.items, first.classes, self.classes))
 
     def _probs(self, index: int, n_rows: int) -> FloatArray:
         # One array for all runs: Parquet's buffers of a run are freed before the next is read.

@@ -24,6 +24,7 @@ from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.records.checks import HALF_SUM_TOLERANCE
 from seedproof.records.decoding import DecodingError, decode, parse_json
+from seedproof.records.items import NO_ITEM
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile, RunManifest
 from seedproof.records.probabilities import most_probable, most_probable_of_top
@@ -43,6 +44,8 @@ from seedproof.records.schema import (
     labels_digest,
     predictions_digest,
     probs_from_binary,
+    relevance_digest,
+    relevance_of,
     values_digest,
 )
 from seedproof.records.writer import FOOTER_KEY
@@ -235,10 +238,10 @@ class RunReader:
 
     @cached_property
     def n_top(self) -> int:
-        """Number of classes kept per example, for `Kind.TOP`; 0 otherwise."""
-        if self.kind is not Kind.TOP:
+        """Number of classes or items kept per example; 0 for other kinds."""
+        if self.kind is not Kind.TOP and not self.kind.has_items:
             return 0
-        return int(self._files.schema.field("top_classes").type.byte_width) // 4
+        return int(self._files.schema.field(VALUE_COLUMNS[self.kind][0]).type.byte_width) // 4
 
     def read(self, group_idx: int, columns: Sequence[str]) -> pa.Table:
         """Read some columns of one row group."""
@@ -250,6 +253,8 @@ class RunReader:
     def _is_as_written(self, rows: pa.Table, group: Group) -> bool:
         if not _are_possible(rows, group, len(self.classes)):
             return False
+        if "relevant" in rows.column_names and not self._is_relevance(rows, group):
+            return False
         columns = VALUE_COLUMNS[self.kind]
         fine = True
         if group.values_digest and set(columns) <= set(rows.column_names):
@@ -257,6 +262,14 @@ class RunReader:
         if group.predictions_digest and "prediction" in rows.column_names:
             fine &= predictions_digest(rows.column("prediction")) == group.predictions_digest
         return fine
+
+    def _is_relevance(self, rows: pa.Table, group: Group) -> bool:
+        """Return whether right items are those that were committed."""
+        try:
+            right = relevance_of(rows)
+            return relevance_digest(right, self.classes) == group.labels_digest
+        except (IndexError, ValueError):  # items that are not there, or lists of other lengths
+            return False
 
     def predictions(self, group_idx: int) -> IntArray:
         """Read the predicted class indices of one row group, from as few bytes as possible."""
@@ -275,6 +288,16 @@ class RunReader:
     def numbers(self, group_idx: int) -> FloatArray:
         """Read the numbers of one row group, float32 or float64, without a copy."""
         return to_numpy(self.read(group_idx, ["value"]).column("value"))
+
+    def items(self, group_idx: int) -> IntArray:
+        """Read the items of one row group, (rows, places), without a copy."""
+        return integers_from_binary(self.read(group_idx, ["items"]).column("items"))
+
+    @property
+    def gold_columns(self) -> list[str]:
+        """Columns of the right answers."""
+        names = self._files.schema.names
+        return [self.kind.gold, *(["grades"] if "grades" in names else [])]
 
     def top(self, group_idx: int) -> tuple[IntArray, FloatArray]:
         """Read the most probable classes of one row group with probabilities, (rows, top) each."""
@@ -306,6 +329,7 @@ def _columns(kind: Kind, classes: tuple[str, ...], files: PartFiles) -> pa.Schem
         n_top=width // 4,
         half=width == 2 * len(classes),
         double=values == pa.float64(),
+        graded="grades" in types,
     )
     expected = layout.arrow()
     # Before format 1.3 there were only probabilities.
@@ -327,10 +351,11 @@ def _are_possible(rows: pa.Table, group: Group, n_classes: int) -> bool:
             case "value":
                 numbers = to_numpy(column)
                 fine &= bool(np.isfinite(numbers[::ROWS_APART]).all() and np.isfinite(numbers[-1]))
-            case "prediction" | "top_classes":
+            case "prediction" | "top_classes" | "items":
                 is_plain = name == "prediction"
                 indices = to_numpy(column) if is_plain else integers_from_binary(column)
-                fine &= bool(indices.min() >= 0 and indices.max() < n_classes)
+                least = NO_ITEM if name == "items" else 0
+                fine &= bool(indices.min() >= least and indices.max() < n_classes)
             case "probs" | "top_probs":
                 is_whole = name == "probs"
                 values = (
@@ -338,10 +363,10 @@ def _are_possible(rows: pa.Table, group: Group, n_classes: int) -> bool:
                 )
                 few = np.concatenate([values[::ROWS_APART], values[-1:]]).astype(np.float64)
                 sums = few.sum(axis=1)
-                least = 1.0 if is_whole else 0.0
+                least_sum = 1.0 if is_whole else 0.0
                 # False for NaN. What was committed may be off by the tolerance of half precision.
                 fine &= bool(few.min() >= 0.0 and np.all(sums <= 1.0 + 2 * HALF_SUM_TOLERANCE))
-                fine &= bool(np.all(sums >= least - 2 * HALF_SUM_TOLERANCE))
+                fine &= bool(np.all(sums >= least_sum - 2 * HALF_SUM_TOLERANCE))
     return fine
 
 
@@ -355,14 +380,14 @@ def check_alike(first: RunReader, other: RunReader) -> None:
             kind=first.kind,
             other_kind=other.kind,
         )
-    if other.kind is not Kind.LABELS and other.classes != first.classes:
+    if other.kind in {Kind.PROBS, Kind.TOP} and other.classes != first.classes:
         raise InputError(
             "The runs {run!r} and {other_run!r} have different classes: log the same ones.",
             **names,
             classes=first.classes,
             other_classes=other.classes,
         )
-    if other.n_top != first.n_top:
+    if other.kind is Kind.TOP and other.n_top != first.n_top:
         raise InputError(
             "The runs {run!r} and {other_run!r} keep the top {n_top} and the top {other_n_top} "
             "classes: log equally many.",
@@ -370,8 +395,9 @@ def check_alike(first: RunReader, other: RunReader) -> None:
             n_top=first.n_top,
             other_n_top=other.n_top,
         )
-    # Digests are of indices: if classes differ, labels are compared by name when they are read.
-    same_classes = other.classes == first.classes
+    # Digests of labels are of indices: if classes differ, they are compared by name when they are
+    # read. Those of right items are of names.
+    same_classes = other.classes == first.classes or first.kind.has_items
     for index, (group, others) in enumerate(zip_longest(first.groups, other.groups)):
         if (
             group is None

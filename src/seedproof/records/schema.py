@@ -10,9 +10,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from seedproof.errors import SchemaVersionError
-from seedproof.records.arrow import to_arrow, to_numpy
+from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
+from seedproof.records.items import NO_ITEM, Relevance
 from seedproof.records.probabilities import UNLABELED, most_probable, most_probable_of_top
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
@@ -21,10 +23,13 @@ from seedproof.typing import BoolArray, FloatArray, IntArray
 # 1.2: a digest of the values of each row group; probabilities in half precision.
 # 1.3: the predicted class next to probabilities; dynamics.
 # 1.4: numbers in place of classes.
-SCHEMA_VERSION = (1, 4)
+# 1.5: ranked lists and sets.
+SCHEMA_VERSION = (1, 5)
 
 GROUP_BYTES = 4 * 2**20
 MAX_GROUP_ROWS = 2**17
+# Of ranked lists and sets, whose longest differs between runs: row groups must not.
+ITEM_GROUP_ROWS = 2**13
 
 # Every page but the last of a row group has more rows than this.
 ROWS_APART = 512
@@ -33,19 +38,19 @@ ROWS_APART = 512
 EXTRA_PREFIX = "extra."
 
 Values: TypeAlias = FloatArray | IntArray | tuple[IntArray, FloatArray]
-# Gold labels as integers, -1 where unknown; or targets as floats, NaN where unknown.
-Gold: TypeAlias = npt.NDArray[Any]
+# Gold labels as integers, -1 where unknown; targets as floats, NaN where unknown; right items.
+Gold: TypeAlias = npt.NDArray[Any] | Relevance
 
 
 class Group(NamedTuple):
     """Description of one row group in the footer; older formats lack the last digests."""
 
     rows: int
-    n_labeled: int  # rows with a gold label or a target
+    n_labeled: int  # rows with a gold label, a target or right items
     ids_digest: str
-    labels_digest: str  # of gold labels or targets
+    labels_digest: str  # of gold labels, targets or right items
     values_digest: str = ""  # of some values
-    predictions_digest: str = ""  # empty for numbers
+    predictions_digest: str = ""  # of predicted classes
 
     @property
     def examples(self) -> tuple[int, int, str, str]:
@@ -67,7 +72,19 @@ class Kind(StrEnum):
     @property
     def gold(self) -> str:
         """Column of the right answers."""
+        if self.has_items:
+            return "relevant"
         return "target" if self is Kind.NUMBERS else "label"
+
+    @property
+    def has_items(self) -> bool:
+        """True for ranked lists and sets."""
+        return self in {Kind.RANKINGS, Kind.SETS}
+
+    @property
+    def has_classes(self) -> bool:
+        """True if a prediction is one of several classes."""
+        return self in {Kind.PROBS, Kind.TOP, Kind.LABELS}
 
 
 # Columns of the predictions in a store.
@@ -76,6 +93,8 @@ VALUE_COLUMNS: dict[Kind, tuple[str, ...]] = {
     Kind.TOP: ("top_classes", "top_probs"),
     Kind.LABELS: ("prediction",),
     Kind.NUMBERS: ("value",),
+    Kind.RANKINGS: ("items",),
+    Kind.SETS: ("items",),
 }
 
 
@@ -90,6 +109,7 @@ class Layout:
     extras: tuple[tuple[str, pa.DataType], ...] = ()  # further columns with their types
     half: bool = False  # probabilities are kept in half precision, for `Kind.PROBS`
     double: bool = False  # numbers are kept in double precision, for `Kind.NUMBERS`
+    graded: bool = False  # right items have grades
 
     @property
     def row_bytes(self) -> int:
@@ -107,24 +127,33 @@ class Layout:
 
     @property
     def rows_per_group(self) -> int:
-        """Rows of a group of about 4 MB."""
+        """Rows of a group of about 4 MB; the same for all lists and sets."""
+        if self.kind.has_items:
+            return min(MAX_GROUP_ROWS, ITEM_GROUP_ROWS)
         return max(1, min(MAX_GROUP_ROWS, GROUP_BYTES // self.row_bytes))
 
     def arrow(self) -> pa.Schema:
         """Return the columns of the Parquet file."""
+        gold: dict[str, pa.DataType] = {self.kind.gold: pa.int32()}
         values: dict[str, pa.DataType] = {}
-        if self.kind is Kind.NUMBERS:
+        if self.kind.has_items:
+            gold = {"relevant": pa.list_(pa.int32())}
+            if self.graded:
+                gold["grades"] = pa.list_(pa.float64())
+            values["items"] = pa.binary(4 * self.n_top)
+        elif self.kind is Kind.NUMBERS:
+            gold = {"target": pa.float64()}
             values["value"] = pa.float64() if self.double else pa.float32()
         elif self.kind is Kind.PROBS:
             values["probs"] = pa.binary((2 if self.half else 4) * len(self.classes))
         elif self.kind is Kind.TOP:
             values |= dict.fromkeys(VALUE_COLUMNS[self.kind], pa.binary(4 * self.n_top))
-        if self.kind is not Kind.NUMBERS:
+        if self.kind.has_classes:
             values["prediction"] = pa.int32()
         return pa.schema(
             [
                 pa.field("example", pa.string() if self.text_ids else pa.int64(), nullable=False),
-                pa.field(self.kind.gold, pa.float64() if self.kind is Kind.NUMBERS else pa.int32()),
+                *(pa.field(name, kind) for name, kind in gold.items()),
                 *(pa.field(name, kind, nullable=False) for name, kind in values.items()),
                 *(pa.field(EXTRA_PREFIX + name, kind) for name, kind in self.extras),
             ]
@@ -138,6 +167,11 @@ class Layout:
         extras: Sequence[pa.Array | pa.ChunkedArray] = (),
     ) -> pa.Table:
         """Return rows in these columns, copied: the caller may reuse its arrays."""
+        if isinstance(gold, Relevance):
+            items = np.full((len(ids), self.n_top), NO_ITEM, dtype="<i4")
+            items[:, : np.shape(values)[1]] = values
+            columns = [ids, *_as_lists(gold, graded=self.graded), _as_binary(items)]
+            return pa.Table.from_arrays([*columns, *extras], schema=self.arrow())
         if self.kind is Kind.NUMBERS:
             targets = np.array(gold, dtype=np.float64)
             numbers = np.array(values, dtype=np.float64 if self.double else np.float32)
@@ -158,6 +192,48 @@ class Layout:
             predictions = np.array(values, dtype=np.int32)
         columns.append(to_arrow(predictions, np.int32))
         return pa.Table.from_arrays([*columns, *extras], schema=self.arrow())
+
+
+def _as_lists(right: Relevance, *, graded: bool) -> list[pa.Array]:
+    """Return the right items of each row, null where unknown, and their grades."""
+    is_item = (right.items != NO_ITEM) & right.is_known[:, np.newaxis]
+    ends = np.cumsum([0, *np.count_nonzero(is_item, axis=1)]).astype(np.int32)
+    unknown = to_arrow(~right.is_known)
+    flat = [to_arrow(right.items[is_item].astype(np.int32))]
+    if graded:
+        flat.append(to_arrow(right.all_grades[is_item]))
+    return [pa.ListArray.from_arrays(to_arrow(ends), values, mask=unknown) for values in flat]
+
+
+def relevance_of(rows: pa.Table) -> Relevance:
+    """Return the right items of rows in the columns `relevant` and `grades`."""
+    lists = rows.column("relevant").combine_chunks()
+    is_known = to_numpy(lists.is_valid())
+    sizes = to_numpy(pc.list_value_length(lists), missing=0)
+    width = max(1, int(sizes.max(initial=0)))
+    is_item = np.arange(width) < sizes[:, np.newaxis]
+    items = np.full(is_item.shape, NO_ITEM, dtype=np.int32)
+    items[is_item] = to_numpy(lists.flatten())
+    if "grades" not in rows.column_names:
+        return Relevance(items, is_known)
+    grades = np.zeros(items.shape)
+    grades[is_item] = to_numpy(rows.column("grades").combine_chunks().flatten())
+    return Relevance(items, is_known, grades)
+
+
+def relevance_digest(right: Relevance, names: Sequence[str]) -> str:
+    """Digest of the right items of one row group by name: runs may number them differently."""
+    is_item = (right.items != NO_ITEM) & right.is_known[:, np.newaxis]
+    row_of = np.nonzero(is_item)[0]
+    texts = texts_to_arrow([names[item] for item in right.items[is_item].tolist()])
+    order = pc.sort_indices(
+        pa.table({"row": to_arrow(row_of), "name": texts}),
+        sort_keys=[("row", "ascending"), ("name", "ascending")],
+    )
+    grades = right.all_grades[is_item][to_numpy(order)].astype("<f8")
+    sizes = np.where(right.is_known, np.count_nonzero(is_item, axis=1), -1).astype("<i8")
+    content = sizes.tobytes() + grades.tobytes() + ids_digest(texts.take(order)).encode()
+    return digest(content)
 
 
 def _as_binary(values: FloatArray | IntArray) -> pa.Array:
@@ -212,13 +288,15 @@ def ids_digest(ids: pa.Array) -> str:
     return digest(np.diff(bounds).tobytes() + content)
 
 
-def gold_of(column: pa.ChunkedArray) -> Gold:
+def gold_of(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     """Return gold labels or targets."""
     return to_numpy(column, missing=np.nan if pa.types.is_floating(column.type) else UNLABELED)
 
 
 def are_known(gold: Gold) -> BoolArray:
-    """Return which gold labels or targets are known."""
+    """Return which gold labels, targets or right items are known."""
+    if isinstance(gold, Relevance):
+        return gold.is_known
     return ~np.isnan(gold) if gold.dtype.kind == "f" else np.asarray(gold != UNLABELED)
 
 
@@ -228,7 +306,7 @@ def need_double(numbers: FloatArray) -> bool:
         return not np.array_equal(numbers.astype(np.float32), numbers)
 
 
-def labels_digest(gold: Gold) -> str:
+def labels_digest(gold: npt.NDArray[Any]) -> str:
     """Digest of the gold labels or targets of one row group."""
     return digest(gold.astype("<f8" if gold.dtype.kind == "f" else "<i4").tobytes())
 

@@ -18,12 +18,14 @@ from seedproof.records.checks import (
     Where,
     check_ascending,
     check_classes,
+    check_items,
     check_numbers,
     check_probs,
     check_targets,
     check_top,
     example_of,
 )
+from seedproof.records.items import Relevance
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile, RunManifest
 from seedproof.records.probabilities import UNLABELED
@@ -40,6 +42,8 @@ from seedproof.records.schema import (
     ids_digest,
     labels_digest,
     predictions_digest,
+    relevance_digest,
+    relevance_of,
     values_digest,
     version_text,
 )
@@ -96,7 +100,9 @@ class PredictionsWriter:
             return example_of(self._run, ids[row].as_py())
 
         check_ascending(ids, self._last_id, where)
-        if self._layout.kind is Kind.NUMBERS:
+        if isinstance(gold, Relevance):
+            self._check_items(gold, np.asarray(values), where)
+        elif self._layout.kind is Kind.NUMBERS:
             check_numbers(np.asarray(values), where)
             check_targets(gold, where)
         else:
@@ -118,22 +124,32 @@ class PredictionsWriter:
         if isinstance(values, tuple):
             check_top(values[0], values[1], where, n_classes=n_classes, tolerance=self._tolerance)
 
+    def _check_items(self, right: Relevance, items: IntArray, where: Where) -> None:
+        n_items = len(self._layout.classes)
+        check_items(items, n_items, where, are_sets=self._layout.kind is Kind.SETS)
+        check_items(right.items, n_items, where, are_sets=False)
+
     def _flush(self, n_rows: int) -> None:
         waiting = pa.concat_tables(self._waiting)
         table = waiting.slice(0, n_rows).combine_chunks()
         self._waiting = [waiting.slice(n_rows)]
         self._n_waiting -= n_rows
         ids = table.column("example").chunk(0)
-        gold = gold_of(table.column(self._layout.kind.gold))
+        gold: Gold
+        if self._layout.kind.has_items:
+            gold = relevance_of(table)
+            gold_digest = relevance_digest(gold, self._layout.classes)
+        else:
+            gold = gold_of(table.column(self._layout.kind.gold))
+            gold_digest = labels_digest(gold)
         value_columns = VALUE_COLUMNS[self._layout.kind]
-        has_classes = self._layout.kind is not Kind.NUMBERS
         group = Group(
             n_rows,
             int(are_known(gold).sum()),
             ids_digest(ids),
-            labels_digest(gold),
+            gold_digest,
             values_digest(table, value_columns),
-            predictions_digest(table.column("prediction")) if has_classes else "",
+            predictions_digest(table.column("prediction")) if self._layout.kind.has_classes else "",
         )
         if self._part is None:
             name = f"part-{self._attempt}-{len(self._parts):05}.parquet"
