@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from seedproof.errors import (
     DtypeError,
@@ -22,7 +23,7 @@ from seedproof.messages import Message
 from seedproof.records.arrays import as_extras, taken
 from seedproof.records.checks import example_of as named_example
 from seedproof.records.item_rows import check_distinct, distinct, gathered, right_items
-from seedproof.records.items import NO_ITEM
+from seedproof.records.items import NO_ITEM, Relevance
 from seedproof.records.normalize import (
     as_ids,
     as_text,
@@ -31,7 +32,7 @@ from seedproof.records.normalize import (
     unique_names,
 )
 from seedproof.records.number_settings import NumberSettings
-from seedproof.records.schema import Kind
+from seedproof.records.schema import Kind, Layout, Values
 from seedproof.records.shards import ItemShards, canonical_order, check_run_count, reindexed
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
@@ -362,3 +363,44 @@ def _graded(answer: Any) -> Iterator[tuple[Any, float]]:  # noqa: ANN401 - a lis
     ordered = sorted(answer, key=str) if isinstance(answer, AbstractSet) else answer
     for item in ordered:
         yield item, 1.0
+
+
+class ItemRows:
+    """Ranked lists or sets of one run, in canonical order and in the form that a writer takes."""
+
+    def __init__(
+        self,
+        values: npt.NDArray[np.generic],
+        *,
+        kind: Kind,
+        run: str,
+        ids: npt.ArrayLike,
+        right: npt.NDArray[np.generic] | None,
+        names: Sequence[str] | None,
+    ) -> None:
+        self._shards = shards = item_shards(
+            [values],
+            kind=kind,
+            right=right,
+            ids=ids,
+            names=names,
+            runs=(run,),
+            extras={},
+            settings=NumberSettings(),
+            least_runs=1,
+        )
+        relevance = shards.relevance
+        self.layout = Layout(
+            kind,
+            shards.classes,
+            text_ids=shards.has_text_ids,
+            n_top=shards.items.shape[2],
+            graded=relevance is not None and relevance.grades is not None,
+        )
+
+    def __iter__(self) -> Iterator[tuple[pa.Array, Relevance, Values]]:
+        """Yield ids, right items and items of some rows, checked."""
+        for index in range(self._shards.n_shards):
+            shard = self._shards.shard(index)
+            right = Relevance.unknown(len(shard)) if shard.relevance is None else shard.relevance
+            yield shard.ids, right, np.asarray(shard.items)[0]

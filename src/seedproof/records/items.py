@@ -24,6 +24,12 @@ class Relevance:
     def __len__(self) -> int:
         return len(self.items)
 
+    @staticmethod
+    def unknown(n_examples: int) -> "Relevance":
+        """Return examples whose right items are not known."""
+        items = np.full((n_examples, 1), NO_ITEM, dtype=np.int32)
+        return Relevance(items, np.zeros(n_examples, dtype=np.bool_))
+
     def rows(self, chosen: slice | IntArray | BoolArray) -> "Relevance":
         """Return the right items of some of the examples."""
         grades = None if self.grades is None else self.grades[chosen]

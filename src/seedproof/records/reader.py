@@ -166,7 +166,7 @@ class Store:
                 n_runs=len(chosen),
                 missing="" if (missing := self.missing(arm)) is None else f" {missing}",
             )
-        readers = [reader for run in chosen if (reader := self._open(run, split)) is not None]
+        readers = self._opened(chosen, split)
         if self.skips_damaged and not may_differ:
             readers = self._fitting(readers)
         if len(readers) < least_runs:
@@ -225,6 +225,16 @@ class Store:
             )
             self._n_unreadable += 1
             return None
+
+    def _opened(self, runs: Sequence[RunManifest], split: str) -> list[RunReader]:
+        readers: list[RunReader] = []
+        for run in runs:
+            if (reader := self._open(run, split)) is not None:
+                # One object for all runs: there may be many names.
+                if readers and reader.classes == readers[0].classes:
+                    reader.classes = readers[0].classes
+                readers.append(reader)
+        return readers
 
     def _open(self, run: RunManifest, split: str) -> RunReader | None:
         try:

@@ -222,6 +222,7 @@ class RunReader:
                 "Run {run!r} has no predictions for the split {split!r}.", run=run.name, split=split
             )
         self.classes = footer.classes
+        self._files.footer = None  # has the names of all classes once more
         try:
             self.kind = {str(kind): kind for kind in VALUE_COLUMNS}[footer.kind]
         except KeyError as error:

@@ -279,8 +279,13 @@ class ItemShards(ShardSource):
         self.n_examples = len(ids)
         self.n_labeled = 0 if relevance is None else int(np.count_nonzero(relevance.is_known))
         self.extras = () if extras is None else tuple(extras.column_names)
-        self._ids, self._items, self._extras = ids, items, extras
-        self._relevance = relevance if self.n_labeled else None
+        self._ids, self.items, self._extras = ids, items, extras
+        self.relevance = relevance if self.n_labeled else None
+
+    @property
+    def has_text_ids(self) -> bool:
+        """True if ids are text; int64 otherwise."""
+        return bool(pa.types.is_string(self._ids.type))
 
     def shard(self, index: int) -> Shard:
         """Return one shard, without a copy."""
@@ -293,8 +298,8 @@ class ItemShards(ShardSource):
             probs=None,
             predictions=None,
             extras=None if self._extras is None else self._extras[rows],
-            items=self._items[:, rows],
-            relevance=None if self._relevance is None else self._relevance.rows(rows),
+            items=self.items[:, rows],
+            relevance=None if self.relevance is None else self.relevance.rows(rows),
         )
 
 

@@ -12,9 +12,12 @@ from seedproof.records.arrays import RunRows
 from seedproof.records.checks import SUM_TOLERANCE, sum_tolerance
 from seedproof.records.dynamics import DynamicsRecord, write_dynamics
 from seedproof.records.explanations import write_explanations
+from seedproof.records.item_arrays import ItemRows
+from seedproof.records.items import NO_ITEM
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile
 from seedproof.records.number_arrays import NumberRows
+from seedproof.records.schema import Kind
 from seedproof.records.writer import PredictionsWriter
 
 # Larger splits are written batch by batch, so their ids must ascend.
@@ -26,6 +29,14 @@ KINDS = {
     "predictions": (1, "predictions need one axis, one class per example"),
     "top_probs": (2, "probs need two axes, (examples, classes)"),
     "values": (1, "values need one axis, one number per example"),
+}
+# Ranked lists and sets, with the column of the right items of each.
+ITEM_KINDS = {"rankings": "relevant", "sets": "gold"}
+# What may be logged along with each kind; labels and classes with all others.
+GOES_WITH = {
+    "values": ("targets",),
+    "rankings": ("relevant", "classes"),
+    "sets": ("gold", "classes"),
 }
 
 # Predictions of a batch: `values`, and if given `ids`, `labels`, `targets` and `top_classes`.
@@ -84,33 +95,39 @@ class Logbook:
                 raise OptionError(
                     "top_classes and top_probs go together. Pass both.", missing=other
                 )
-        kinds = [name for name in KINDS if name in columns]
+        kinds = [name for name in (*KINDS, *ITEM_KINDS) if name in columns]
         if len(kinds) != 1:
             raise OptionError(
-                "Pass exactly one of probs, predictions, top_classes with top_probs, or values.",
+                "Pass exactly one of probs, predictions, top_classes with top_probs, values, "
+                "rankings, or sets.",
                 given=tuple(kinds),
             )
         kind = kinds[0]
         names = None if classes is None else tuple(map(str, classes))
         known = {*columns} if names is None else {*columns, "classes"}
-        for name in known & ({"labels", "classes"} if kind == "values" else {"targets"}):
-            raise OptionError(
-                "`{option}` does not go with {kind}. Numbers have `values` and `targets`; classes "
-                "have `labels`.",
-                option=name,
-                kind=kind,
-            )
+        for name in known & {"labels", "classes", "targets", "relevant", "gold"}:
+            if name not in GOES_WITH.get(kind, ("labels", "classes")):
+                raise OptionError(
+                    "`{option}` does not go with {kind}. Classes have `labels`, numbers `targets`, "
+                    "rankings `relevant`, and sets `gold`.",
+                    option=name,
+                    kind=kind,
+                )
         values = columns.pop(kind)
-        arrays = {"values": as_array(values)}
+        arrays = {"values": as_items(values) if kind in ITEM_KINDS else as_array(values)}
+        if kind in ITEM_KINDS and (right := columns.pop(ITEM_KINDS[kind], None)) is not None:
+            arrays["right"] = as_items(right)
         if kind == "values" and arrays["values"].dtype.kind in "iub":
             arrays["values"] = arrays["values"].astype(np.float64)
-        _check_axes(arrays["values"], kind)
+        if kind in KINDS:
+            _check_axes(arrays["values"], kind)
         arrays |= {name: as_array(column) for name, column in columns.items()}
         if split not in self._predictions:
             self._predictions[split] = _SplitLog(
                 self._run, self._folder, split, checks_at_once=self._checks_at_once
             )
-        self._predictions[split].add(kind, arrays, names, sum_tolerance(values))
+        tolerance = SUM_TOLERANCE if kind in ITEM_KINDS else sum_tolerance(values)
+        self._predictions[split].add(kind, arrays, names, tolerance)
 
     def add_explanations(
         self,
@@ -194,11 +211,12 @@ class _SplitLog:
         values, top_classes = columns["values"], columns.get("top_classes")
         self._check_alike(
             {
-                "axes": values.shape[1:],
+                "axes": values.ndim if kind in ITEM_KINDS else values.shape[1:],
                 "kind": kind,
                 "classes": classes,
                 "labels": "labels" in columns,
                 "targets": "targets" in columns,
+                "right items": "right" in columns,
                 "ids": "ids" in columns,
                 "precision": values.dtype if kind == "values" else values.dtype == np.float16,
             }
@@ -210,8 +228,9 @@ class _SplitLog:
                 shape=top_classes.shape,
                 other_shape=values.shape,
             )
-        for name in columns.keys() & {"ids", "labels", "targets"}:
-            if columns[name].shape != (len(values),):
+        for name in columns.keys() & {"ids", "labels", "targets", "right"}:
+            shape = columns[name].shape[: 1 if name == "right" else None]
+            if shape != (len(values),):
                 raise ShapeError(
                     "{n_examples} examples were logged with {column} of shape {shape!s}. "
                     "Pass one per example, shape ({n_examples},).",
@@ -226,8 +245,9 @@ class _SplitLog:
         self._n_rows += len(values)
         self._n_bytes += values.nbytes
         self._tolerance = max(self._tolerance, tolerance)
-        # Of predicted classes alone, all classes must be known before any can be written.
-        if self._checks_at_once or (self._n_bytes > BUFFER_BYTES and kind != "predictions"):
+        # All classes or items must be known before any can be written.
+        is_whole = kind == "predictions" or kind in ITEM_KINDS
+        if self._checks_at_once or (self._n_bytes > BUFFER_BYTES and not is_whole):
             self._flush(is_last=False)
 
     def _check_alike(self, shape: dict[str, Any]) -> None:
@@ -254,7 +274,7 @@ class _SplitLog:
         batches, self._batches, self._n_bytes = self._batches, [], 0
         if not batches:
             return
-        columns = {name: np.concatenate([b[name] for b in batches]) for name in batches[0]}
+        columns = {name: _joined([batch[name] for batch in batches]) for name in batches[0]}
         rows = self._rows(columns, is_last=is_last)
         layout = rows.layout
         self._has_text_ids = layout.text_ids if self._has_text_ids is None else self._has_text_ids
@@ -277,7 +297,16 @@ class _SplitLog:
             if self._writer is not None:
                 self._writer.write(ids, gold, values)
 
-    def _rows(self, columns: _Columns, *, is_last: bool) -> RunRows | NumberRows:
+    def _rows(self, columns: _Columns, *, is_last: bool) -> RunRows | NumberRows | ItemRows:
+        if self._shape["kind"] in ITEM_KINDS:
+            return ItemRows(
+                columns["values"],
+                kind=Kind(self._shape["kind"]),
+                run=self._run,
+                ids=columns["ids"],
+                right=columns.get("right"),
+                names=self._shape["classes"],
+            )
         if self._shape["kind"] == "values":
             return NumberRows(
                 columns["values"],
@@ -295,6 +324,30 @@ class _SplitLog:
             top_classes=columns.get("top_classes"),
             tolerance=self._tolerance,
         )
+
+
+def as_items(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, tensors, lists
+    """Return an array of items or flags with two axes, or of one list per example."""
+    if hasattr(values, "detach") or isinstance(values, np.ndarray):
+        return as_array(values)
+    lists = np.empty(len(values), dtype=object)
+    for position, answer in enumerate(values):
+        lists[position] = answer
+    return lists
+
+
+def _joined(batches: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.generic]:
+    """Concatenate batches; lists of items are padded to the longest."""
+    width = max(batch.shape[-1] for batch in batches) if batches[0].ndim == 2 else 0
+    if all(batch.ndim < 2 or batch.shape[-1] == width for batch in batches):
+        return np.concatenate(batches)
+    fill: Any = "" if batches[0].dtype.kind in "UT" else NO_ITEM
+    return np.concatenate(
+        [
+            np.pad(batch, ((0, 0), (0, width - batch.shape[1])), constant_values=fill)
+            for batch in batches
+        ]
+    )
 
 
 def as_array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, tensors, lists

@@ -176,6 +176,10 @@ class Run:
         classes: Sequence[str] | None = None,
         values: npt.ArrayLike | None = None,
         targets: npt.ArrayLike | None = None,
+        rankings: Any = None,  # noqa: ANN401 - arrays, or lists of different lengths
+        relevant: Any = None,  # noqa: ANN401 - same
+        sets: Any = None,  # noqa: ANN401 - same
+        gold: Any = None,  # noqa: ANN401 - same
     ) -> None:
         """Log the predictions for some examples, in batches or all at once.
 
@@ -196,6 +200,12 @@ class Run:
             values: Numbers in place of classes, such as the predictions of a regression, one per
                 example. They are kept in single precision if that changes none, else in double.
             targets: Right number of each example; None or NaN where unknown.
+            rankings: Ranked lists in place of classes: a list of items per example, the best first,
+                or an array (examples, places) with -1 or "" after the end of a list.
+            relevant: Right items of each example: a list, or grades by item; None where unknown.
+            sets: Sets of labels in place of classes: a list of labels per example, or flags with
+                the axes (examples, labels), whose names are `classes`.
+            gold: Right labels of each example in the form of the others; None where unknown.
         """
         self._log.add_predictions(
             split,
@@ -208,6 +218,10 @@ class Run:
             classes=classes,
             values=values,
             targets=targets,
+            rankings=rankings,
+            relevant=relevant,
+            sets=sets,
+            gold=gold,
         )
 
     def log_explanations(
