@@ -70,6 +70,8 @@ class Kind(StrEnum):
         return "target" if self is Kind.NUMBERS else "label"
 
 
+# Kinds of items in place of classes.
+ITEMS = frozenset({Kind.RANKINGS, Kind.SETS})
 # Columns of the predictions in a store.
 VALUE_COLUMNS: dict[Kind, tuple[str, ...]] = {
     Kind.PROBS: ("probs",),

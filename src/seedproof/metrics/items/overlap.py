@@ -186,4 +186,4 @@ def _kendall_sums(numbered: IntArray, sizes: IntArray, n_items: int) -> FloatArr
     lengths -= squares - sizes
     distances = inverted_or_shared + rank_sums + 1.5 * shared + products + lengths / 4
     distances -= 1.5 * (sizes * shared + shared_times_size)
-    return np.maximum(distances, 0.0)
+    return np.asarray(np.maximum(distances, 0.0))
