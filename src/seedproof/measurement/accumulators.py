@@ -96,6 +96,10 @@ class Accumulators(ABC, Generic[BatchT]):
         """Return the names of the runs."""
         return source.runs
 
+    def class_names(self, source: ShardSource) -> tuple[str, ...]:
+        """Return the names of the classes that the detail is of."""
+        return source.classes
+
     @property
     def levels(self) -> Mapping[str, int]:
         """Number of runs, of trials of each and so on; empty if runs have a single answer."""
@@ -116,14 +120,16 @@ class Accumulators(ABC, Generic[BatchT]):
     ) -> ExampleRows:
         """Add a shard, given the blocks of its examples; return these examples."""
         self.open(clusters)
-        self.open_groups(shard, clusters)
+        self.open_groups(shard, clusters, blocks)
         for batch in self.batches(shard, blocks):
             self.add(batch)
             self.add_to_groups(batch)
         return self.close(shard, classes)
 
     @abstractmethod
-    def open_groups(self, shard: Shard, clusters: ClusterKeys | None) -> None:
+    def open_groups(
+        self, shard: Shard, clusters: ClusterKeys | None, blocks: IntArray | None = None
+    ) -> None:
         """Take the classes and slices of the examples of a shard, whose batches follow."""
 
     @abstractmethod
@@ -217,8 +223,11 @@ class MetricAccumulators(Accumulators[Batch]):
         # Groups of the examples whose batches are still to come.
         self._waiting: IntArray = np.zeros((0, 0), dtype=np.int64)
 
-    def open_groups(self, shard: Shard, clusters: ClusterKeys | None) -> None:
+    def open_groups(
+        self, shard: Shard, clusters: ClusterKeys | None, blocks: IntArray | None = None
+    ) -> None:
         """Take the classes and slices of the examples of a shard, whose batches follow."""
+        del blocks
         if self.groups is not None:
             self._waiting = self.groups.codes(shard, clusters)
 

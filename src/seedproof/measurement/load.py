@@ -19,7 +19,7 @@ from seedproof.predictions.checks import Check
 from seedproof.predictions.predictions import only_measured
 from seedproof.records.decoding import DecodingError, decode, read_json
 from seedproof.records.location import Location
-from seedproof.records.schema import Kind
+from seedproof.records.schema import ITEMS, Kind
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import is_count
 
@@ -68,7 +68,7 @@ def load_saved(folder: Location) -> Measurement:
                 newest=FORMAT,
             )
         summary = decode(_Summary, content, allow_unknown=True)
-        if summary.kind == Kind.NUMBERS:
+        if summary.kind in (Kind.NUMBERS, *ITEMS):
             raise only_measured()
         return Measurement(
             runs=summary.runs,

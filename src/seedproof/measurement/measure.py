@@ -31,6 +31,7 @@ from seedproof.measurement.examples import (
 )
 from seedproof.measurement.explanations.measure import measure_explanations
 from seedproof.measurement.group_metrics import GroupAccumulator
+from seedproof.measurement.items import ItemAccumulators
 from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.selection import chosen_families, known
@@ -41,7 +42,7 @@ from seedproof.records.explanation_shards import explanations_of
 from seedproof.records.explanation_shards import left_out as note_on_method
 from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
-from seedproof.records.schema import Kind
+from seedproof.records.schema import ITEMS, Kind
 from seedproof.records.shards import ShardSource
 from seedproof.stats.intervals import estimate
 from seedproof.typing import Progress
@@ -95,6 +96,8 @@ def _new_accumulators(
 ) -> Accumulators[Any]:
     if source.kind is Kind.NUMBERS:
         return NumberAccumulators(source, requested, slices)
+    if source.kind in ITEMS:
+        return ItemAccumulators(source, requested, slices)
     n_runs, n_classes, has = len(source.runs), len(source.classes), known(source)
     groups = GroupAccumulator(
         n_runs,
@@ -265,7 +268,7 @@ def measured(
     by_class, slices = accumulators.group_metrics(metrics)
     return Measurement(
         runs=accumulators.run_names(source),
-        classes=source.classes,
+        classes=accumulators.class_names(source),
         n_examples=source.n_examples - sum(n_rows for n_rows, _ in lost),
         n_labeled=source.n_labeled - sum(n_labeled for _, n_labeled in lost),
         kind=str(source.kind),
@@ -305,7 +308,7 @@ def with_explanations(
         try:
             explanations[method] = measure_explanations(
                 explained,
-                predictions=None if source.kind is Kind.NUMBERS else source,
+                predictions=None if source.kind in (Kind.NUMBERS, *ITEMS) else source,
                 engine=None if explained.n_shards < MIN_EXPLANATION_SHARDS else engine,
                 progress=progress,
             )

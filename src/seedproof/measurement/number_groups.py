@@ -1,12 +1,15 @@
-"""Mean and spread of the numbers of each slice, with simultaneous intervals."""
+"""Figures of each slice, with simultaneous intervals."""
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic
 
 import numpy as np
 
-from seedproof.measurement.clusters import EXAMPLES, ClusterAccumulator, ClusterKeys
+from seedproof.measurement.clusters import EXAMPLES, LABELED, ClusterAccumulator, ClusterKeys
 from seedproof.measurement.group_metrics import GroupMetrics
 from seedproof.measurement.groups import Groups
+from seedproof.metrics.accumulator import Accumulator, BatchT
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.means import Means
@@ -15,76 +18,100 @@ from seedproof.metrics.statistic import VERDICT_FROM, Statistic
 from seedproof.records.number_settings import NumberSettings
 from seedproof.records.shards import Shard
 from seedproof.stats.intervals import PLAIN, Estimate, estimate
-
-# Metrics of each group: how good it is, and how steady.
-REPORTED = ("mean", "mean_difference")
+from seedproof.typing import IntArray
 
 
-class _Group:
+class _Group(Generic[BatchT]):
     """Sums over the examples of one value of a slice."""
 
-    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
-        self.families = Means(n_runs, settings), Spread(n_runs, settings)
+    def __init__(self, n_runs: int, families: Sequence[Accumulator[BatchT]]) -> None:
+        self.families = families
         self.clusters: ClusterAccumulator | None = None
         self.n_examples = self.n_labeled = 0
+        self._n_runs = n_runs
 
-    def add(self, batch: NumberBatch, clusters: ClusterKeys | None) -> None:
-        """Add examples, given their clusters."""
+    def open(self, clusters: ClusterKeys | None) -> None:
+        """Take the clusters of some examples, whose batches follow."""
+        if clusters is not None:
+            self.clusters = self.clusters or ClusterAccumulator(self._n_runs)
+            self.clusters.open(clusters)
+
+    def add(self, batch: BatchT) -> None:
+        """Add examples."""
         self.n_examples += batch.n_examples
         self.n_labeled += int(batch.is_labeled.sum())
-        if clusters is not None:
-            self.clusters = self.clusters or ClusterAccumulator(batch.n_runs)
-            self.clusters.open(clusters)
+        if self.clusters is not None:
             self.clusters.start(batch)
         for family in self.families:
             values = family.values(batch)
             if self.clusters is not None:
-                self.clusters.add(values, EXAMPLES)
+                self.clusters.add(values, LABELED if "labels" in family.needs else EXAMPLES)
             family.add(batch, values)
 
-    def merge(self, other: "_Group") -> None:
+    def merge(self, other: "_Group[BatchT]") -> None:
         """Add other examples."""
         self.n_examples += other.n_examples
         self.n_labeled += other.n_labeled
         for family, further in zip(self.families, other.families, strict=True):
             family.merge(further)
         if other.clusters is not None:
-            self.clusters = self.clusters or ClusterAccumulator(self.families[0].n_runs)
+            self.clusters = self.clusters or ClusterAccumulator(self._n_runs)
             self.clusters.merge(other.clusters)
 
-    def statistics(self) -> dict[str, Statistic]:
-        """Return the reported metrics."""
-        results = {name: x for family in self.families for name, x in family.result().items()}
+    def statistics(self, reported: Sequence[str]) -> dict[str, Statistic]:
+        """Return the reported metrics, without those that need labels if there are none."""
+        results = {
+            name: x
+            for family in self.families
+            if self.n_labeled or "labels" not in family.needs
+            for name, x in family.result().items()
+        }
+        chosen = {name: results[name] for name in reported if name in results}
         if self.clusters is None:
-            return {name: results[name] for name in REPORTED}
-        return {name: self.clusters.result(name, results[name]) for name in REPORTED}
+            return chosen
+        return {name: self.clusters.result(name, x) for name, x in chosen.items()}
 
 
-class NumberGroups:
-    """Sums over the examples of each value of the sliced columns."""
+class FamilyGroups(ABC, Generic[BatchT]):
+    """Sums of a few families over the examples of each value of the sliced columns."""
 
-    def __init__(self, tree: Tree, settings: NumberSettings, slices: Sequence[str]) -> None:
+    reported: tuple[str, ...]  # metrics of each group: how good it is, and how steady
+    judged: str  # the one of them that is compared with all examples
+
+    def __init__(self, n_runs: int, slices: Sequence[str]) -> None:
+        self.n_runs = n_runs
         self._groups = Groups((), slices)
-        self._tree, self._n_runs, self._settings = tree, tree.n_runs, settings
-        self._sums: dict[int, _Group] = {}
+        self._sums: dict[int, _Group[BatchT]] = {}
 
-    def add(self, shard: Shard, clusters: ClusterKeys | None) -> None:
-        """Add a shard."""
-        whole = NumberBatch(np.asarray(shard.numbers, dtype=np.float64), shard.targets)
+    @abstractmethod
+    def families(self) -> Sequence[Accumulator[BatchT]]:
+        """Return empty families."""
+
+    @abstractmethod
+    def batches(self, shard: Shard, chosen: IntArray, blocks: IntArray | None) -> Iterable[BatchT]:
+        """Return some of the examples of a shard."""
+
+    @property
+    def has_verdict(self) -> bool:
+        """True if there are enough runs for a verdict."""
+        return self.n_runs >= VERDICT_FROM
+
+    def add(
+        self, shard: Shard, clusters: ClusterKeys | None, blocks: IntArray | None = None
+    ) -> None:
+        """Add a shard, given the clusters and blocks of its examples."""
         for codes in self._groups.slice_codes(len(shard), shard.extras):
             for group in np.unique(codes):
                 chosen = np.flatnonzero(codes == group)
-                batch = NumberBatch(
-                    np.ascontiguousarray(whole.numbers[:, chosen]),
-                    None if whole.targets is None else whole.targets[chosen],
-                    tree=self._tree,
-                )
                 keys = clusters
                 if clusters is not None:
                     keys = ClusterKeys(clusters.keys, clusters.indices[chosen])
-                self._of(int(group)).add(batch, keys)
+                sums = self._of(int(group))
+                sums.open(keys)
+                for batch in self.batches(shard, chosen, blocks):
+                    sums.add(batch)
 
-    def merge(self, other: "NumberGroups") -> None:
+    def merge(self, other: "FamilyGroups[BatchT]") -> None:
         """Add the examples of another part."""
         places = self._groups.merge(other._groups)  # noqa: SLF001 - the same class
         for group, sums in other._sums.items():  # noqa: SLF001 - same
@@ -92,7 +119,9 @@ class NumberGroups:
 
     def result(self, overall: Estimate) -> Mapping[str, tuple[GroupMetrics, ...]]:
         """Return the metrics of each value by column, judged against all examples."""
-        members: dict[str, list[tuple[str, _Group]]] = {name: [] for name in self._groups.slices}
+        members: dict[str, list[tuple[str, _Group[BatchT]]]] = {
+            name: [] for name in self._groups.slices
+        }
         for kind, name, index in self._groups.listed():
             if index in self._sums:
                 members[kind.removeprefix("slice ")].append((name, self._sums[index]))
@@ -103,17 +132,48 @@ class NumberGroups:
             for column, listed in members.items()
         }
 
-    def _metrics(self, name: str, group: _Group, n_groups: int, overall: Estimate) -> GroupMetrics:
+    def _metrics(
+        self, name: str, group: _Group[BatchT], n_groups: int, overall: Estimate
+    ) -> GroupMetrics:
         level = PLAIN.divided(n_groups)
-        metrics = {metric: estimate(x, level) for metric, x in group.statistics().items()}
-        low = metrics["mean_difference"].low
-        has_verdict = self._settings.are_trials or self._n_runs >= VERDICT_FROM
+        statistics = group.statistics(self.reported)
+        metrics = {metric: estimate(x, level) for metric, x in statistics.items()}
+        low = metrics[self.judged].low
         is_above = low is not None and low > overall.value
         return GroupMetrics(
-            name, group.n_examples, group.n_labeled, metrics, is_above and has_verdict
+            name, group.n_examples, group.n_labeled, metrics, is_above and self.has_verdict
         )
 
-    def _of(self, group: int) -> _Group:
+    def _of(self, group: int) -> _Group[BatchT]:
         if group not in self._sums:
-            self._sums[group] = _Group(self._n_runs, self._settings)
+            self._sums[group] = _Group(self.n_runs, self.families())
         return self._sums[group]
+
+
+class NumberGroups(FamilyGroups[NumberBatch]):
+    """Mean and spread of the numbers of each slice."""
+
+    reported = ("mean", "mean_difference")
+    judged = "mean_difference"
+
+    def __init__(self, tree: Tree, settings: NumberSettings, slices: Sequence[str]) -> None:
+        super().__init__(tree.n_runs, slices)
+        self._tree, self._settings = tree, settings
+
+    @property
+    def has_verdict(self) -> bool:
+        """True if there are enough runs for a verdict; trials always are."""
+        return self._settings.are_trials or super().has_verdict
+
+    def families(self) -> Sequence[Accumulator[NumberBatch]]:
+        """Return empty families."""
+        return Means(self.n_runs, self._settings), Spread(self.n_runs, self._settings)
+
+    def batches(
+        self, shard: Shard, chosen: IntArray, blocks: IntArray | None
+    ) -> Iterable[NumberBatch]:
+        """Return some of the examples of a shard."""
+        del blocks
+        numbers = np.asarray(shard.numbers, dtype=np.float64)[:, chosen]
+        targets = None if shard.targets is None else shard.targets[chosen]
+        return (NumberBatch(np.ascontiguousarray(numbers), targets, tree=self._tree),)

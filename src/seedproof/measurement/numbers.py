@@ -53,10 +53,12 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         super().__init__(n_runs, families)
         self.slices = NumberGroups(self._tree, source.settings, slices) if slices else None
 
-    def open_groups(self, shard: Shard, clusters: ClusterKeys | None) -> None:
+    def open_groups(
+        self, shard: Shard, clusters: ClusterKeys | None, blocks: IntArray | None = None
+    ) -> None:
         """Add a whole shard to its slices."""
         if self.slices is not None:
-            self.slices.add(shard, clusters)
+            self.slices.add(shard, clusters, blocks)
 
     def add_to_groups(self, batch: NumberBatch) -> None:
         """Do nothing: the whole shard was added."""

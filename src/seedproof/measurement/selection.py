@@ -1,10 +1,11 @@
 """The metrics to compute: those that the data allows and, if any are requested, only those."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from seedproof.errors import OptionError, UnknownNameError
-from seedproof.metrics import FAMILIES, METRIC_NAMES, ClassFamily
+from seedproof.metrics import FAMILIES, METRIC_NAMES, Accumulator, ClassFamily
 from seedproof.metrics.accumulator import Need
 from seedproof.metrics.card import card_name
 from seedproof.metrics.confidence import Truncation
@@ -12,7 +13,8 @@ from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.metrics.flips import Flips
-from seedproof.metrics.numbers import NUMBER_NAMES
+from seedproof.metrics.items import RANKING_FAMILIES, RANKING_NAMES, SET_FAMILIES, SET_NAMES
+from seedproof.metrics.numbers import NUMBER_FAMILIES, NUMBER_NAMES
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 
@@ -24,8 +26,20 @@ RECORDED: dict[str, tuple[tuple[str, ...], str]] = {
     "dynamics": (DYNAMICS_NAMES, "run.log_dynamics"),
 }
 
-# Scores of 0 and 1 have a flip rate as well.
-SHARED = "flip_rate"
+# Metrics of the kinds that are not classes. Scores of 0 and 1 have a flip rate as well.
+NAMES_OF_KIND: Mapping[str, tuple[str, ...]] = {
+    "numbers": (*NUMBER_NAMES, "flip_rate"),
+    "rankings": RANKING_NAMES,
+    "sets": SET_NAMES,
+}
+KIND_NAMES: tuple[str, ...] = tuple(dict.fromkeys((*NUMBER_NAMES, *RANKING_NAMES, *SET_NAMES)))
+
+FAMILIES_OF_KIND: Mapping[str, Sequence[type[Accumulator[Any]]]] = {
+    "classes": FAMILIES,
+    "numbers": NUMBER_FAMILIES,
+    "rankings": RANKING_FAMILIES,
+    "sets": SET_FAMILIES,
+}
 
 _WORDS: dict[Need, str] = {
     "labels": "gold labels",
@@ -76,7 +90,7 @@ def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
             "metrics is empty. Name at least one, or omit it to measure all.",
             metrics=tuple(metrics),
         )
-    further = (*NUMBER_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES)
+    further = (*KIND_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES)
     for metric in metrics:
         if card_name(metric) not in (*METRIC_NAMES, *further):
             raise unknown(metric, further)
@@ -84,8 +98,8 @@ def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
 
 
 def is_metric(name: str) -> bool:
-    """Return whether this is a metric of predictions: of classes, or of numbers."""
-    return card_name(name) in (*METRIC_NAMES, *NUMBER_NAMES)
+    """Return whether this is a metric of predictions, of any kind."""
+    return card_name(name) in (*METRIC_NAMES, *KIND_NAMES)
 
 
 def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
@@ -93,22 +107,23 @@ def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
     if metrics is None:
         return
     has = known(source)
-    are_numbers = source.kind is Kind.NUMBERS
     for metric in metrics:
-        if are_numbers != (card_name(metric) in NUMBER_NAMES) and metric != SHARED:
+        kinds = kinds_of(metric)
+        given = str(source.kind) if source.kind in NAMES_OF_KIND else "classes"
+        if given not in kinds:
             raise OptionError(
                 "{metric} is a metric of {right}, and these runs give {given}. Leave it out.",
                 metric=metric,
-                right="classes" if are_numbers else "numbers",
-                given="numbers" if are_numbers else "classes",
+                right=" and ".join(kinds),
+                given=given,
             )
-        if not needs_of([metric]) <= has:
+        if not needs_of([metric], given) <= has:
             raise OptionError(
                 "{metric} needs {listed}, and these predictions do not have all of that. "
                 "Leave it out.",
                 metric=metric,
-                listed=needs_in_words(metric),
-                needs=needs_of([metric]),
+                listed=needs_in_words(metric, given),
+                needs=needs_of([metric], given),
             )
     for folder, (names, call) in RECORDED.items():
         requested = [metric for metric in metrics if metric in names]
@@ -124,15 +139,24 @@ def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
             )
 
 
-def needs_of(metrics: Collection[str]) -> frozenset[Need]:
-    """Return the inputs other than predictions that some metrics need."""
-    families = [family for family in FAMILIES if not set(metrics).isdisjoint(family.figures)]
+def kinds_of(metric: str) -> tuple[str, ...]:
+    """Return the kinds of answers that a metric is of."""
+    name = card_name(metric)
+    kinds = [kind for kind, names in NAMES_OF_KIND.items() if name in names]
+    of_classes = (*METRIC_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES)
+    return (*(("classes",) if name in of_classes else ()), *kinds)
+
+
+def needs_of(metrics: Collection[str], kind: str = "classes") -> frozenset[Need]:
+    """Return the inputs other than predictions that some metrics of a kind need."""
+    names = set(map(card_name, metrics))
+    families = [x for x in FAMILIES_OF_KIND[kind] if not names.isdisjoint(x.figures)]
     return frozenset(need for family in families for need in family.needs)
 
 
-def needs_in_words(metric: str) -> str:
+def needs_in_words(metric: str, kind: str = "classes") -> str:
     """Return the needs of one metric, for messages."""
-    needs = needs_of([metric])
+    needs = needs_of([metric], kind)
     return " and ".join(words for need, words in _WORDS.items() if need in needs)
 
 
@@ -152,7 +176,7 @@ def unknown(metric: str, further: Collection[str] = ()) -> UnknownNameError:
 
 def narrowed(source: ShardSource, requested: Collection[str] | None) -> ShardSource:
     """Return the same runs without columns that no requested metric needs."""
-    is_whole = requested is None or source.kind is Kind.NUMBERS
+    is_whole = requested is None or source.kind in NAMES_OF_KIND
     if is_whole or needs_of(requested or ()) - {"labels"}:
         return source
     return source.predictions_alone()

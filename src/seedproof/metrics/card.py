@@ -28,11 +28,22 @@ class Card:
     text: str  # the whole card, Markdown
 
 
+# Qualities of lists and sets, whose spreads share a card.
+_SCORES = r"(?:hit_rate|ndcg|recall)@\d+|mrr|precision|recall|micro_f1"
 # Metrics with a parameter in their names share a card.
 _SHARED_CARDS = {
     r"pass\^(\d+)": "pass^k",
     r"pass@(\d+)": "pass@k",
     r"flip_rate@(\S+)": "flip_rate@t",
+    r"jaccard_distance@(\d+)": "jaccard_distance@k",
+    r"average_overlap@(\d+)": "average_overlap@k",
+    r"kendall_distance@(\d+)": "kendall_distance@k",
+    r"hit_rate@(\d+)": "hit_rate@k",
+    r"ndcg@(\d+)": "ndcg@k",
+    r"recall@(\d+)": "recall@k",
+    rf"({_SCORES})_sd": "score_sd",
+    rf"({_SCORES})_sd_independent": "score_sd_independent",
+    rf"({_SCORES})_sd_excess": "score_sd_excess",
     r"variance_(?!level)(\w+)_example": "variance_level_example",
     r"variance_(?!(?:run|example|residual|level\w*)$)(\w+)": "variance_level",
 }

@@ -1,6 +1,6 @@
 """Means over classes, in which a rare class counts as much as a frequent one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -17,6 +17,8 @@ from seedproof.typing import FloatArray, IntArray
 MOST_ENTRIES = 2**22
 FEWEST_BLOCKS = 16
 
+# Right answers, gold labels and answers of a run: (classes, blocks).
+Counts: TypeAlias = tuple[IntArray, IntArray, IntArray]
 # Right answers, gold labels and answers of each class, whose axis is the first, to the score of
 # each class and the number of examples that it is a share of.
 ClassScores: TypeAlias = Callable[[IntArray, IntArray, IntArray], tuple[IntArray, FloatArray]]
@@ -26,6 +28,12 @@ def recalls(right: IntArray, gold: IntArray, answers: IntArray) -> tuple[IntArra
     """Return right answers and number of gold labels of each class."""
     del answers
     return right, gold.astype(np.float64)
+
+
+def precisions(right: IntArray, gold: IntArray, answers: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return right answers and number of answers of each class."""
+    del gold
+    return right, answers.astype(np.float64)
 
 
 def f1_scores(right: IntArray, gold: IntArray, answers: IntArray) -> tuple[IntArray, FloatArray]:
@@ -90,20 +98,20 @@ class Classwise(ClassFamily):
         if blocks is None:
             blocks = blocks_of(np.arange(labeled.n_examples))
         blocks = blocks // (N_BLOCKS // self.n_blocks)
-        _count(self._gold, labeled.labels * np.int64(self.n_blocks) + blocks)
+        add_counts(self._gold, labeled.labels * np.int64(self.n_blocks) + blocks)
         agreed = np.ones(labeled.n_examples, dtype=np.bool_)
         agreed[labeled.contested] = False
         first = labeled.predictions[0, agreed]
         places = first * np.int64(self.n_blocks) + blocks[agreed]
-        _count(self._agreed_answers, places)
-        _count(self._agreed_right, places[first == labeled.labels[agreed]])
+        add_counts(self._agreed_answers, places)
+        add_counts(self._agreed_right, places[first == labeled.labels[agreed]])
         contested = labeled.contested
         answers = labeled.predictions[:, contested].astype(np.int64)
         is_right = labeled.correct[:, contested]
         answers += np.arange(self.n_runs)[:, None] * self.n_classes
         places = answers * self.n_blocks + blocks[contested]
-        _count(self._answers, places.ravel())
-        _count(self._right, places[is_right])
+        add_counts(self._answers, places.ravel())
+        add_counts(self._right, places[is_right])
         return {}
 
     def result(self) -> Mapping[str, Statistic]:
@@ -119,33 +127,53 @@ class Classwise(ClassFamily):
         by_run = {f"{name}_by_run": self._by_run(scores) for name, scores in SCORES.items()}
         return {**by_run, "gold_count": self._gold.sum(axis=1)}
 
-    def _counts(self, run_idx: int) -> tuple[IntArray, IntArray, IntArray]:
+    def _counts(self, run_idx: int) -> Counts:
         """Right answers, gold labels and answers of a run: (classes, blocks)."""
         right = self._agreed_right + self._right[run_idx]
         return right, self._gold, self._agreed_answers + self._answers[run_idx]
 
     def _by_run(self, scores: ClassScores) -> FloatArray:
-        totals = ([x.sum(axis=1) for x in self._counts(run)] for run in range(self.n_runs))
-        return np.array([mean_over_classes(*scores(*counts)) for counts in totals])
+        return scores_by_run(map(self._counts, range(self.n_runs)), scores)
 
     def _mean(self, scores: ClassScores) -> Statistic:
-        by_run, sizes = self._by_run(scores), self._gold.sum(axis=0)
-        if self.n_blocks == 1:
-            return ValueOnly(float(by_run.mean()))
-        without, of_classes = [], []
-        for run_idx in range(self.n_runs):
-            counts = self._counts(run_idx)
-            rest = [x.sum(axis=1, keepdims=True) - x[:, sizes > 0] for x in counts]
-            without.append(mean_over_classes(*scores(*rest)))
-            of_classes.append(scores(*(x.sum(axis=1) for x in counts)))
-        right, n_examples = (
-            np.array(part, dtype=np.float64) for part in zip(*of_classes, strict=True)
-        )
-        shares = ClassShares(right, n_examples, np.count_nonzero(self._gold, axis=1))
-        return BlockJackknife(by_run, np.stack(without), sizes[sizes > 0], shares)
+        counts = map(self._counts, range(self.n_runs))
+        return mean_over_runs_and_classes(counts, self._gold.sum(axis=0), scores)
 
 
-def _count(counts: IntArray, places: IntArray) -> None:
+def scores_by_run(counts: Iterable[Counts], scores: ClassScores) -> FloatArray:
+    """Return the mean over classes of each run, given its counts by class and block."""
+    totals = ([x.sum(axis=1) for x in of_run] for of_run in counts)
+    return np.array([mean_over_classes(*scores(*of_run)) for of_run in totals])
+
+
+def mean_over_runs_and_classes(
+    counts: Iterable[Counts], sizes: IntArray, scores: ClassScores
+) -> Statistic:
+    """Return the mean over classes and runs, with what each block of examples contributes.
+
+    Args:
+        counts: Those of each run.
+        sizes: Examples of each block; a single block gives no interval.
+        scores: The score of each class.
+    """
+    by_run, without, of_classes = [], [], []
+    n_blocks: IntArray = np.zeros(0, dtype=np.int64)
+    for of_run in counts:
+        totals = [x.sum(axis=1) for x in of_run]
+        rest = [x.sum(axis=1, keepdims=True) - x[:, sizes > 0] for x in of_run]
+        by_run.append(mean_over_classes(*scores(*totals)))
+        without.append(mean_over_classes(*scores(*rest)))
+        of_classes.append(scores(*totals))
+        n_blocks = np.count_nonzero(of_run[1], axis=1)
+    values: FloatArray = np.array(by_run)
+    if len(sizes) == 1:
+        return ValueOnly(float(values.mean()))
+    right, n_examples = (np.array(part, dtype=np.float64) for part in zip(*of_classes, strict=True))
+    shares = ClassShares(right, n_examples, n_blocks)
+    return BlockJackknife(values, np.stack(without), sizes[sizes > 0], shares)
+
+
+def add_counts(counts: IntArray, places: IntArray) -> None:
     """Add 1 at each place of a flat table."""
     if len(places) < counts.size:
         # With another type, numpy would convert one count at a time.

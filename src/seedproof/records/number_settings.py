@@ -79,3 +79,5 @@ class NumberSettings:
     levels: Levels | None = None
     # Direction in which a score is better; the mean of predictions that have targets has none.
     better: Direction = "higher"
+    # Number of the first items of a ranked list that figures such as `ndcg@10` are of.
+    depth: int = 10

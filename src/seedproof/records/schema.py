@@ -87,6 +87,8 @@ class Kind(StrEnum):
         return self in {Kind.PROBS, Kind.TOP, Kind.LABELS}
 
 
+# Kinds of items in place of classes.
+ITEMS = frozenset({Kind.RANKINGS, Kind.SETS})
 # Columns of the predictions in a store.
 VALUE_COLUMNS: dict[Kind, tuple[str, ...]] = {
     Kind.PROBS: ("probs",),

@@ -9,6 +9,7 @@ from seedproof.metrics import card as card_module
 from seedproof.metrics.card import Better, Unit, card, card_or_own
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
+from seedproof.metrics.items import RANKING_NAMES, SET_NAMES
 from seedproof.metrics.numbers import NUMBER_NAMES
 from seedproof.testing.errors import WithFields
 
@@ -23,7 +24,8 @@ NEEDS = {
 }
 
 
-NAMES = tuple(dict.fromkeys((*METRIC_NAMES, *NUMBER_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES)))
+OF_KINDS = (*NUMBER_NAMES, *RANKING_NAMES, *SET_NAMES)
+NAMES = tuple(dict.fromkeys((*METRIC_NAMES, *OF_KINDS, *EXPLANATION_NAMES, *DYNAMICS_NAMES)))
 
 
 @pytest.mark.parametrize("name", NAMES)

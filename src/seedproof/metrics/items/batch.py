@@ -1,16 +1,23 @@
 """Items of all runs for a few examples: the input of every kernel of lists and sets."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from seedproof.records.items import NO_ITEM
+from seedproof.metrics.calibration import blocks_of
+from seedproof.records.items import NO_ITEM, Relevance
 from seedproof.typing import BoolArray, IntArray
 
+if TYPE_CHECKING:
+    from seedproof.records.shards import Shard  # pyarrow is not needed for kernels
+
 WORD_BITS = 64
+# Items of a batch over all runs: kernels make several arrays of this size.
+BATCH_ITEMS = 2**20
 
 
 class Occurrences(NamedTuple):
@@ -31,6 +38,9 @@ class ItemBatch:
     """
 
     items: IntArray  # axes (runs, examples, places); distinct in a list, NO_ITEM after its end
+    relevance: Relevance | None = None
+    depth: int | None = None  # number of first items that `top` has; all if omitted
+    blocks: IntArray | None = None  # independent sets of examples: their number, per example
 
     @property
     def n_runs(self) -> int:
@@ -47,10 +57,51 @@ class ItemBatch:
         """Length of the longest list."""
         return int(self.items.shape[2])
 
+    @property
+    def top(self) -> IntArray:
+        """The first items of each list: (runs, examples, places)."""
+        return self.items[:, :, : self.depth]
+
     @cached_property
     def sizes(self) -> IntArray:
-        """Number of items of each run and example: (runs, examples)."""
+        """Number of first items of each run and example: (runs, examples)."""
+        return np.asarray(np.count_nonzero(self.top != NO_ITEM, axis=2))
+
+    @cached_property
+    def whole_sizes(self) -> IntArray:
+        """Number of all items of each run and example: (runs, examples)."""
         return np.asarray(np.count_nonzero(self.items != NO_ITEM, axis=2))
+
+    @property
+    def filled_blocks(self) -> IntArray:
+        """The block of each example; by its position in the batch if none are given."""
+        return blocks_of(np.arange(self.n_examples)) if self.blocks is None else self.blocks
+
+    @cached_property
+    def is_labeled(self) -> BoolArray:
+        """True for each example whose right items are known: (examples)."""
+        if self.relevance is None:
+            return np.zeros(self.n_examples, dtype=np.bool_)
+        return self.relevance.is_known
+
+    @property
+    def labeled(self) -> "ItemBatch":
+        """The examples whose right items are known; this batch itself if all are."""
+        # A batch that kept itself would live until the garbage collector finds the cycle.
+        return self if self._some_labeled is None else self._some_labeled
+
+    @cached_property
+    def _some_labeled(self) -> "ItemBatch | None":
+        return None if self.is_labeled.all() else self.rows(np.flatnonzero(self.is_labeled))
+
+    def rows(self, chosen: slice | IntArray) -> "ItemBatch":
+        """Return some of the examples."""
+        return ItemBatch(
+            self.items[:, chosen],
+            None if self.relevance is None else self.relevance.rows(chosen),
+            self.depth,
+            None if self.blocks is None else self.blocks[chosen],
+        )
 
     @cached_property
     def occurrences(self) -> Occurrences:
@@ -68,21 +119,42 @@ class ItemBatch:
         return Occurrences(items - 1, ranks, run_of, starts, items > 0)
 
     @cached_property
-    def members(self) -> npt.NDArray[np.uint64]:
-        """The items of each run as bits, numbered within the example: (words, runs, examples)."""
+    def numbered(self) -> IntArray:
+        """First items, numbered within the example: (examples, runs, places), -1 if none."""
         _, ranks, runs, starts, is_item = self.occurrences
-        numbers = np.cumsum(starts, axis=1) - 1
-        # The row of list ends comes first and has no bit.
-        numbers -= ~is_item[:, :1]
-        n_words = int(numbers.max(initial=0)) // WORD_BITS + 1
+        is_top = is_item & (ranks < self.top.shape[2])
+        # The best rank of an item comes first, so that an item of any top begins with one.
+        numbers = np.cumsum(starts & is_top, axis=1) - 1
+        shape = self.n_examples, self.n_runs, self.n_places
         by_place = np.full((self.n_examples, self.n_runs * self.n_places), -1)
         np.put_along_axis(
-            by_place, runs * self.n_places + ranks, np.where(is_item, numbers, -1), axis=1
+            by_place, runs * self.n_places + ranks, np.where(is_top, numbers, -1), axis=1
         )
-        shape = self.n_examples, self.n_runs, self.n_places
+        return by_place.reshape(shape)[:, :, : self.depth]
+
+    @cached_property
+    def members(self) -> npt.NDArray[np.uint64]:
+        """The first items of each run as bits, by their numbers: (words, runs, examples)."""
+        n_words = int(self.numbered.max(initial=0)) // WORD_BITS + 1
         words = np.zeros((n_words, self.n_runs, self.n_examples), dtype=np.uint64)
-        for numbered in by_place.reshape(shape).transpose(2, 1, 0):
+        for numbered in self.numbered.transpose(2, 1, 0):
             bits = np.uint64(1) << (numbered % WORD_BITS).astype(np.uint64)
             for word in range(n_words):
                 words[word] |= np.where(numbered // WORD_BITS == word, bits, np.uint64(0))
         return words
+
+
+def item_batches(
+    shard: "Shard",
+    n_rows: int | None = None,
+    blocks: IntArray | None = None,
+    depth: int | None = None,
+) -> Iterator[ItemBatch]:
+    """Yield a shard in pieces whose size depends on its shape alone, never on the machine."""
+    if shard.items is None:
+        raise ValueError("this shard has no items")
+    n_runs, _, n_places = shard.items.shape
+    n_rows = n_rows or max(1, BATCH_ITEMS // max(n_runs * n_places, 1))
+    whole = ItemBatch(shard.items, shard.relevance, depth, blocks)
+    for start in range(0, len(shard), n_rows):
+        yield whole.rows(slice(start, start + n_rows))

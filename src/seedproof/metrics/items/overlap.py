@@ -1,15 +1,18 @@
 """Overlap of the lists or sets of two runs, averaged over pairs of runs."""
 
-from collections.abc import Iterator
-from itertools import combinations
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from seedproof.metrics.batch import agreement
+from seedproof.metrics.flips import flip_rate
 from seedproof.metrics.items.batch import ItemBatch
 from seedproof.metrics.statistic import ExampleValues
 from seedproof.typing import FloatArray, IntArray
 
 PERSISTENCE = 0.9
+# Entries of the table of pairs of items that is made at once.
+MOST_PAIRS = 2**22
 
 
 def over_pairs(by_run: FloatArray | IntArray) -> ExampleValues:
@@ -24,32 +27,42 @@ def over_pairs(by_run: FloatArray | IntArray) -> ExampleValues:
     )
 
 
+def first_differs(batch: ItemBatch) -> ExampleValues:
+    """Return the share of the pairs of runs with another first item, per example.
+
+    Two empty lists have the same first item: none.
+    """
+    first = batch.items[:, :, 0] + 1
+    return flip_rate(agreement(first, int(first.max(initial=0)) + 1))
+
+
 def differ(batch: ItemBatch) -> ExampleValues:
     """Return the share of the pairs of runs whose sets differ, per example."""
     by_run = np.zeros(batch.sizes.shape, dtype=np.int64)
-    for first, second in combinations(range(batch.n_runs), 2):
-        is_other = (batch.members[:, first] != batch.members[:, second]).any(axis=0)
-        by_run[first] += is_other
-        by_run[second] += is_other
+    for later, earlier in _shifted(batch.n_runs):
+        is_other = (batch.members[:, later] != batch.members[:, earlier]).any(axis=0)
+        by_run[later] += is_other
+        by_run[earlier] += is_other
     return over_pairs(by_run)
 
 
 def jaccard_distance(batch: ItemBatch) -> ExampleValues:
     """Return the mean Jaccard distance of two runs per example: 0 for two empty sets."""
     by_run = np.zeros(batch.sizes.shape)
-    for first, second, shared in _shared(batch):
-        union = batch.sizes[first] + batch.sizes[second] - shared
-        distance = np.divide(union - shared, union, out=np.zeros(len(union)), where=union > 0)
-        by_run[first] += distance
-        by_run[second] += distance
+    for later, earlier in _shifted(batch.n_runs):
+        both = np.bitwise_count(batch.members[:, later] & batch.members[:, earlier])
+        shared = both[0] if len(both) == 1 else both.sum(axis=0, dtype=np.int64)
+        union = batch.sizes[later] + batch.sizes[earlier] - shared
+        distance = (union - shared) / np.maximum(union, 1)
+        by_run[later] += distance
+        by_run[earlier] += distance
     return over_pairs(by_run)
 
 
-def _shared(batch: ItemBatch) -> Iterator[tuple[int, int, IntArray]]:
-    """Yield the number of items that each two runs share, per example."""
-    for first, second in combinations(range(batch.n_runs), 2):
-        both = batch.members[:, first] & batch.members[:, second]
-        yield first, second, np.bitwise_count(both).sum(axis=0, dtype=np.int64)
+def _shifted(n_runs: int) -> Iterator[tuple[slice, slice]]:
+    """Yield runs and those so many places before them, so that each pair occurs once."""
+    for shift in range(1, n_runs):
+        yield slice(shift, None), slice(None, n_runs - shift)
 
 
 def average_overlap_weights(depth: int) -> FloatArray:
@@ -73,15 +86,24 @@ def _from_rank(by_depth: FloatArray) -> FloatArray:
     return np.asarray(np.cumsum(by_depth[::-1])[::-1])
 
 
-def weighted_overlap(batch: ItemBatch, weights: FloatArray) -> ExampleValues:
-    """Return the mean overlap of two runs per example.
+def weighted_overlap(
+    batch: ItemBatch, weights_of: Callable[[int], FloatArray], depth: int | None = None
+) -> ExampleValues:
+    """Return the mean overlap of two runs per example; 1 for two empty lists.
 
-    An item that is in both lists adds the weight of its worse rank. Pairs of runs are not formed:
-    among the occurrences of an item in the order of their ranks, those before one have the better
-    rank, and add its weight; those after it add their own.
+    An item that is among the first `depth` of both lists adds the weight of its worse rank. Where
+    all lists of an example are shorter, its depth is the length of the longest. Pairs of runs are
+    not formed: among the occurrences of an item in the order of their ranks, those before one have
+    the better rank, and add its weight; those after it add their own.
     """
     _, ranks, runs, starts, is_item = batch.occurrences
-    added = np.where(is_item, weights[ranks], 0.0).ravel()
+    sizes, n_places = batch.whole_sizes, batch.n_places
+    deepest = min(n_places if depth is None else depth, n_places)
+    weights = np.zeros((deepest + 1, n_places))
+    for length in range(1, deepest + 1):
+        weights[length, :length] = weights_of(length)
+    depths = np.minimum(sizes.max(axis=0), deepest)
+    added = np.where(is_item, weights[depths[:, np.newaxis], ranks], 0.0).ravel()
     first = np.flatnonzero(starts)
     counts = np.diff(first, append=added.size)
     running = np.cumsum(added)
@@ -92,6 +114,76 @@ def weighted_overlap(batch: ItemBatch, weights: FloatArray) -> ExampleValues:
     by_run = np.bincount(
         (runs * batch.n_examples + examples).ravel(),
         np.where(is_item.ravel(), np.maximum(with_others, 0.0), 0.0),
-        minlength=batch.sizes.size,
-    )
-    return over_pairs(by_run.reshape(batch.sizes.shape))
+        minlength=sizes.size,
+    ).reshape(sizes.shape)
+    is_empty = sizes == 0
+    return over_pairs(by_run + is_empty * (is_empty.sum(axis=0) - 1))
+
+
+def kendall_distance(batch: ItemBatch) -> ExampleValues:
+    """Return the mean Kendall distance of the first items of two runs, as a share of the largest.
+
+    Of each two items of either list it counts 1 if the lists order them differently, where an item
+    that a list does not have comes after all others, and 1/2 if one of the lists has neither:
+    Fagin, Kumar and Sivakumar (2003), SIAM Journal on Discrete Mathematics 17:134, with p = 1/2.
+    The largest is that of two lists of k items that share none, k(3k - 1)/2; k is the length of the
+    longest list of the example.
+    """
+    n_runs, n_examples = batch.sizes.shape
+    by_run = np.empty((n_runs, n_examples))
+    numbered, n_places = batch.numbered, batch.numbered.shape[2]
+    n_items = int(numbered.max(initial=0)) + 1
+    n_pairs = max(n_items**2, n_runs * n_places * (n_places - 1) // 2, 1)
+    n_rows = max(MOST_PAIRS // n_pairs, 1)
+    for start in range(0, n_examples, n_rows):
+        rows = slice(start, start + n_rows)
+        by_run[:, rows] = _kendall_sums(numbered[rows], batch.sizes.T[rows], n_items).T
+    longest = batch.sizes.max(axis=0)
+    largest = np.maximum(longest * (3 * longest - 1) / 2, 1.0)
+    return over_pairs(by_run / largest)
+
+
+def _kendall_sums(numbered: IntArray, sizes: IntArray, n_items: int) -> FloatArray:
+    """Return the sum of the distances of each run to all others: (examples, runs).
+
+    Pairs of runs are not formed. For lists of a and b items that share s, of which d pairs are in
+    another order and whose ranks from 0 on in both add up to r, the distance is
+    d + r + 3s/2 - 3s(a + b)/2 + s²/2 + ab + (a² + b² - a - b)/4. The sums over all other runs of
+    its terms follow from the number of runs that have an item, or two items in an order.
+    """
+    n_examples, n_runs, n_places = numbered.shape
+    is_item = numbered >= 0
+    examples = np.arange(n_examples)[:, np.newaxis, np.newaxis]
+    ranks = np.broadcast_to(np.arange(n_places), numbered.shape)
+    of_items = np.where(is_item, numbered, 0) + examples * n_items
+    known = of_items[is_item]
+
+    def over_runs(values: IntArray) -> FloatArray:
+        """Sum of values over the runs that have the item of each place, 0 if there is none."""
+        totals = np.bincount(known, values[is_item], minlength=n_examples * n_items)
+        return np.where(is_item, totals[of_items], 0.0)
+
+    own = np.broadcast_to(sizes[:, :, np.newaxis], numbered.shape)
+    n_with = over_runs(np.ones(numbered.shape, dtype=np.int64))
+    shared = n_with.sum(axis=2) - sizes
+    shared_times_size = over_runs(own).sum(axis=2) - np.square(sizes)
+    own_ranks = np.where(is_item, ranks, 0)
+    rank_sums = (own_ranks * (n_with - 2) + over_runs(ranks)).sum(axis=2)
+    # Another order, and half of the squares of shared items, which are pairs of items as well.
+    inverted_or_shared = 0.5 * (n_with.sum(axis=2) - np.square(sizes))
+    first, second = np.triu_indices(n_places, 1)
+    above, below = numbered[:, :, first], numbered[:, :, second]
+    is_pair = below >= 0
+    forward = np.where(is_pair, (examples * n_items + above) * n_items + below, 0)
+    backward = np.where(is_pair, (examples * n_items + below) * n_items + above, 0)
+    counts = np.bincount(forward[is_pair], minlength=n_examples * n_items**2)
+    orders = np.where(is_pair, counts[forward] + 2 * counts[backward], 0)
+    inverted_or_shared += orders.sum(axis=2)
+    total, squares = sizes.sum(axis=1, keepdims=True), np.square(sizes)
+    others = n_runs - 1
+    products = sizes * (total - sizes)
+    lengths = others * (squares - sizes) + (squares - sizes).sum(axis=1, keepdims=True)
+    lengths -= squares - sizes
+    distances = inverted_or_shared + rank_sums + 1.5 * shared + products + lengths / 4
+    distances -= 1.5 * (sizes * shared + shared_times_size)
+    return np.asarray(np.maximum(distances, 0.0))

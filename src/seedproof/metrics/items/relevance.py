@@ -6,7 +6,15 @@ from functools import cached_property
 import numpy as np
 
 from seedproof.records.items import NO_ITEM
-from seedproof.typing import FloatArray, IntArray
+from seedproof.typing import BoolArray, FloatArray, IntArray
+
+
+def are_right(items: IntArray, relevant: IntArray) -> BoolArray:
+    """Return which items are right: (runs, examples, places); see `RankedGains`."""
+    is_right = np.zeros(items.shape, dtype=np.bool_)
+    for column in relevant.T:
+        is_right |= items == column[:, np.newaxis]
+    return np.asarray(is_right & (items != NO_ITEM))
 
 
 @dataclass(frozen=True, eq=False)
