@@ -89,7 +89,7 @@ def read_numbers(
         read = [read_table(table, options, n_tables=len(tables), as_text=True) for table in tables]
     except TooLargeError:
         return None
-    named = [(_title(table), rows.column_names) for table, rows in zip(tables, read, strict=True)]
+    named = [(title_of(table), rows.column_names) for table, rows in zip(tables, read, strict=True)]
     roles = common_roles(named, options)
     notes = notes_on_roles(options.columns, wide=roles.wide, both_given=False)
     if not all(len(rows) for rows in read):
@@ -100,7 +100,8 @@ def read_numbers(
     return source, notes + further
 
 
-def _title(table: Path | ArrowStream) -> str:
+def title_of(table: Path | ArrowStream) -> str:
+    """Return the name of a table in messages."""
     return table.name if isinstance(table, Path) else "The table"
 
 
@@ -215,25 +216,20 @@ class _Rows:
             kept = replace(roles, wide=(), value=None).names
             table = pa.concat_tables([rows.select(kept) for rows in tables for _ in roles.wide])
             columns = [(rows, name) for rows in tables for name in roles.wide]
-            numbers = np.concatenate([_numbers(rows.column(n), n, "value") for rows, n in columns])
+            numbers = np.concatenate(
+                [numbers_of(rows.column(n), n, "value") for rows, n in columns]
+            )
             runs = natural_order(list(roles.wide))
             counts = [len(rows) for rows, _ in columns]
             run_of = np.repeat([runs.index(name) for _, name in columns], counts)
             return cls(table, roles, numbers, [(run,) for run in runs], run_of)
-        table = _concatenated([rows.select(roles.names) for rows in tables])
-        numbers = _numbers(table.column(str(roles.value)), str(roles.value), "value")
+        table = concatenated([rows.select(roles.names) for rows in tables])
+        numbers = numbers_of(table.column(str(roles.value)), str(roles.value), "value")
         if not roles.levels:
             run_of = np.repeat(np.arange(len(tables)), [len(rows) for rows in tables])
             return cls(table, roles, numbers, [(name,) for name in names], run_of)
-        texts = pc.binary_join_element_wise(
-            *(_texts(table.column(name), name) for _, name in roles.levels), SEPARATOR
-        )
-        encoded = texts.combine_chunks().dictionary_encode()
-        spelled = encoded.dictionary.to_pylist()
-        levels, repeats = split_repeats(spelled, [level for level, _ in roles.levels])
-        place = {text: index for index, text in enumerate(repeats)}
-        run_of = np.array([place[text] for text in spelled])[to_numpy(encoded.indices)]
-        return cls(table, roles, numbers, list(repeats.values()), run_of, levels)
+        levels, repeats, run_of = encoded_repeats(table, roles.levels)
+        return cls(table, roles, numbers, repeats, run_of, levels)
 
     @property
     def runs(self) -> list[str]:
@@ -258,7 +254,7 @@ class _Rows:
         notes: list[Message] = []
         is_kept = np.asarray((grid >= 0).all(axis=0))
         if not is_kept.all():
-            notes.append(self._dropped(ids, grid, is_kept, may_differ=options.may_differ))
+            notes.append(dropped_examples(self.runs, ids, grid >= 0, may_differ=options.may_differ))
             grid, ids = grid[:, is_kept], ids.filter(to_arrow(is_kept))
         numbers = self.numbers[grid]
         if np.isnan(numbers).any():
@@ -271,7 +267,7 @@ class _Rows:
             )
         targets = None
         if (name := self.roles.target) is not None:
-            targets = self._targets(_numbers(self.table.column(name), name, "target"), grid, ids)
+            targets = self._targets(numbers_of(self.table.column(name), name, "target"), grid, ids)
         extras, dropped = self._extras(grid)
         notes += notes_on_dropped_columns(dropped)
         source = NumberShards(
@@ -286,15 +282,7 @@ class _Rows:
 
     def _examples(self) -> tuple[pa.Array, IntArray]:
         """Return the ids in order, and the index of its id per row."""
-        texts = _texts(self.table.column(self.roles.example), self.roles.example)
-        encoded = texts.combine_chunks().dictionary_encode()
-        ids = encoded.dictionary
-        if are_integers(ids):
-            ids = ids.cast(pa.int64())
-        order = canonical_rows(ids).astype(np.int64)
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        return ids.take(to_arrow(order)), place[to_numpy(encoded.indices)]
+        return encoded_ids(texts_of(self.table.column(self.roles.example), self.roles.example))
 
     def _grid(self, ids: pa.Array, example_of: IntArray) -> IntArray:
         """Return the row of each run and example, (runs, examples); −1 where there is none."""
@@ -312,30 +300,6 @@ class _Rows:
         grid = np.full(len(counts), -1, dtype=np.int64)
         grid[flat] = np.arange(len(flat))
         return grid.reshape(len(self.runs), len(ids))
-
-    def _dropped(
-        self, ids: pa.Array, grid: IntArray, is_kept: BoolArray, *, may_differ: bool
-    ) -> Message:
-        """Return a note on the examples that some run lacks, if they may be dropped."""
-        n_dropped = int((~is_kept).sum())
-        if not may_differ or not is_kept.any():
-            example = int(np.flatnonzero(~is_kept)[0])
-            run = int(np.flatnonzero(grid[:, example] < 0)[0])
-            raise MissingExampleError(
-                "{n_examples:,} of {n_all:,} examples are missing from some runs; for example, run "
-                "{run!r} has no example {example!r}. Pass --common-examples, or "
-                "common_examples=True, to drop them.",
-                n_examples=n_dropped,
-                n_all=len(ids),
-                run=self.runs[run],
-                example=ids[example].as_py(),
-            )
-        return Message(
-            "examples-dropped",
-            "{n_dropped:,} of {n_all:,} examples are missing from some runs and were dropped.",
-            n_dropped=n_dropped,
-            n_all=len(ids),
-        )
 
     def _targets(self, numbers: FloatArray, grid: IntArray, ids: pa.Array) -> FloatArray:
         of_runs = numbers[grid]
@@ -369,7 +333,66 @@ class _Rows:
         return pa.table(kept) if kept else None, dropped
 
 
-def _concatenated(tables: Sequence[pa.Table]) -> pa.Table:
+def encoded_repeats(
+    table: pa.Table, columns: Sequence[tuple[str, str]]
+) -> tuple[list[str], list[Repeat], IntArray]:
+    """Return the levels at which repeats differ, the repeats in order, and that of each row.
+
+    `columns` are all levels with their columns, the outermost first.
+    """
+    texts = pc.binary_join_element_wise(
+        *(texts_of(table.column(name), name) for _, name in columns), SEPARATOR
+    )
+    encoded = texts.combine_chunks().dictionary_encode()
+    spelled = encoded.dictionary.to_pylist()
+    levels, repeats = split_repeats(spelled, [level for level, _ in columns])
+    place = {text: index for index, text in enumerate(repeats)}
+    run_of = np.array([place[text] for text in spelled])[to_numpy(encoded.indices)]
+    return levels, list(repeats.values()), run_of
+
+
+def encoded_ids(texts: pa.ChunkedArray) -> tuple[pa.Array, IntArray]:
+    """Return the distinct ids in canonical order, and the index of its id per row."""
+    encoded = texts.combine_chunks().dictionary_encode()
+    ids = encoded.dictionary
+    if are_integers(ids):
+        ids = ids.cast(pa.int64())
+    order = canonical_rows(ids).astype(np.int64)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return ids.take(to_arrow(order)), place[to_numpy(encoded.indices)]
+
+
+def dropped_examples(
+    runs: Sequence[str], ids: pa.Array, is_there: BoolArray, *, may_differ: bool
+) -> Message:
+    """Return a note on the examples that some run lacks, if they may be dropped.
+
+    `is_there` has the axes (runs, examples).
+    """
+    is_kept = np.asarray(is_there.all(axis=0))
+    n_dropped = int((~is_kept).sum())
+    if not may_differ or not is_kept.any():
+        example = int(np.flatnonzero(~is_kept)[0])
+        run = int(np.flatnonzero(~is_there[:, example])[0])
+        raise MissingExampleError(
+            "{n_examples:,} of {n_all:,} examples are missing from some runs; for example, run "
+            "{run!r} has no example {example!r}. Pass --common-examples, or "
+            "common_examples=True, to drop them.",
+            n_examples=n_dropped,
+            n_all=len(ids),
+            run=runs[run],
+            example=ids[example].as_py(),
+        )
+    return Message(
+        "examples-dropped",
+        "{n_dropped:,} of {n_all:,} examples are missing from some runs and were dropped.",
+        n_dropped=n_dropped,
+        n_all=len(ids),
+    )
+
+
+def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
     """Return the rows of tables, whose columns become text where their types differ."""
     try:
         return pa.concat_tables(tables, promote_options="permissive")
@@ -378,7 +401,8 @@ def _concatenated(tables: Sequence[pa.Table]) -> pa.Table:
         return pa.concat_tables([rows.cast(s) for rows, s in zip(tables, texts, strict=True)])
 
 
-def _texts(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+def texts_of(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return a column as text; raise an error if a cell is empty."""
     if column.null_count:
         raise MissingValueError(
             "Column {column!r} has {n_missing} empty cells. Fill them in.",
@@ -388,7 +412,7 @@ def _texts(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     return column.cast(pa.string())
 
 
-def _numbers(column: pa.ChunkedArray, name: str, role: str) -> FloatArray:
+def numbers_of(column: pa.ChunkedArray, name: str, role: str) -> FloatArray:
     """Return a column as numbers, NaN where it is empty."""
     try:
         numbers = to_numpy(_as_doubles(column), missing=np.nan)
