@@ -22,12 +22,13 @@ from seedproof.errors import (
 )
 from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
-from seedproof.records.columns import Columns, Roles, check_names
+from seedproof.records.columns import Columns, check_names
 from seedproof.records.levels import SEPARATOR, Repeat, settings_of, split_repeats
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.normalize import canonical_rows
 from seedproof.records.number_settings import NumberSettings
 from seedproof.records.partition import are_integers
+from seedproof.records.roles import Roles
 from seedproof.records.row_counts import LineCounter, QuotedRowCounter, count_rows
 from seedproof.records.shards import NumberShards, check_run_count, natural_order
 from seedproof.records.tables import (

@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from seedproof.errors import ClassesError, ColumnError
 from seedproof.messages import Message
-from seedproof.records.columns import Columns, Roles, advice, shown, suggested
+from seedproof.records.columns import Columns, advice, shown, suggested
 from seedproof.records.normalize import both_classes, index_names, unique_names
+from seedproof.records.roles import Roles
 from seedproof.records.shards import MAX_RUNS, canonical_order
 from seedproof.records.text_files import run_names
 from seedproof.typing import ArrowStream

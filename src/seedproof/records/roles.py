@@ -1,0 +1,199 @@
+"""Roles of the columns of a user's table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from seedproof.errors import ColumnError, OptionError
+from seedproof.records.columns import (
+    ID,
+    Columns,
+    advice,
+    are_several,
+    check_names,
+    matching,
+    shown,
+    suggested,
+    wide_family,
+)
+from seedproof.records.levels import LEVELS
+from seedproof.records.shards import canonical_order
+
+PURPOSES = {
+    "example": "the ids of the examples",
+    "run": "the runs",
+    "label": "the labels",
+    "prediction": "the predictions",
+    "value": "the numbers",
+    "target": "the right numbers",
+    "trial": "the trials",
+    "judge": "the judges",
+}
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Roles of the columns of one table."""
+
+    run: str | None  # None if the table is one run
+    example: str
+    label: str | None  # None without labels
+    prediction: str | None  # None if probabilities are used
+    probs: tuple[str, ...]  # probability columns in the order of the classes
+    classes: tuple[str, ...]  # class names of the probability columns
+    extras: tuple[str, ...]  # all other columns
+    wide: tuple[str, ...] = ()  # columns that are one run each
+    # The class whose probability the only column of `probs` holds; `classes` are then named once
+    # the labels are known.
+    positive: str | None = None
+    value: str | None = None  # numbers in place of classes; a prefix or unused if `wide`
+    target: str | None = None  # None without right numbers
+    # For numbers: levels of repetition with their columns, the outermost first; `run` is the first.
+    levels: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """All columns that have a role, each once."""
+        value = None if self.wide else self.value
+        single = (self.run, self.example, self.label, self.prediction, value, self.target)
+        several = (*self.probs, *self.wide, *(column for _, column in self.levels), *self.extras)
+        return list(dict.fromkeys(name for name in (*single, *several) if name is not None))
+
+    @classmethod
+    def find(cls, names: Sequence[str], columns: Columns, *, table: str) -> "Roles":
+        """Return the roles of a table's columns."""
+        check_names(names, table)
+        example = columns.example
+        if example == Columns.example and example not in names and ID in names:
+            example = ID
+        if columns.have_numbers(names):
+            return cls._find_numbers(names, columns, example, table)
+        for role in ("example", "run", "label", "prediction"):
+            name = example if role == "example" else getattr(columns, role)
+            if name not in names and (role == "example" or role in columns.changed()):
+                raise _missing(name, role, names, columns, table)
+        taken = {columns.run, example, columns.label, columns.prediction}
+        by_class = {
+            name.removeprefix(columns.probs): name
+            for name in names
+            if name.startswith(columns.probs) and name != columns.probs and name not in taken
+        }
+        wide = _wide(names, columns, example, table, has_answers=bool(by_class))
+        is_confidence = len(by_class) == 1 and columns.prediction in names and not columns.positive
+        if wide or is_confidence:
+            # One number next to predictions is how sure a model is, not a probability of a class.
+            by_class = {}
+        elif not by_class and columns.prediction not in names:
+            raise _missing_answers(names, columns, table)
+        positive = next(iter(by_class)) if len(by_class) == 1 else columns.positive
+        if columns.positive and (len(by_class) > 1 or positive != columns.positive):
+            raise OptionError(
+                "`{option}` is {positive!r}, but {table} has probabilities for {classes}. "
+                "Remove the option.",
+                option="positive",
+                positive=columns.positive,
+                table=table,
+                classes=tuple(by_class),
+            )
+        is_binary = bool(positive) and len(by_class) <= 1
+        classes = () if is_binary else tuple(canonical_order(sorted(by_class)))
+        answer = None if by_class or wide else columns.prediction
+        used = {columns.run, example, columns.label, answer, *by_class.values(), *wide}
+        if is_binary:
+            probs = tuple(by_class.values()) or ((answer,) if answer else ())
+        else:
+            probs = tuple(by_class[name] for name in classes)
+        return cls(
+            run=columns.run if columns.run in names else None,
+            example=example,
+            label=columns.label if columns.label in names else None,
+            prediction=None if is_binary else answer,
+            probs=probs,
+            classes=classes,
+            extras=tuple(name for name in names if name not in used),
+            wide=wide,
+            positive=positive if is_binary else None,
+        )
+
+    @classmethod
+    def _find_numbers(
+        cls, names: Sequence[str], columns: Columns, example: str, table: str
+    ) -> "Roles":
+        wide = columns.wide_numbers(names)
+        for role in ("example", *LEVELS, "value", "target"):
+            name = example if role == "example" else getattr(columns, role)
+            is_needed = role == "example" or role in columns.changed()
+            is_wide = role == "value" and are_several(wide, name)
+            if name not in names and is_needed and not is_wide:
+                raise _missing(name, role, names, columns, table)
+        columns_of = [(level, getattr(columns, level)) for level in LEVELS]
+        levels = [(level, name) for level, name in columns_of if name in names and not wide]
+        roles = cls(
+            run=levels[0][1] if levels else None,
+            example=example,
+            label=None,
+            prediction=None,
+            probs=(),
+            classes=(),
+            extras=(),
+            wide=wide,
+            value=columns.value,
+            target=columns.target if columns.target in names else None,
+            levels=tuple(levels),
+        )
+        used = {*roles.names}
+        return replace(roles, extras=tuple(name for name in names if name not in used))
+
+
+def _wide(
+    names: Sequence[str], columns: Columns, example: str, table: str, *, has_answers: bool
+) -> tuple[str, ...]:
+    """Return the columns that are one run each."""
+    others = [name for name in names if name not in {example, columns.label}]
+    if not columns.wide:
+        if has_answers or columns.run in names or columns.prediction in names:
+            return ()
+        return wide_family(others)
+    wide = matching(others, columns.wide)
+    if not are_several(wide, columns.wide):
+        raise ColumnError(
+            "{table} has {n_columns} columns that match --wide {prefix!r}. It has: {listed}. "
+            "Pass the prefix of the columns with one run each, or all their names.",
+            table=table,
+            n_columns=len(wide),
+            prefix=columns.wide,
+            listed=shown(names),
+            columns=tuple(names),
+        )
+    return wide
+
+
+def _missing_answers(names: Sequence[str], columns: Columns, table: str) -> ColumnError:
+    suggestion = suggested(names, columns.changed())
+    return ColumnError(
+        "{table} has neither a column {prediction!r} nor columns '{probs}<class>'. "
+        "It has: {listed}. {advice}",
+        table=table,
+        prediction=columns.prediction,
+        probs=columns.probs,
+        listed=shown(names),
+        columns=tuple(names),
+        suggestion=suggestion,
+        advice=advice(suggestion, "--prediction NAME, --probs PREFIX or --wide PREFIX"),
+    )
+
+
+def _missing(
+    name: str, role: str, names: Sequence[str], columns: Columns, table: str
+) -> ColumnError:
+    suggestion = suggested(names, columns.changed())
+    return ColumnError(
+        "{table} has no column {column!r} for {purpose}. It has: {listed}. {advice}",
+        table=table,
+        column=name,
+        purpose=PURPOSES[role],
+        listed=shown(names),
+        columns=tuple(names),
+        option=f"--{role}",
+        suggestion=suggestion,
+        advice=advice(suggestion, f"--{role} NAME"),
+    )
