@@ -70,11 +70,13 @@ Json: TypeAlias = Annotated[
 
 _CLASS_COLUMNS = ("run", "example", "label", "prediction", "probs", "wide")
 _NUMBER_COLUMNS = ("value", "target", "trial", "judge")
-_COLUMNS = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS)
+_TEXT_COLUMNS = ("answer", "equivalent", "reference", "correct")
+_COLUMNS = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS, *_TEXT_COLUMNS)
 TABLES = (*_COLUMNS, "positive", "memory")
 STORES = ("arm", "split", "common_examples", "skip_damaged")
 READING = (*_CLASS_COLUMNS, "positive", "classes", "clusters", "slices", *STORES, "memory")
 NUMBERS = (*_NUMBER_COLUMNS, "tolerance", "thresholds", "lower_is_better")
+TEXTS = (*_TEXT_COLUMNS, "keep")
 ENGINE = ("engine", "workers", "address")
 # Options that have the same name and meaning in every verb: type, default, help, names.
 _SHARED: dict[str, tuple[Any, ...]] = {
@@ -93,6 +95,20 @@ _SHARED: dict[str, tuple[Any, ...]] = {
     "target": (str, "target", "Column with the correct numbers.", "--target", "--targets"),
     "trial": (str, "trial", "Column that names the trial, if one model was asked repeatedly."),
     "judge": (str, "judge", "Column that names the judge, if each answer was scored repeatedly."),
+    "answer": (str, "answer", "Column of answers in free text, or the prefix of one per run."),
+    "equivalent": (
+        *(str, "equivalent", "Column with the same name for answers of the same meaning."),
+    ),
+    "reference": (
+        *(str, "reference", "Column with the right answer, or a list of them."),
+        *("--reference", "--references"),
+    ),
+    "correct": (str, "correct", "Column that says whether an answer is right."),
+    "keep": (
+        list[str] | None,
+        None,
+        "Differences between texts that count: case, spaces, punctuation, numbers.",
+    ),
     "tolerance": (
         str | None,
         None,
@@ -149,7 +165,7 @@ def add_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., No
 
         @functools.wraps(verb)
         def call(*positional: object, **given: Any) -> None:  # noqa: ANN401 - whatever typer passes
-            reading = {name: _SHARED[name][1] for name in (*READING, *NUMBERS)}
+            reading = {name: _SHARED[name][1] for name in (*READING, *NUMBERS, *TEXTS)}
             reading |= {parameter.name: given.pop(parameter.name) for parameter in shared}
             verb(*positional, **given, reading=_as_in_python(reading))
 
@@ -172,6 +188,7 @@ def _as_in_python(given: dict[str, Any]) -> dict[str, Any]:
     columns = Columns(**{name: given.pop(name) for name in _COLUMNS})
     given["classes"] = split_names([given["classes"]] if given["classes"] else None)
     given["slices"] = split_names(given["slices"])
+    given["keep"] = split_names(given["keep"])
     given["positive"] = given["positive"] or None
     return {"columns": columns, **given}
 

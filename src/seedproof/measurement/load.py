@@ -68,7 +68,7 @@ def load_saved(folder: Location) -> Measurement:
                 newest=FORMAT,
             )
         summary = decode(_Summary, content, allow_unknown=True)
-        if summary.kind == Kind.NUMBERS:
+        if summary.kind in {Kind.NUMBERS, Kind.TEXTS}:
             raise only_measured()
         return Measurement(
             runs=summary.runs,

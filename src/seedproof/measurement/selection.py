@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from seedproof.errors import OptionError, UnknownNameError
 from seedproof.metrics import FAMILIES, METRIC_NAMES, ClassFamily
 from seedproof.metrics.accumulator import Need
+from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.card import card_name
 from seedproof.metrics.confidence import Truncation
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
@@ -13,6 +14,7 @@ from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.metrics.flips import Flips
 from seedproof.metrics.numbers import NUMBER_NAMES
+from seedproof.metrics.texts import TEXT_FAMILIES, TEXT_NAMES
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 
@@ -24,8 +26,12 @@ RECORDED: dict[str, tuple[tuple[str, ...], str]] = {
     "dynamics": (DYNAMICS_NAMES, "run.log_dynamics"),
 }
 
-# Scores of 0 and 1 have a flip rate as well.
-SHARED = "flip_rate"
+# Metrics by what runs give; scores of 0 and 1 have a flip rate as well.
+ANSWER_NAMES: dict[str, tuple[str, ...]] = {
+    "classes": METRIC_NAMES,
+    "numbers": (*NUMBER_NAMES, "flip_rate"),
+    "texts": TEXT_NAMES,
+}
 
 _WORDS: dict[Need, str] = {
     "labels": "gold labels",
@@ -63,6 +69,14 @@ def chosen_families(
     )
 
 
+def text_families(
+    has: frozenset[Need], requested: Collection[str] | None = None
+) -> tuple[type[ClassFamily], ...]:
+    """Return the families of texts to measure; all but the accuracy always come along."""
+    is_graded = requested is None or not set(requested).isdisjoint(Accuracy.figures)
+    return tuple(x for x in TEXT_FAMILIES if x.needs <= has and (is_graded or not x.needs))
+
+
 def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
     """Return the requested metrics, each once; refuse unknown names before anything is read."""
     if metrics is None:
@@ -76,7 +90,7 @@ def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
             "metrics is empty. Name at least one, or omit it to measure all.",
             metrics=tuple(metrics),
         )
-    further = (*NUMBER_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES)
+    further = (*NUMBER_NAMES, *TEXT_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES)
     for metric in metrics:
         if card_name(metric) not in (*METRIC_NAMES, *further):
             raise unknown(metric, further)
@@ -84,23 +98,23 @@ def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
 
 
 def is_metric(name: str) -> bool:
-    """Return whether this is a metric of predictions: of classes, or of numbers."""
-    return card_name(name) in (*METRIC_NAMES, *NUMBER_NAMES)
+    """Return whether this is a metric of predictions: of classes, of numbers, or of texts."""
+    return card_name(name) in (*METRIC_NAMES, *NUMBER_NAMES, *TEXT_NAMES)
 
 
 def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
     """Refuse metrics that these predictions do not allow."""
     if metrics is None:
         return
-    has = known(source)
-    are_numbers = source.kind is Kind.NUMBERS
+    has, kind = known(source), _answers(source.kind)
+    recorded = {name for names, _ in RECORDED.values() for name in names}
     for metric in metrics:
-        if are_numbers != (card_name(metric) in NUMBER_NAMES) and metric != SHARED:
+        if card_name(metric) not in {*ANSWER_NAMES[kind], *recorded}:
             raise OptionError(
                 "{metric} is a metric of {right}, and these runs give {given}. Leave it out.",
                 metric=metric,
-                right="classes" if are_numbers else "numbers",
-                given="numbers" if are_numbers else "classes",
+                right=next(x for x, names in ANSWER_NAMES.items() if card_name(metric) in names),
+                given=kind,
             )
         if not needs_of([metric]) <= has:
             raise OptionError(
@@ -122,6 +136,11 @@ def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
                 folder=folder,
                 call=call,
             )
+
+
+def _answers(kind: Kind) -> str:
+    """Return what runs of a kind give, in one word."""
+    return str(kind) if str(kind) in ANSWER_NAMES else "classes"
 
 
 def needs_of(metrics: Collection[str]) -> frozenset[Need]:
@@ -152,7 +171,7 @@ def unknown(metric: str, further: Collection[str] = ()) -> UnknownNameError:
 
 def narrowed(source: ShardSource, requested: Collection[str] | None) -> ShardSource:
     """Return the same runs without columns that no requested metric needs."""
-    is_whole = requested is None or source.kind is Kind.NUMBERS
+    is_whole = requested is None or _answers(source.kind) != "classes"
     if is_whole or needs_of(requested or ()) - {"labels"}:
         return source
     return source.predictions_alone()

@@ -33,6 +33,7 @@ _SHARED_CARDS = {
     r"pass\^(\d+)": "pass^k",
     r"pass@(\d+)": "pass@k",
     r"flip_rate@(\S+)": "flip_rate@t",
+    r"distinct_answers@(\d+)": "distinct_answers@k",
     r"variance_(?!level)(\w+)_example": "variance_level_example",
     r"variance_(?!(?:run|example|residual|level\w*)$)(\w+)": "variance_level",
 }

@@ -24,11 +24,13 @@ class LoadOptions(TypedDict, total=False):
         positive: The class whose probability is given, where there is one probability per example:
             floats (runs, examples), or a single column.
         targets: Right number of each example, with arrays; the name of their column, with tables.
-        trials: Runs are independent trials of one model, not models of their own; for numbers. A
-            table says so by its column `trial`.
+        trials: Runs are independent trials of one model, not models of their own; for numbers and
+            texts. A table says so by its column `trial`.
         tolerance: Numbers that differ by no more than this count as equal, such as 0.05 or "5%".
         thresholds: Limits of a decision: two numbers on different sides of one are a flip.
         lower_is_better: Lower numbers are better, as for losses and errors; higher ones if omitted.
+        keep: Differences between texts that make them different answers: some of case, spaces,
+            punctuation and numbers; none if omitted.
         columns: Names of the columns, with tables.
         clusters: Examples that belong together: one value per example, with arrays; the name of a
             column, with anything else.
@@ -62,6 +64,7 @@ class LoadOptions(TypedDict, total=False):
     tolerance: float | str | None
     thresholds: Sequence[float] | float | None
     lower_is_better: bool
+    keep: Sequence[str] | None
     columns: Columns | None
     clusters: npt.ArrayLike | str | None
     slices: Mapping[str, npt.ArrayLike] | Sequence[str] | None
@@ -106,11 +109,12 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             "slices",
             "common_examples",
             "targets",
+            "keep",
             *NUMBERS,
         }
     ),
     "store": frozenset(
-        {"arm", "split", "clusters", "slices", "common_examples", "trials", *NUMBERS}
+        {"arm", "split", "clusters", "slices", "common_examples", "trials", "keep", *NUMBERS}
     ),
     "predictions": frozenset({"common_examples"}),
     "report": frozenset(),

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NamedTuple
 
-from seedproof.errors import OptionError
+from seedproof.errors import OptionError, UnreadableError
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, missing_runs, transposed
 from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS
@@ -29,7 +29,9 @@ from seedproof.records.shards import ShardSource
 from seedproof.records.small_tables import read_small_tables
 from seedproof.records.sort import Phases
 from seedproof.records.tables import TableOptions
+from seedproof.records.text_answers import Normalization
 from seedproof.records.text_files import run_names
+from seedproof.records.text_tables import have_texts, read_texts
 from seedproof.seeds.seed_design import note_on_shared_seeds
 from seedproof.typing import ArrowStream, Progress
 
@@ -148,6 +150,7 @@ def _number_settings(
         thresholds=tuple(dict.fromkeys(float(threshold) for threshold in thresholds)),
         are_trials=known.are_trials or bool(options.get("trials")),
         better="lower" if options.get("lower_is_better") else "higher",
+        normalization=Normalization.keeping(_names("keep", options)),
     )
 
 
@@ -226,7 +229,15 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         may_differ=bool(options.get("common_examples")),
     )
     held: tuple[ShardSource, list[Message]] | None
-    if have_numbers(tables, table_options.columns):
+    if have_texts(tables, table_options.columns):
+        held = read_texts(tables, table_options, _number_settings(options))
+        if held is None:
+            raise UnreadableError(
+                "The texts do not fit into the memory for reading. Raise it with --memory, or "
+                "memory= in Python.",
+                option="memory",
+            )
+    elif have_numbers(tables, table_options.columns):
         held = read_numbers(tables, table_options, _number_settings(options))
     elif table_options.may_differ:
         held = None

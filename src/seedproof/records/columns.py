@@ -14,6 +14,8 @@ from seedproof.records.levels import LEVELS
 MAX_COLUMNS = 20_000
 # Also read as example ids, if there is no column `example`.
 ID = "id"
+# Roles of a table of texts, after the answers themselves.
+TEXT_ROLES = ("equivalent", "reference", "correct")
 # Usual names by role, the likeliest first.
 SYNONYMS = {
     role: tuple(names.split())
@@ -28,6 +30,10 @@ SYNONYMS = {
         "target": "target y_true truth",
         "trial": "trial attempt repeat epoch",
         "judge": "judge grader rater",
+        "answer": "answer text response completion output generation reply prediction",
+        "equivalent": "equivalent equivalence meaning group",
+        "reference": "reference references gold expected label",
+        "correct": "correct is_correct right",
     }.items()
 }
 PROBABILITY = re.compile(
@@ -64,6 +70,12 @@ class Columns:
         target: Column of the right numbers; it may be absent.
         trial: Column with the trial of each row, if one model was asked several times.
         judge: Column with the judge of each row, if each answer was scored several times.
+        answer: Column of the answers as free texts, in place of predicted classes. With one column
+            of answers per run: the prefix of their names, or all names with commas between.
+        equivalent: Column that names answers of an example with the same meaning in the same way;
+            if absent, answers with the same text are the same.
+        reference: Column of the right answer, or of a list of them; it may be absent.
+        correct: Column that says whether an answer is right, in place of references.
 
     Examples:
         >>> import pyarrow as pa
@@ -87,6 +99,18 @@ class Columns:
     target: str = "target"
     trial: str = "trial"
     judge: str = "judge"
+    answer: str = "answer"
+    equivalent: str = "equivalent"
+    reference: str = "reference"
+    correct: str = "correct"
+
+    def have_texts(self, names: Sequence[str]) -> bool:
+        """Return whether a table with these columns has free texts in place of classes."""
+        if "answer" in self.changed():
+            return True
+        others = (self.prediction, self.value, self.label)
+        is_other = any(name in others or name.startswith(self.probs) for name in names)
+        return self.answer in names and not is_other
 
     def have_numbers(self, names: Sequence[str]) -> bool:
         """Return whether a table with these columns has numbers in place of classes."""
@@ -104,6 +128,13 @@ class Columns:
         prefix = self.value if "value" in self.changed() else self.wide
         others = [name for name in names if name not in {self.example, ID, self.target}]
         return matching(others, prefix) if prefix else wide_family(others)
+
+    def wide_texts(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns of answers that are one run each."""
+        if self.answer in names:
+            return ()
+        others = [name for name in names if name not in {self.example, ID, self.reference}]
+        return matching(others, self.answer)
 
     def changed(self) -> dict[str, str]:
         """Return the names that are not the default ones."""
@@ -188,9 +219,16 @@ def _families(names: Sequence[str]) -> dict[tuple[str, str], list[str]]:
 
 def suggested(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
     """Return the likely names by role, except default ones; None if they cannot be guessed."""
-    are_numbers = not {"value", "target", "trial", "judge"}.isdisjoint(given)
-    of_classes = None if are_numbers else _suggested_classes(names, given)
-    likely = of_classes or _suggested_numbers(names, given)
+    if not {"answer", *TEXT_ROLES}.isdisjoint(given):
+        likely = _suggested_repeats(
+            ("example", "answer", "trial", "run", *TEXT_ROLES), names, given
+        )
+    else:
+        are_numbers = not {"value", "target", "trial", "judge"}.isdisjoint(given)
+        of_classes = None if are_numbers else _suggested_classes(names, given)
+        likely = of_classes or _suggested_repeats(
+            ("example", "value", "trial", "run", "judge", "target"), names, given
+        )
     if likely is None:
         return None
     usual = vars(Columns())
@@ -210,10 +248,12 @@ def _likely_columns(
     return likely, free
 
 
-def _suggested_numbers(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
-    roles = ("example", "value", "trial", "run", "judge", "target")
+def _suggested_repeats(
+    roles: Sequence[str], names: Sequence[str], given: Mapping[str, str]
+) -> dict[str, str] | None:
+    """Return likely columns of numbers or texts: ids, answers, and a level of repetition."""
     likely, _ = _likely_columns(roles, names, given)
-    is_complete = {"example", "value"} <= likely.keys() and not likely.keys().isdisjoint(LEVELS)
+    is_complete = {*roles[:2]} <= likely.keys() and not likely.keys().isdisjoint(LEVELS)
     return likely if is_complete else None
 
 

@@ -1,11 +1,12 @@
 """Roles of the columns of a user's table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seedproof.errors import ColumnError, OptionError
 from seedproof.records.columns import (
     ID,
+    TEXT_ROLES,
     Columns,
     advice,
     are_several,
@@ -27,6 +28,10 @@ PURPOSES = {
     "target": "the right numbers",
     "trial": "the trials",
     "judge": "the judges",
+    "answer": "the answers",
+    "equivalent": "the answers that are the same",
+    "reference": "the right answers",
+    "correct": "whether answers are right",
 }
 
 
@@ -49,14 +54,24 @@ class Roles:
     target: str | None = None  # None without right numbers
     # For numbers: levels of repetition with their columns, the outermost first; `run` is the first.
     levels: tuple[tuple[str, str], ...] = ()
+    answer: str | None = None  # free texts in place of classes; a prefix or unused if `wide`
+    equivalent: str | None = None  # None if equal texts are the same answer
+    reference: str | None = None  # None without right answers
+    correct: str | None = None  # None if references decide which answers are right
 
     @property
     def names(self) -> list[str]:
         """All columns that have a role, each once."""
-        value = None if self.wide else self.value
+        value, answer = (None, None) if self.wide else (self.value, self.answer)
         single = (self.run, self.example, self.label, self.prediction, value, self.target)
+        single += (answer, self.equivalent, self.reference, self.correct)
         several = (*self.probs, *self.wide, *(column for _, column in self.levels), *self.extras)
         return list(dict.fromkeys(name for name in (*single, *several) if name is not None))
+
+    @property
+    def repeated(self) -> str:
+        """Column of the numbers or texts, if they have levels of repetition."""
+        return str(self.answer if self.value is None else self.value)
 
     @classmethod
     def find(cls, names: Sequence[str], columns: Columns, *, table: str) -> "Roles":
@@ -65,6 +80,8 @@ class Roles:
         example = columns.example
         if example == Columns.example and example not in names and ID in names:
             example = ID
+        if columns.have_texts(names):
+            return cls._find_texts(names, columns, example, table)
         if columns.have_numbers(names):
             return cls._find_numbers(names, columns, example, table)
         for role in ("example", "run", "label", "prediction"):
@@ -119,16 +136,35 @@ class Roles:
         cls, names: Sequence[str], columns: Columns, example: str, table: str
     ) -> "Roles":
         wide = columns.wide_numbers(names)
-        for role in ("example", *LEVELS, "value", "target"):
-            name = example if role == "example" else getattr(columns, role)
-            is_needed = role == "example" or role in columns.changed()
-            is_wide = role == "value" and are_several(wide, name)
-            if name not in names and is_needed and not is_wide:
-                raise _missing(name, role, names, columns, table)
-        columns_of = [(level, getattr(columns, level)) for level in LEVELS]
-        levels = [(level, name) for level, name in columns_of if name in names and not wide]
-        roles = cls(
-            run=levels[0][1] if levels else None,
+        roles_of = ("value", *LEVELS, "target")
+        known = _known(roles_of, names, columns, example=example, table=table, wide=wide)
+        roles = cls._of_repeats(example, wide, known, LEVELS)
+        roles = replace(roles, value=columns.value, target=known.get("target"))
+        return roles.with_extras(names)
+
+    @classmethod
+    def _find_texts(
+        cls, names: Sequence[str], columns: Columns, example: str, table: str
+    ) -> "Roles":
+        wide, levels = columns.wide_texts(names), LEVELS[:2]
+        roles_of = ("answer", *levels, *TEXT_ROLES)
+        known = _known(roles_of, names, columns, example=example, table=table, wide=wide)
+        roles = cls._of_repeats(example, wide, known, levels)
+        of_texts = {role: known.get(role) for role in TEXT_ROLES}
+        return replace(roles, answer=columns.answer, **of_texts).with_extras(names)
+
+    @classmethod
+    def _of_repeats(
+        cls,
+        example: str,
+        wide: tuple[str, ...],
+        known: Mapping[str, str],
+        levels: Sequence[str],
+    ) -> "Roles":
+        """Return roles of answers that have several levels of repetition."""
+        present = [(level, known[level]) for level in levels if level in known and not wide]
+        return cls(
+            run=present[0][1] if present else None,
             example=example,
             label=None,
             prediction=None,
@@ -136,12 +172,32 @@ class Roles:
             classes=(),
             extras=(),
             wide=wide,
-            value=columns.value,
-            target=columns.target if columns.target in names else None,
-            levels=tuple(levels),
+            levels=tuple(present),
         )
-        used = {*roles.names}
-        return replace(roles, extras=tuple(name for name in names if name not in used))
+
+    def with_extras(self, names: Sequence[str]) -> "Roles":
+        """Return the same roles, with all columns that have none as further columns."""
+        used = {*self.names}
+        return replace(self, extras=tuple(name for name in names if name not in used))
+
+
+def _known(
+    roles: Sequence[str],
+    names: Sequence[str],
+    columns: Columns,
+    *,
+    example: str,
+    table: str,
+    wide: Sequence[str],
+) -> dict[str, str]:
+    """Return the columns of roles that a table has; the first role may be one column per run."""
+    for role in ("example", *roles):
+        name = example if role == "example" else getattr(columns, role)
+        is_needed = role == "example" or role in columns.changed()
+        is_wide = role == roles[0] and are_several(wide, name)
+        if name not in names and is_needed and not is_wide:
+            raise _missing(name, role, names, columns, table)
+    return {role: name for role in roles if (name := getattr(columns, role)) in names}
 
 
 def _wide(
