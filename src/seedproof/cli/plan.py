@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from seedproof.report.report import Report
 
 
-@options.add_options(*options.READING, *options.NUMBERS)
+@options.add_options(*options.READING, *options.NUMBERS, *options.TEXTS)
 def plan(
     *,
     detect: Annotated[

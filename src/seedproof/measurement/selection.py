@@ -106,7 +106,7 @@ def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
     """Refuse metrics that these predictions do not allow."""
     if metrics is None:
         return
-    has, kind = known(source), _answers(source.kind)
+    has, kind = known(source), answers_of(source.kind)
     recorded = {name for names, _ in RECORDED.values() for name in names}
     for metric in metrics:
         if card_name(metric) not in {*ANSWER_NAMES[kind], *recorded}:
@@ -138,8 +138,8 @@ def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
             )
 
 
-def _answers(kind: Kind) -> str:
-    """Return what runs of a kind give, in one word."""
+def answers_of(kind: Kind) -> str:
+    """Return what runs of a kind give: classes, numbers or texts."""
     return str(kind) if str(kind) in ANSWER_NAMES else "classes"
 
 
@@ -171,7 +171,7 @@ def unknown(metric: str, further: Collection[str] = ()) -> UnknownNameError:
 
 def narrowed(source: ShardSource, requested: Collection[str] | None) -> ShardSource:
     """Return the same runs without columns that no requested metric needs."""
-    is_whole = requested is None or _answers(source.kind) != "classes"
+    is_whole = requested is None or answers_of(source.kind) != "classes"
     if is_whole or needs_of(requested or ()) - {"labels"}:
         return source
     return source.predictions_alone()

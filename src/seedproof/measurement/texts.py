@@ -1,7 +1,10 @@
 """The measuring pass over free texts, whose answers are numbered within each example."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
+from string import ascii_uppercase
 from typing import ClassVar
 
 import numpy as np
@@ -28,10 +31,11 @@ from seedproof.predictions.checks import Check
 from seedproof.predictions.text_checks import text_checks_of
 from seedproof.records.arrow import texts_to_arrow
 from seedproof.records.shards import Shard, ShardSource
-from seedproof.records.text_answers import codes_of
+from seedproof.records.text_answers import RIGHT, codes_of
 
 # Columns of the least stable examples with the code and the text of each run's answer.
 CODES, TEXTS = "answer_codes", "answer_texts"
+RIGHT_NAME = "right"
 
 
 class TextAccumulators(MetricAccumulators):
@@ -81,12 +85,35 @@ class TextAccumulators(MetricAccumulators):
 
     def result(self) -> dict[str, Statistic]:
         """Return every metric over all examples so far; of trials, those that need no runs."""
-        return dict(_of_repeats(super().result(), are_trials=self._are_trials))
+        statistics = dict(_of_repeats(super().result(), are_trials=self._are_trials))
+        accuracy = statistics.get("accuracy")
+        if isinstance(accuracy, MeanOverExamples):
+            statistics["accuracy"] = replace(accuracy, step=1 / self._n_runs)
+        return statistics
 
     def checks(self, source: ShardSource) -> Iterator[Check]:
         """Yield the findings about the input."""
         pairs = next(family for family in self.families if isinstance(family, Disagreement))
         return text_checks_of(source, pairs)
+
+
+def answer_names(codes: Sequence[int]) -> dict[int, str]:
+    """Return a name for each answer to an example: "right", or letters, the most frequent first.
+
+    >>> answer_names([2, 1, 1, 0])
+    {1: 'A', 2: 'B', 0: 'right'}
+    """
+    counts = Counter(codes)
+    letters = _letters()
+    ordered = sorted(counts, key=lambda code: (-counts[code], codes.index(code)))
+    return {code: RIGHT_NAME if code == RIGHT else next(letters) for code in ordered}
+
+
+def _letters() -> Iterator[str]:
+    """Yield A to Z, then A1 to Z1 and so on."""
+    yield from ascii_uppercase
+    for number in count(1):
+        yield from (f"{letter}{number}" for letter in ascii_uppercase)
 
 
 def _of_repeats(
@@ -95,12 +122,13 @@ def _of_repeats(
     """Yield metrics whose intervals suit few examples, and trials of one model if they are that."""
     for name, statistic in statistics.items():
         if isinstance(statistic, MeanOverExamples):
-            yield name, _of_few(statistic, are_trials=are_trials)
+            yield name, of_few(statistic, are_trials=are_trials)
         elif isinstance(statistic, RootOfMean):
-            yield name, replace(statistic, mean=_of_few(statistic.mean, are_trials=are_trials))
+            yield name, replace(statistic, mean=of_few(statistic.mean, are_trials=are_trials))
         elif not are_trials or not isinstance(statistic, SpreadOverRuns | ExcessSpread):
             yield name, statistic
 
 
-def _of_few(mean: MeanOverExamples, *, are_trials: bool) -> MeanOverExamples:
+def of_few(mean: MeanOverExamples, *, are_trials: bool) -> MeanOverExamples:
+    """Return a mean over few examples, and over trials of one model if they are that."""
     return replace(of_trials(mean) if are_trials else mean, is_small=True)

@@ -162,7 +162,9 @@ class Roles:
         levels: Sequence[str],
     ) -> "Roles":
         """Return roles of answers that have several levels of repetition."""
-        present = [(level, known[level]) for level in levels if level in known and not wide]
+        # A column that is named for trials has no runs.
+        by_column = {known[level]: level for level in levels if level in known and not wide}
+        present = [(level, column) for column, level in by_column.items()]
         return cls(
             run=present[0][1] if present else None,
             example=example,

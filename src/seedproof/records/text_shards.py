@@ -115,9 +115,19 @@ def _comparison(normalization: Normalization, *, has_meanings: bool) -> Message:
         "answers-normalized",
         "Answers are the same if their texts are equal apart from {ignored}; --keep makes some of "
         "these count.",
-        ignored=", ".join(_WORDS[name] for name in normalization.ignored),
+        ignored=in_words([_WORDS[name] for name in normalization.ignored]),
         differences=normalization.ignored,
     )
+
+
+def in_words(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence.
+
+    >>> in_words(["case", "spaces", "numbers"])
+    'case, spaces and numbers'
+    """
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 _WORDS = {

@@ -4,14 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from string import ascii_uppercase
 from typing import Any
 
-from seedproof.measurement.texts import CODES, TEXTS
-from seedproof.records.text_answers import RIGHT
+from seedproof.measurement.texts import CODES, TEXTS, answer_names
 from seedproof.report.overview import Answer, Piece
 
-RIGHT_NAME, MISSING_TEXT, OTHERS = "right", "(no answer)", "others"
+MISSING_TEXT, OTHERS = "(no answer)", "others"
 # Answers of an example that are listed one by one; the rest is counted.
 MAX_ANSWERS = 5
 # Longer texts are cut in the middle of the page.
@@ -34,20 +32,8 @@ def given_answers(row: Mapping[str, Any]) -> list[GivenAnswer]:
     first: dict[int, str | None] = {}
     for code, text in zip(codes, texts, strict=True):
         first.setdefault(code, text)
-    counts = sorted(Counter(codes).items(), key=lambda item: (-item[1], codes.index(item[0])))
-    letters = iter(_letters())
-    return [
-        GivenAnswer(RIGHT_NAME if code == RIGHT else next(letters), count, first[code])
-        for code, count in counts
-    ]
-
-
-def _letters() -> Iterator[str]:
-    """Yield A to Z, then A1, B1 and so on."""
-    yield from ascii_uppercase
-    number = 0
-    while number := number + 1:
-        yield from (f"{letter}{number}" for letter in ascii_uppercase)
+    counts, names = Counter(codes), answer_names(codes)
+    return [GivenAnswer(name, counts[code], first[code]) for code, name in names.items()]
 
 
 def votes(answers: Sequence[GivenAnswer]) -> tuple[tuple[str, int], ...]:
