@@ -9,7 +9,7 @@ from seedproof.cli import options, thresholds
 from seedproof.errors import OptionError
 
 
-@options.add_options(*options.READING, *options.NUMBERS, *options.ITEMS, *options.ENGINE)
+@options.add_options(*options.READING, *options.OTHER_KINDS, *options.ENGINE)
 def compare(
     targets: Annotated[
         list[str] | None,

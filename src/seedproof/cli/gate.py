@@ -10,7 +10,7 @@ from seedproof.errors import OptionError
 from seedproof.messages import Message, problem_of
 
 
-@options.add_options(*options.READING, *options.NUMBERS, *options.ITEMS, *options.ENGINE)
+@options.add_options(*options.READING, *options.OTHER_KINDS, *options.ENGINE)
 def gate(
     targets: options.Targets,
     *,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from seedproof.report.side_by_side import SideBySide
 
 
-@options.add_options(*options.READING, *options.NUMBERS, *options.ITEMS, *options.ENGINE)
+@options.add_options(*options.READING, *options.OTHER_KINDS, *options.ENGINE)
 def measure(
     targets: options.Targets,
     *,
@@ -48,6 +48,8 @@ def measure(
     per class, p_<class>; or one column per run: id, label, seed_0, seed_1, …
 
     Scores and other numbers are in a column value, with target (optional) and run or trial.
+
+    Answers in free text are in a column answer, with reference (optional) and run or trial.
 
     One number per run, without examples: columns run or seed, arm (optional), and any metrics.
     """

@@ -71,12 +71,16 @@ Json: TypeAlias = Annotated[
 _CLASS_COLUMNS = ("run", "example", "label", "prediction", "probs", "wide")
 _NUMBER_COLUMNS = ("value", "target", "trial", "judge")
 _ITEM_COLUMNS = ("item", "rank", "score", "set", "tags", "gold")
-_COLUMNS = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS, *_ITEM_COLUMNS)
+_TEXT_COLUMNS = ("answer", "equivalent", "reference", "correct")
+_COLUMNS = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS, *_ITEM_COLUMNS, *_TEXT_COLUMNS)
 TABLES = (*_COLUMNS, "positive", "memory")
 STORES = ("arm", "split", "common_examples", "skip_damaged")
 READING = (*_CLASS_COLUMNS, "positive", "classes", "clusters", "slices", *STORES, "memory")
 NUMBERS = (*_NUMBER_COLUMNS, "tolerance", "thresholds", "lower_is_better")
 ITEMS = (*_ITEM_COLUMNS, "relevant", "keep")
+TEXTS = (*_TEXT_COLUMNS, "distinguish")
+# Options of the kinds of answers that are not classes.
+OTHER_KINDS = (*NUMBERS, *ITEMS, *TEXTS)
 ENGINE = ("engine", "workers", "address")
 # Options that have the same name and meaning in every verb: type, default, help, names.
 _SHARED: dict[str, tuple[Any, ...]] = {
@@ -95,6 +99,20 @@ _SHARED: dict[str, tuple[Any, ...]] = {
     "target": (str, "target", "Column with the correct numbers.", "--target", "--targets"),
     "trial": (str, "trial", "Column that names the trial, if one model was asked repeatedly."),
     "judge": (str, "judge", "Column that names the judge, if each answer was scored repeatedly."),
+    "answer": (str, "answer", "Column of answers in free text, or the prefix of one per run."),
+    "equivalent": (
+        *(str, "equivalent", "Column with the same name for answers of the same meaning."),
+    ),
+    "reference": (
+        *(str, "reference", "Column with the right answer, or a list of them."),
+        *("--reference", "--references"),
+    ),
+    "correct": (str, "correct", "Column that says whether an answer is right."),
+    "distinguish": (
+        list[str] | None,
+        None,
+        "Differences between texts that count: case, spaces, punctuation, numbers.",
+    ),
     "tolerance": (
         str | None,
         None,
@@ -163,7 +181,7 @@ def add_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., No
 
         @functools.wraps(verb)
         def call(*positional: object, **given: Any) -> None:  # noqa: ANN401 - whatever typer passes
-            reading = {name: _SHARED[name][1] for name in (*READING, *NUMBERS, *ITEMS)}
+            reading = {name: _SHARED[name][1] for name in (*READING, *OTHER_KINDS)}
             reading |= {parameter.name: given.pop(parameter.name) for parameter in shared}
             verb(*positional, **given, reading=_as_in_python(reading))
 
@@ -186,6 +204,7 @@ def _as_in_python(given: dict[str, Any]) -> dict[str, Any]:
     columns = Columns(**{name: given.pop(name) for name in _COLUMNS})
     given["classes"] = split_names([given["classes"]] if given["classes"] else None)
     given["slices"] = split_names(given["slices"])
+    given["distinguish"] = split_names(given["distinguish"])
     given["positive"] = given["positive"] or None
     return {"columns": columns, **given}
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from seedproof.report.report import Report
 
 
-@options.add_options(*options.READING, *options.NUMBERS, *options.ITEMS)
+@options.add_options(*options.READING, *options.OTHER_KINDS)
 def plan(
     *,
     detect: Annotated[

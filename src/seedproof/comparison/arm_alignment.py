@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 from seedproof.errors import LabelConflictError, MissingExampleError, OptionError
+from seedproof.measurement.selection import answers_of
 from seedproof.records.number_settings import NumberSettings
 from seedproof.records.probabilities import UNLABELED
-from seedproof.records.schema import Kind
 from seedproof.records.shards import Shard, ShardSource
 from seedproof.typing import IntArray
 
@@ -51,21 +51,23 @@ class ArmAlignment:
                 )
 
     def _check_kind(self, name: str, source: ShardSource) -> None:
-        """Refuse numbers next to classes, and numbers that are measured in different ways."""
-        first, are_numbers = self.sources[0], source.kind is Kind.NUMBERS
-        if are_numbers != (first.kind is Kind.NUMBERS):
-            kinds = ("numbers" if x.kind is Kind.NUMBERS else "classes" for x in (first, source))
+        """Refuse answers of another kind, and those that are measured in different ways."""
+        first = self.sources[0]
+        kind, other_kind = answers_of(first.kind), answers_of(source.kind)
+        if kind != other_kind:
             raise OptionError(
                 "{name!r} has {kind} and {other_name!r} has {other_kind}. Compare answers of one "
                 "kind.",
                 name=self.names[0],
                 other_name=name,
-                **dict(zip(("kind", "other_kind"), kinds, strict=True)),
+                kind=kind,
+                other_kind=other_kind,
             )
-        if are_numbers and _shared(source) != _shared(first):
+        if kind != "classes" and _shared(source) != _shared(first):
             raise OptionError(
                 "{name!r} and {other_name!r} are read with different tolerances, thresholds, "
-                "directions, or units of repetition (runs or trials). Read both in the same way.",
+                "directions, ways to compare texts, or units of repetition (runs or trials). Read "
+                "both in the same way.",
                 name=self.names[0],
                 other_name=name,
                 settings=first.settings,
@@ -125,6 +127,8 @@ class ArmAlignment:
         if first.targets is not None and shard.targets is not None:
             noun, labels, others = "target", first.targets, shard.targets
             differs = (labels != others) & ~(np.isnan(labels) & np.isnan(others))
+        elif first.answers is not None:
+            return  # each arm may decide in its own way which answers are right
         elif first.labels is not None and shard.labels is not None:
             noun, labels = "label", _names(first.labels, self.sources[0].classes)
             others = _names(shard.labels, self.sources[arm_idx].classes)

@@ -20,7 +20,7 @@ from seedproof.measurement.examples import (
 from seedproof.measurement.group_metrics import GroupAccumulator, GroupMetrics
 from seedproof.measurement.selection import chosen_families
 from seedproof.messages import Message
-from seedproof.metrics import Accumulator, Batch
+from seedproof.metrics import Accumulator, Batch, ClassFamily
 from seedproof.metrics.accumulator import BatchT, Detail, Need
 from seedproof.metrics.batch import batch_of, batches
 from seedproof.metrics.flips import Flips
@@ -216,12 +216,18 @@ class MetricAccumulators(Accumulators[Batch]):
         requested: Collection[str] | None = None,
         groups: GroupAccumulator | None = None,
     ) -> None:
-        families = chosen_families(has, requested)
+        families = self.chosen_families(has, requested)
         super().__init__(n_runs, [family(n_runs, n_classes) for family in families])
         self.groups = groups
         self._n_classes = n_classes
         # Groups of the examples whose batches are still to come.
         self._waiting: IntArray = np.zeros((0, 0), dtype=np.int64)
+
+    def chosen_families(
+        self, has: frozenset[Need], requested: Collection[str] | None
+    ) -> tuple[type[ClassFamily], ...]:
+        """Return the families to measure."""
+        return chosen_families(has, requested)
 
     def open_groups(
         self, shard: Shard, clusters: ClusterKeys | None, blocks: IntArray | None = None

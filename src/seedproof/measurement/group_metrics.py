@@ -14,7 +14,13 @@ from seedproof.measurement.groups import NOWHERE, Groups, added
 from seedproof.messages import Message
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.block_statistic import Residuals
-from seedproof.metrics.statistic import VERDICT_FROM, ExampleSums, MeanOverExamples, Scale
+from seedproof.metrics.statistic import (
+    VERDICT_FROM,
+    ExampleSums,
+    MeanOverExamples,
+    Scale,
+    of_trials,
+)
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import Shard
 from seedproof.stats.intervals import PLAIN, Estimate, Level, estimate_mean
@@ -62,6 +68,7 @@ class _Totals:
     denominators: tuple[int, int]  # of `whole` and of `without`
     scale: Scale
     has_clusters: bool
+    are_trials: bool = False  # of one model: examples contain their noise
 
     @property
     def n(self) -> int:
@@ -86,6 +93,8 @@ class _Totals:
             mean = self._with_clusters(mean)
         if mean.n_drawn == 1:  # it shows nothing about others
             return Estimate(mean.value)
+        if self.are_trials:
+            mean = of_trials(mean)
         return estimate_mean(replace(mean, is_small=True), level)
 
     def _with_clusters(self, mean: MeanOverExamples) -> MeanOverExamples:
@@ -126,9 +135,11 @@ class GroupAccumulator:
         has_clusters: bool = False,
         is_labeled: bool = False,
         has_accuracy: bool = False,
+        are_trials: bool = False,
     ) -> None:
         self.groups = Groups(classes, slices)
         self._n_runs, self._has_clusters, self._is_labeled = n_runs, has_clusters, is_labeled
+        self._are_trials = are_trials
         self._n_parts = N_PARTS if has_clusters else 1
         n_rows = len(self.groups) * self._n_parts
         # Examples, labeled ones, and those on which all runs are right.
@@ -227,7 +238,8 @@ class GroupAccumulator:
             low = metrics["flip_rate"].low
             is_above = low is not None and low > overall.value
             n_examples, n_labeled, _ = self._counts[self._rows(index)].sum(axis=0).tolist()
-            is_less_stable = is_above and self._n_runs >= VERDICT_FROM
+            is_judged = self._are_trials or self._n_runs >= VERDICT_FROM
+            is_less_stable = is_above and is_judged
             yield GroupMetrics(name, n_examples, n_labeled, metrics, is_less_stable)
 
     def _rows(self, index: int) -> slice:
@@ -247,6 +259,7 @@ class GroupAccumulator:
             denominators=(n_runs * (n_runs - 1), (n_runs - 1) * (n_runs - 2)),
             scale="log",
             has_clusters=self._has_clusters,
+            are_trials=self._are_trials,
         )
 
     def _right(self, rows: slice) -> _Totals:
@@ -264,6 +277,7 @@ class GroupAccumulator:
             denominators=(n_runs, n_runs - 1),
             scale="logit",
             has_clusters=self._has_clusters,
+            are_trials=self._are_trials,
         )
 
 

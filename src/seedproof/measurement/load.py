@@ -68,7 +68,7 @@ def load_saved(folder: Location) -> Measurement:
                 newest=FORMAT,
             )
         summary = decode(_Summary, content, allow_unknown=True)
-        if summary.kind in (Kind.NUMBERS, *ITEMS):
+        if summary.kind in (Kind.NUMBERS, Kind.TEXTS, *ITEMS):
             raise only_measured()
         return Measurement(
             runs=summary.runs,

@@ -35,6 +35,7 @@ from seedproof.measurement.items import ItemAccumulators
 from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.selection import chosen_families, known
+from seedproof.measurement.texts import TextAccumulators
 from seedproof.messages import Message
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.predictions.checks import by_severity
@@ -98,6 +99,8 @@ def _new_accumulators(
         return NumberAccumulators(source, requested, slices)
     if source.kind in ITEMS:
         return ItemAccumulators(source, requested, slices)
+    if source.kind is Kind.TEXTS:
+        return TextAccumulators(source, requested, slices, has_clusters=clusters is not None)
     n_runs, n_classes, has = len(source.runs), len(source.classes), known(source)
     groups = GroupAccumulator(
         n_runs,
@@ -308,7 +311,7 @@ def with_explanations(
         try:
             explanations[method] = measure_explanations(
                 explained,
-                predictions=None if source.kind in (Kind.NUMBERS, *ITEMS) else source,
+                predictions=None if source.kind in (Kind.NUMBERS, Kind.TEXTS, *ITEMS) else source,
                 engine=None if explained.n_shards < MIN_EXPLANATION_SHARDS else engine,
                 progress=progress,
             )

@@ -40,6 +40,9 @@ OWN_COLUMNS = frozenset(
         "probability_sd",
         "predictions",
         "probs",
+        "distinct_answers",
+        "answer_codes",
+        "answer_texts",
     }
 )
 

@@ -7,6 +7,7 @@ from typing import Any
 from seedproof.errors import OptionError, UnknownNameError
 from seedproof.metrics import FAMILIES, METRIC_NAMES, Accumulator, ClassFamily
 from seedproof.metrics.accumulator import Need
+from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.card import card_name
 from seedproof.metrics.confidence import Truncation
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
@@ -15,6 +16,7 @@ from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.metrics.flips import Flips
 from seedproof.metrics.items import RANKING_FAMILIES, RANKING_NAMES, SET_FAMILIES, SET_NAMES
 from seedproof.metrics.numbers import NUMBER_FAMILIES, NUMBER_NAMES
+from seedproof.metrics.texts import TEXT_FAMILIES, TEXT_NAMES
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 
@@ -31,14 +33,18 @@ NAMES_OF_KIND: Mapping[str, tuple[str, ...]] = {
     "numbers": (*NUMBER_NAMES, "flip_rate"),
     "rankings": RANKING_NAMES,
     "sets": SET_NAMES,
+    "texts": TEXT_NAMES,
 }
-KIND_NAMES: tuple[str, ...] = tuple(dict.fromkeys((*NUMBER_NAMES, *RANKING_NAMES, *SET_NAMES)))
+KIND_NAMES: tuple[str, ...] = tuple(
+    dict.fromkeys((*NUMBER_NAMES, *RANKING_NAMES, *SET_NAMES, *TEXT_NAMES))
+)
 
 FAMILIES_OF_KIND: Mapping[str, Sequence[type[Accumulator[Any]]]] = {
     "classes": FAMILIES,
     "numbers": NUMBER_FAMILIES,
     "rankings": RANKING_FAMILIES,
     "sets": SET_FAMILIES,
+    "texts": TEXT_FAMILIES,
 }
 
 _WORDS: dict[Need, str] = {
@@ -77,6 +83,14 @@ def chosen_families(
     )
 
 
+def text_families(
+    has: frozenset[Need], requested: Collection[str] | None = None
+) -> tuple[type[ClassFamily], ...]:
+    """Return the families of texts to measure; all but the accuracy always come along."""
+    is_graded = requested is None or not set(requested).isdisjoint(Accuracy.figures)
+    return tuple(x for x in TEXT_FAMILIES if x.needs <= has and (is_graded or not x.needs))
+
+
 def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
     """Return the requested metrics, each once; refuse unknown names before anything is read."""
     if metrics is None:
@@ -109,7 +123,7 @@ def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
     has = known(source)
     for metric in metrics:
         kinds = kinds_of(metric)
-        given = str(source.kind) if source.kind in NAMES_OF_KIND else "classes"
+        given = answers_of(source.kind)
         if given not in kinds:
             raise OptionError(
                 "{metric} is a metric of {right}, and these runs give {given}. Leave it out.",
@@ -137,6 +151,11 @@ def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
                 folder=folder,
                 call=call,
             )
+
+
+def answers_of(kind: Kind) -> str:
+    """Return what runs of a kind give, such as classes or numbers."""
+    return str(kind) if kind in NAMES_OF_KIND else "classes"
 
 
 def kinds_of(metric: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from seedproof.records.probabilities import (
     most_probable,
     most_probable_of_top,
 )
+from seedproof.records.text_answers import codes_of
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -292,7 +293,8 @@ def batches(
 ) -> Iterator[Batch]:
     """Yield a shard in pieces whose size depends on its shape alone, never on the machine."""
     if n_rows is None:
-        known = (shard.probs, None if shard.top is None else shard.top.probs, shard.predictions)
+        top = None if shard.top is None else shard.top.probs
+        known = (shard.probs, top, shard.predictions, shard.answers)
         width = next((values[:, 0].size for values in known if values is not None), 1)
         n_rows = batch_rows(width)
     for start in range(0, len(shard), n_rows):
@@ -309,6 +311,9 @@ def batch_of(
         return Batch.from_probs(shard.probs[:, rows], labels, blocks)
     if shard.top is not None:
         return Batch.from_top(shard.top.rows(rows), n_classes, labels, blocks)
+    if shard.answers is not None:
+        codes = codes_of(shard.answers[:, rows])
+        return Batch(codes, n_classes=len(codes) + 1, labels=labels, blocks=blocks)
     if shard.predictions is None:
         raise ValueError("this shard has no predictions")
     predictions = np.ascontiguousarray(shard.predictions[:, rows])

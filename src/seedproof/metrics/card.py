@@ -44,6 +44,7 @@ _SHARED_CARDS = {
     rf"({_SCORES})_sd": "score_sd",
     rf"({_SCORES})_sd_independent": "score_sd_independent",
     rf"({_SCORES})_sd_excess": "score_sd_excess",
+    r"distinct_answers@(\d+)": "distinct_answers@k",
     r"variance_(?!level)(\w+)_example": "variance_level_example",
     r"variance_(?!(?:run|example|residual|level\w*)$)(\w+)": "variance_level",
 }

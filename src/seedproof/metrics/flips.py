@@ -65,8 +65,60 @@ class RunSums:
     swaps: IntArray | None
 
 
-class Flips(ClassFamily):
-    """Pairs of runs that disagree."""
+class Disagreement(ClassFamily):
+    """Pairs of runs that disagree, whatever their answers."""
+
+    figures: ClassVar[tuple[str, ...]] = ("flip_rate", "ambiguity", "discrepancy")
+    memory: ClassVar[str] = "runs²"
+
+    def __init__(self, n_runs: int, n_classes: int) -> None:
+        super().__init__(n_runs, n_classes)
+        self._disagreements = np.zeros((n_runs, n_runs), dtype=np.int64)
+        self._majorities = np.zeros(n_runs + 1, dtype=np.int64)
+
+    def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
+        """Return the flip rate per example."""
+        return {"flip_rate": batch.of_contested(flip_rate(batch.contested_agreement))}
+
+    def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add a batch; return the share of the runs with the majority answer, and the flip rate."""
+        super().add(batch, values)
+        self._disagreements += batch.disagreements
+        self._majorities += np.bincount(batch.majority, minlength=len(self._majorities))
+        return {
+            "consensus_share": batch.majority / batch.n_runs,
+            "flip_rate": batch.over_contested(values["flip_rate"].values),
+        }
+
+    def result(self) -> Mapping[str, Statistic]:
+        """Return all figures over all examples so far."""
+        n_examples = self.n_examples
+        return {
+            "flip_rate": self.sums["flip_rate"].mean_over_examples(largest=1.0, is_count=True),
+            "ambiguity": ValueOnly((n_examples - int(self._majorities[-1])) / n_examples),
+            "discrepancy": ValueOnly(float(self._disagreements.max()) / n_examples),
+        }
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples so far."""
+        return self.sums["flip_rate"].n_examples
+
+    @property
+    def disagreements(self) -> IntArray:
+        """Examples on which two runs differ: (runs, runs)."""
+        return self._disagreements
+
+    def detail(self) -> Detail:
+        """Return the disagreement matrix, and counts of examples by size of their majority."""
+        return {
+            "flip_matrix": self._disagreements / self.n_examples,
+            "majority_counts": self._majorities,
+        }
+
+
+class Flips(Disagreement):
+    """Pairs of runs that disagree, and the classes between which they do."""
 
     figures: ClassVar[tuple[str, ...]] = (
         "flip_rate",
@@ -78,24 +130,16 @@ class Flips(ClassFamily):
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
         super().__init__(n_runs, n_classes)
-        self._disagreements = np.zeros((n_runs, n_runs), dtype=np.int64)
         self._class_counts = np.zeros((n_runs, n_classes), dtype=np.int64)
         self._label_counts = np.zeros(n_classes, dtype=np.int64)
-        self._majorities = np.zeros(n_runs + 1, dtype=np.int64)
         self._swaps: IntArray | None = None
         if 2 < n_classes <= MAX_SWAP_CLASSES:
             self._swaps = np.zeros((n_classes, n_classes), dtype=np.int64)
 
-    def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
-        """Return the flip rate per example."""
-        return {"flip_rate": batch.of_contested(flip_rate(batch.contested_agreement))}
-
     def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch; return the majority class, its share of the runs, and the flip rate."""
-        super().add(batch, values)
-        self._disagreements += batch.disagreements
+        columns = super().add(batch, values)
         self._class_counts += class_counts(batch.predictions, batch.n_classes)
-        self._majorities += np.bincount(batch.majority, minlength=len(self._majorities))
         if batch.labels is not None:
             known = batch.labels[batch.labels >= 0]
             self._label_counts += np.bincount(known, minlength=self.n_classes)
@@ -106,29 +150,19 @@ class Flips(ClassFamily):
             pairs = consensus[differs] * np.int64(batch.n_classes) + predictions[differs]
             counts = np.bincount(pairs, minlength=self._swaps.size)
             self._swaps += counts.reshape(self._swaps.shape)
-        return {
-            "consensus": batch.consensus,
-            "consensus_share": batch.majority / batch.n_runs,
-            "flip_rate": batch.over_contested(values["flip_rate"].values),
-        }
+        return {"consensus": batch.consensus, **columns}
 
     def result(self) -> Mapping[str, Statistic]:
         """Return all figures over all examples so far."""
-        n_examples = self.sums["flip_rate"].n_examples
-        return {
-            "flip_rate": self.sums["flip_rate"].mean_over_examples(largest=1.0, is_count=True),
-            "net_flip_rate": MeanOverPairs(
-                net_flips(self._class_counts), floor=0.5 / n_examples, largest=1.0
-            ),
-            "ambiguity": ValueOnly((n_examples - int(self._majorities[-1])) / n_examples),
-            "discrepancy": ValueOnly(float(self._disagreements.max()) / n_examples),
-        }
+        net = MeanOverPairs(net_flips(self._class_counts), floor=0.5 / self.n_examples, largest=1.0)
+        known = {**super().result(), "net_flip_rate": net}
+        return {name: known[name] for name in self.figures}
 
     def run_sums(self) -> RunSums:
         """Return the sums that checks of the input need."""
         return RunSums(
-            self.sums["flip_rate"].n_examples,
-            self._disagreements,
+            self.n_examples,
+            self.disagreements,
             self._class_counts,
             self._label_counts,
             self._swaps,
@@ -141,13 +175,13 @@ class Flips(ClassFamily):
         each run's share; counts of examples by size of their majority; and the pairs of classes
         that are swapped most often.
         """
-        n_examples = self.sums["flip_rate"].n_examples
+        shared = super().detail()
         moving = np.argsort(-np.ptp(self._class_counts, axis=0), kind="stable")[:N_LISTED]
         detail = {
-            "flip_matrix": self._disagreements / n_examples,
+            "flip_matrix": shared["flip_matrix"],
             "drift_classes": moving,
-            "drift_shares": self._class_counts[:, moving] / n_examples,
-            "majority_counts": self._majorities,
+            "drift_shares": self._class_counts[:, moving] / self.n_examples,
+            "majority_counts": shared["majority_counts"],
         }
         if self._swaps is not None:
             both_ways = np.triu(self._swaps + self._swaps.T, k=1)

@@ -5,7 +5,7 @@ one of the frozen statistics below, or of `block_statistic`. `stats.intervals` m
 from each.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -182,6 +182,7 @@ class MeanOverExamples:
     is_small: bool = False  # so few examples that they need Student's quantile, as clusters do
     step: float = 1.0  # of a share: the least by which one run changes the value of an example
     shape: Shape | None = None  # of the values of examples, if they may be skewed
+    least: float = 0.0  # the least value one example can have, on the log scale
 
     @property
     def unbiased(self) -> float:
@@ -253,6 +254,14 @@ class ValueOnly:
     """A value without a population value to enclose, so that it gets no interval."""
 
     value: float
+
+
+def of_trials(mean: MeanOverExamples) -> MeanOverExamples:
+    """Return a mean over independent trials of one model, whose examples contain their noise."""
+    # If no trial can be left out, all of the variance may be their noise.
+    has_noise = mean.without is not None
+    noise = mean.interaction_variance if has_noise else mean.example_variance
+    return replace(mean, without=None, interaction_variance=noise)
 
 
 Statistic: TypeAlias = (

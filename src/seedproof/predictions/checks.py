@@ -20,6 +20,7 @@ CHECK_NAMES = (
     "few-runs",
     "transposed",
     "not-categorical",
+    "distinct-answers",
 )
 MOST_NAMED = 5
 

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import DamagedStoreError
-from seedproof.metrics.flips import RunSums
 from seedproof.predictions.checks import Check, named
 from seedproof.records.schema import Kind
 from seedproof.records.shards import Shard, ShardSource
@@ -23,32 +22,40 @@ from seedproof.typing import BoolArray, IntArray
 IMPLAUSIBLE = 1e-6
 # Representatives of equal runs that are compared in threes: their number grows with the cube.
 MOST_COMPARED = 40
+NO_EFFECT = (
+    "Check that no run is given twice and that the seed has an effect; `seedproof doctor` checks "
+    "the latter."
+)
+FROM_A_CACHE = (
+    "Check that none is given twice, and that answers did not come from a cache or from a model "
+    "that draws nothing."
+)
 # Logged as 1 by runs of estimators that are known to draw no random numbers.
 DRAWS_NOTHING = "draws_nothing"
 
 
-def duplicates(source: ShardSource, sums: RunSums) -> Iterator[Check]:
+def duplicates(source: ShardSource, disagreements: IntArray) -> Iterator[Check]:
     """Yield a finding for each group of runs that are copies of each other."""
-    n_runs, alike = len(source.runs), equal_rows(sums.disagreements == 0)
+    n_runs, alike = len(source.runs), equal_rows(disagreements == 0)
     suspects = [group for group in alike if len(group) > 1]
     if not suspects:
         return
-    if source.kind is not Kind.LABELS:
+    if source.kind not in {Kind.LABELS, Kind.TEXTS}:
         what, copies = "probabilities", _equal_probabilities(source, suspects)
     else:
         what = "answers"
-        copies = suspects if len(alike) == 1 else _implausible(sums.disagreements, alike)
+        copies = suspects if len(alike) == 1 else _implausible(disagreements, alike)
     for group in copies:
         names = tuple(source.runs[run] for run in group)
-        same = "All runs" if len(group) == n_runs else f"Runs {named(names)}"
+        noun = "trials" if source.repeats == "trials" else "runs"
+        same = f"All {noun}" if len(group) == n_runs else f"{noun.capitalize()} {named(names)}"
         same += f" have identical {what}"
         yield explained_copies(source, group, names, same) or Check(
             "duplicate-runs",
             "error",
             names,
             f"{same}. Copies of a run are not evidence of stability.",
-            "Check that no run is given twice and that the seed has an effect; "
-            "`seedproof doctor` checks the latter.",
+            FROM_A_CACHE if source.kind is Kind.TEXTS else NO_EFFECT,
         )
 
 
@@ -131,7 +138,7 @@ def _values(shard: Shard) -> tuple[np.ndarray, ...]:
     """Return all that a shard has of each run, axes (runs, …)."""
     if shard.top is not None:
         return shard.top.probs, shard.top.classes
-    several = (shard.probs, shard.predictions, shard.numbers)
+    several = (shard.probs, shard.predictions, shard.numbers, shard.answers)
     values = next((x for x in several if x is not None), None)
     return () if values is None else (values,)
 

@@ -42,7 +42,7 @@ def checks_of(source: ShardSource, sums: RunSums) -> Iterator[Check]:
     yield from few_runs(len(source.runs))
     if len(source.runs) > 1:
         constant = np.asarray(sums.class_counts.max(axis=1) == sums.n_examples)
-        yield from duplicates(source, sums)
+        yield from duplicates(source, sums.disagreements)
         yield from _constant_runs(source, sums, constant)
         yield from _outliers(source, sums, constant)
     yield from _unexpected_classes(source, sums)

@@ -9,7 +9,12 @@ from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.ranks import standardized
 from seedproof.metrics.numbers.runs import NumberRunSums, RunEquality
 from seedproof.predictions.checks import Check, named
-from seedproof.predictions.duplicates import IMPLAUSIBLE, equal_rows, explained_copies
+from seedproof.predictions.duplicates import (
+    FROM_A_CACHE,
+    IMPLAUSIBLE,
+    equal_rows,
+    explained_copies,
+)
 from seedproof.predictions.input_checks import CHANCE_AGREEMENT, LONELY, few_runs
 from seedproof.records.shards import ShardSource
 from seedproof.typing import FloatArray
@@ -55,8 +60,7 @@ def _duplicates(source: ShardSource, sums: NumberRunSums) -> Iterator[Check]:
             "error",
             names,
             f"{same}. Copies are not evidence of stability.",
-            "Check that none is given twice, and that answers did not come from a cache or from "
-            "a model that draws nothing.",
+            FROM_A_CACHE,
         )
 
 

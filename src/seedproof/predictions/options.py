@@ -24,8 +24,8 @@ class LoadOptions(TypedDict, total=False):
         positive: The class whose probability is given, where there is one probability per example:
             floats (runs, examples), or a single column.
         targets: Right number of each example, with arrays; the name of their column, with tables.
-        trials: Runs are independent trials of one model, not models of their own; for numbers. A
-            table says so by its column `trial`.
+        trials: Runs are independent trials of one model, not models of their own; for numbers and
+            texts. A table says so by its column `trial`.
         tolerance: Numbers that differ by no more than this count as equal, such as 0.05 or "5%".
         thresholds: Limits of a decision: two numbers on different sides of one are a flip. Of
             probabilities (runs, examples, labels): labels from this probability on are in the set.
@@ -37,6 +37,8 @@ class LoadOptions(TypedDict, total=False):
         gold: Right labels of sets. With arrays, a list per example, or a 0/1 matrix (examples,
             labels); None where unknown. With tables, the name of their column.
         keep: Number of items that are kept of each ranked list; 1,000 if omitted.
+        distinguish: Differences between texts that make them different answers: some of case,
+            spaces, punctuation and numbers; none if omitted.
         columns: Names of the columns, with tables.
         clusters: Examples that belong together: one value per example, with arrays; the name of a
             column, with anything else.
@@ -74,6 +76,7 @@ class LoadOptions(TypedDict, total=False):
     relevant: Any
     gold: Any
     keep: int | None
+    distinguish: Sequence[str] | None
     columns: Columns | None
     clusters: npt.ArrayLike | str | None
     slices: Mapping[str, npt.ArrayLike] | Sequence[str] | None
@@ -122,12 +125,13 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             "slices",
             "common_examples",
             "targets",
+            "distinguish",
             *NUMBERS,
             *ITEMS,
         }
     ),
     "store": frozenset(
-        {"arm", "split", "clusters", "slices", "common_examples", "trials", *NUMBERS}
+        {"arm", "split", "clusters", "slices", "common_examples", "trials", "distinguish", *NUMBERS}
     ),
     "predictions": frozenset({"common_examples"}),
     "report": frozenset(),

@@ -31,6 +31,7 @@ from seedproof.predictions.shared_examples import (
 )
 from seedproof.predictions.sources import TemporaryFolder, read, read_arm
 from seedproof.predictions.targets import Input, Target, recognize
+from seedproof.predictions.text_checks import text_checks_of, text_disagreement
 from seedproof.records.columns import Columns, shown
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
@@ -296,7 +297,7 @@ class Predictions:
 
     @property
     def kind(self) -> str:
-        """Kind of predictions: probs, top, labels or numbers."""
+        """Kind of predictions: probs, top, labels, numbers or texts."""
         return str(self.source.kind)
 
     @property
@@ -319,6 +320,8 @@ class Predictions:
         """Findings about the input, errors first. The predictions are read once for them."""
         if self.source.kind is Kind.NUMBERS:
             further = number_checks_of(self.source, number_run_sums(self.source))
+        elif self.source.kind is Kind.TEXTS:
+            further = text_checks_of(self.source, text_disagreement(self.source))
         else:
             further = checks_of(self.source, run_sums(self.source))
         return by_severity([*self.read_checks, *further])
@@ -381,7 +384,8 @@ class Predictions:
         return self.n_examples
 
     def __repr__(self) -> str:
-        noun = "target" if self.source.kind is Kind.NUMBERS else "gold label"
+        nouns = {Kind.NUMBERS: "target", Kind.TEXTS: "reference"}
+        noun = nouns.get(self.source.kind, "gold label")
         parts = [
             f"{len(self.runs)} run{'s' * (len(self.runs) != 1)} × {self.n_examples:,} examples",
             self.kind,
@@ -417,7 +421,7 @@ def load_one(
     Trials of one model need as many as runs, unless `least_trials` is given.
     """
     loaded = _loaded(target, options, least_runs=least_runs)
-    if loaded.source.kind is Kind.NUMBERS and not may_be_numbers:
+    if loaded.source.kind in {Kind.NUMBERS, Kind.TEXTS} and not may_be_numbers:
         raise only_measured()
     if loaded.source.settings.are_trials and least_trials is not None:
         least_runs = least_trials
@@ -434,9 +438,8 @@ def load_one(
 def only_measured() -> OptionError:
     """Return the error for numbers in a verb that takes classes only, and for their reports."""
     return OptionError(
-        "Numbers are measured, compared and judged from their tables, arrays or stores, and not by "
-        "this verb or from a saved report.",
-        kind=str(Kind.NUMBERS),
+        "Numbers and texts are measured, compared and judged from their tables, arrays or stores, "
+        "and not by this verb or from a saved report.",
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NamedTuple, cast
 
-from seedproof.errors import NotFoundError, OptionError
+from seedproof.errors import NotFoundError, OptionError, UnreadableError
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, missing_runs, transposed
 from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS
@@ -34,7 +34,9 @@ from seedproof.records.shards import ShardSource
 from seedproof.records.small_tables import read_small_tables
 from seedproof.records.sort import Phases
 from seedproof.records.tables import TableOptions
+from seedproof.records.text_answers import Normalization
 from seedproof.records.text_files import run_names
+from seedproof.records.text_tables import have_texts, read_texts
 from seedproof.records.trec import is_trec_run, read_trec_run
 from seedproof.seeds.seed_design import note_on_shared_seeds
 from seedproof.typing import ArrowStream, Progress, is_count
@@ -172,6 +174,7 @@ def _number_settings(
         thresholds=tuple(dict.fromkeys(float(threshold) for threshold in thresholds)),
         are_trials=known.are_trials or bool(options.get("trials")),
         better="lower" if options.get("lower_is_better") else "higher",
+        normalization=Normalization.distinguishing(_names("distinguish", options)),
     )
 
 
@@ -268,6 +271,14 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
     held: tuple[ShardSource, list[Message]] | None
     if have_items(tables, table_options.columns):
         held = read_items(tables, table_options, _number_settings(options))
+    elif have_texts(tables, table_options.columns):
+        held = read_texts(tables, table_options, _number_settings(options))
+        if held is None:
+            raise UnreadableError(
+                "The texts do not fit into the memory for reading. Raise it with --memory, or "
+                "memory= in Python.",
+                option="memory",
+            )
     elif have_numbers(tables, table_options.columns):
         held = read_numbers(tables, table_options, _number_settings(options))
     elif table_options.may_differ:

@@ -33,14 +33,16 @@ def to_arrow(
     )
 
 
-def texts_to_arrow(texts: Sequence[str]) -> pa.Array:
-    """Return texts as an Arrow array."""
-    encoded = [text.encode() for text in texts]
+def texts_to_arrow(texts: Sequence[str | None]) -> pa.Array:
+    """Return texts as an Arrow array, null for None."""
+    encoded = [b"" if text is None else text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, encoded)])
     if ends[-1] > np.iinfo(np.int32).max:
         raise pa.ArrowCapacityError(f"{ends[-1]:,} bytes of text do not fit into one array.")
+    missing = np.array([text is None for text in texts], dtype=np.bool_)
+    valid = pa.py_buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
     return pa.StringArray.from_buffers(
-        len(encoded), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(encoded))
+        len(encoded), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(encoded)), valid
     )
 
 

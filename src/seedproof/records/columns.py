@@ -3,35 +3,19 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 
-from seedproof.errors import ColumnError, OptionError
+from seedproof.errors import ColumnError
 from seedproof.messages import Message
 from seedproof.records.levels import LEVELS
-from seedproof.records.shards import canonical_order
 
 # Limit of the columns of a table, for each of which DuckDB takes time and memory.
 MAX_COLUMNS = 20_000
 # Also read as example ids, if there is no column `example`.
 ID = "id"
-PURPOSES = {
-    "example": "the ids of the examples",
-    "run": "the runs",
-    "label": "the labels",
-    "prediction": "the predictions",
-    "value": "the numbers",
-    "target": "the right numbers",
-    "trial": "the trials",
-    "judge": "the judges",
-    "item": "the items of the ranked lists",
-    "rank": "the ranks of the items",
-    "score": "the scores of the items",
-    "relevance": "the grades of the items",
-    "set": "the sets of labels",
-    "tags": "the tags of the tokens",
-    "gold": "the right labels",
-}
+# Roles of a table of texts, after the answers themselves.
+TEXT_ROLES = ("equivalent", "reference", "correct")
 # Usual names by role, the likeliest first.
 SYNONYMS = {
     role: tuple(names.split())
@@ -54,6 +38,10 @@ SYNONYMS = {
         "set": "set labels predicted_labels label_set predictions prediction",
         "tags": "tags ner_tags predicted_tags predictions prediction",
         "gold": "gold label_set gold_labels gold_tags true_labels labels label",
+        "answer": "answer text response completion output generation reply prediction",
+        "equivalent": "equivalent equivalence meaning group",
+        "reference": "reference references gold expected label",
+        "correct": "correct is_correct right",
     }.items()
 }
 PROBABILITY = re.compile(
@@ -97,6 +85,12 @@ class Columns:
         set: Column with a set of labels per row: a list, or names with | between.
         tags: Column with the tags of all tokens per row, such as B-PER and O, read as spans.
         gold: Column with the right labels or tags, in the form of the others; it may be absent.
+        answer: Column of the answers as free texts, in place of predicted classes. With one column
+            of answers per run: the prefix of their names, or all names with commas between.
+        equivalent: Column that names answers of an example with the same meaning in the same way;
+            if absent, answers with the same text are the same.
+        reference: Column of the right answer, or of a list of them; it may be absent.
+        correct: Column that says whether an answer is right, in place of references.
 
     Examples:
         >>> import pyarrow as pa
@@ -127,6 +121,18 @@ class Columns:
     set: str = "set"
     tags: str = "tags"
     gold: str = "gold"
+    answer: str = "answer"
+    equivalent: str = "equivalent"
+    reference: str = "reference"
+    correct: str = "correct"
+
+    def have_texts(self, names: Sequence[str]) -> bool:
+        """Return whether a table with these columns has free texts in place of classes."""
+        if "answer" in self.changed():
+            return True
+        others = (self.prediction, self.value, self.label)
+        is_other = any(name in others or name.startswith(self.probs) for name in names)
+        return self.answer in names and not is_other
 
     def have_numbers(self, names: Sequence[str]) -> bool:
         """Return whether a table with these columns has numbers in place of classes."""
@@ -143,126 +149,19 @@ class Columns:
             return ()
         prefix = self.value if "value" in self.changed() else self.wide
         others = [name for name in names if name not in {self.example, ID, self.target}]
-        return _matching(others, prefix) if prefix else wide_family(others)
+        return matching(others, prefix) if prefix else wide_family(others)
+
+    def wide_texts(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns of answers that are one run each."""
+        if self.answer in names:
+            return ()
+        others = [name for name in names if name not in {self.example, ID, self.reference}]
+        return matching(others, self.answer)
 
     def changed(self) -> dict[str, str]:
         """Return the names that are not the default ones."""
         usual = vars(Columns())
         return {role: name for role, name in vars(self).items() if name != usual[role]}
-
-
-@dataclass(frozen=True)
-class Roles:
-    """Roles of the columns of one table."""
-
-    run: str | None  # None if the table is one run
-    example: str
-    label: str | None  # None without labels
-    prediction: str | None  # None if probabilities are used
-    probs: tuple[str, ...]  # probability columns in the order of the classes
-    classes: tuple[str, ...]  # class names of the probability columns
-    extras: tuple[str, ...]  # all other columns
-    wide: tuple[str, ...] = ()  # columns that are one run each
-    # The class whose probability the only column of `probs` holds; `classes` are then named once
-    # the labels are known.
-    positive: str | None = None
-    value: str | None = None  # numbers in place of classes; a prefix or unused if `wide`
-    target: str | None = None  # None without right numbers
-    # For numbers: levels of repetition with their columns, the outermost first; `run` is the first.
-    levels: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def names(self) -> list[str]:
-        """All columns that have a role, each once."""
-        value = None if self.wide else self.value
-        single = (self.run, self.example, self.label, self.prediction, value, self.target)
-        several = (*self.probs, *self.wide, *(column for _, column in self.levels), *self.extras)
-        return list(dict.fromkeys(name for name in (*single, *several) if name is not None))
-
-    @classmethod
-    def find(cls, names: Sequence[str], columns: Columns, *, table: str) -> "Roles":
-        """Return the roles of a table's columns."""
-        check_names(names, table)
-        example = columns.example
-        if example == Columns.example and example not in names and ID in names:
-            example = ID
-        if columns.have_numbers(names):
-            return cls._find_numbers(names, columns, example, table)
-        for role in ("example", "run", "label", "prediction"):
-            name = example if role == "example" else getattr(columns, role)
-            if name not in names and (role == "example" or role in columns.changed()):
-                raise _missing(name, role, names, columns, table)
-        taken = {columns.run, example, columns.label, columns.prediction}
-        by_class = {
-            name.removeprefix(columns.probs): name
-            for name in names
-            if name.startswith(columns.probs) and name != columns.probs and name not in taken
-        }
-        wide = _wide(names, columns, example, table, has_answers=bool(by_class))
-        is_confidence = len(by_class) == 1 and columns.prediction in names and not columns.positive
-        if wide or is_confidence:
-            # One number next to predictions is how sure a model is, not a probability of a class.
-            by_class = {}
-        elif not by_class and columns.prediction not in names:
-            raise _missing_answers(names, columns, table)
-        positive = next(iter(by_class)) if len(by_class) == 1 else columns.positive
-        if columns.positive and (len(by_class) > 1 or positive != columns.positive):
-            raise OptionError(
-                "`{option}` is {positive!r}, but {table} has probabilities for {classes}. "
-                "Remove the option.",
-                option="positive",
-                positive=columns.positive,
-                table=table,
-                classes=tuple(by_class),
-            )
-        is_binary = bool(positive) and len(by_class) <= 1
-        classes = () if is_binary else tuple(canonical_order(sorted(by_class)))
-        answer = None if by_class or wide else columns.prediction
-        used = {columns.run, example, columns.label, answer, *by_class.values(), *wide}
-        if is_binary:
-            probs = tuple(by_class.values()) or ((answer,) if answer else ())
-        else:
-            probs = tuple(by_class[name] for name in classes)
-        return cls(
-            run=columns.run if columns.run in names else None,
-            example=example,
-            label=columns.label if columns.label in names else None,
-            prediction=None if is_binary else answer,
-            probs=probs,
-            classes=classes,
-            extras=tuple(name for name in names if name not in used),
-            wide=wide,
-            positive=positive if is_binary else None,
-        )
-
-    @classmethod
-    def _find_numbers(
-        cls, names: Sequence[str], columns: Columns, example: str, table: str
-    ) -> "Roles":
-        wide = columns.wide_numbers(names)
-        for role in ("example", *LEVELS, "value", "target"):
-            name = example if role == "example" else getattr(columns, role)
-            is_needed = role == "example" or role in columns.changed()
-            is_wide = role == "value" and _are_several(wide, name)
-            if name not in names and is_needed and not is_wide:
-                raise _missing(name, role, names, columns, table)
-        columns_of = [(level, getattr(columns, level)) for level in LEVELS]
-        levels = [(level, name) for level, name in columns_of if name in names and not wide]
-        roles = cls(
-            run=levels[0][1] if levels else None,
-            example=example,
-            label=None,
-            prediction=None,
-            probs=(),
-            classes=(),
-            extras=(),
-            wide=wide,
-            value=columns.value,
-            target=columns.target if columns.target in names else None,
-            levels=tuple(levels),
-        )
-        used = {*roles.names}
-        return replace(roles, extras=tuple(name for name in names if name not in used))
 
 
 def check_names(names: Sequence[str], table: str) -> None:
@@ -286,30 +185,7 @@ def check_names(names: Sequence[str], table: str) -> None:
         seen.add(name.lower())
 
 
-def _wide(
-    names: Sequence[str], columns: Columns, example: str, table: str, *, has_answers: bool
-) -> tuple[str, ...]:
-    """Return the columns that are one run each."""
-    others = [name for name in names if name not in {example, columns.label}]
-    if not columns.wide:
-        if has_answers or columns.run in names or columns.prediction in names:
-            return ()
-        return wide_family(others)
-    wide = _matching(others, columns.wide)
-    if not _are_several(wide, columns.wide):
-        raise ColumnError(
-            "{table} has {n_columns} columns that match --wide {prefix!r}. It has: {listed}. "
-            "Pass the prefix of the columns with one run each, or all their names.",
-            table=table,
-            n_columns=len(wide),
-            prefix=columns.wide,
-            listed=shown(names),
-            columns=tuple(names),
-        )
-    return wide
-
-
-def _matching(names: Sequence[str], given: str) -> tuple[str, ...]:
+def matching(names: Sequence[str], given: str) -> tuple[str, ...]:
     """Return the columns that begin with a prefix, or that a list with commas names."""
     if "," in given:
         listed = {name.strip() for name in given.split(",")}
@@ -317,41 +193,9 @@ def _matching(names: Sequence[str], given: str) -> tuple[str, ...]:
     return tuple(name for name in names if name.startswith(given) and name != given)
 
 
-def _are_several(wide: Sequence[str], given: str) -> bool:
+def are_several(wide: Sequence[str], given: str) -> bool:
     """Return whether there are at least two columns, and all that a list names."""
     return len(wide) > given.count(",") and len(wide) > 1
-
-
-def _missing_answers(names: Sequence[str], columns: Columns, table: str) -> ColumnError:
-    suggestion = suggested(names, columns.changed())
-    return ColumnError(
-        "{table} has neither a column {prediction!r} nor columns '{probs}<class>'. "
-        "It has: {listed}. {advice}",
-        table=table,
-        prediction=columns.prediction,
-        probs=columns.probs,
-        listed=shown(names),
-        columns=tuple(names),
-        suggestion=suggestion,
-        advice=advice(suggestion, "--prediction NAME, --probs PREFIX or --wide PREFIX"),
-    )
-
-
-def _missing(
-    name: str, role: str, names: Sequence[str], columns: Columns, table: str
-) -> ColumnError:
-    suggestion = suggested(names, columns.changed())
-    return ColumnError(
-        "{table} has no column {column!r} for {purpose}. It has: {listed}. {advice}",
-        table=table,
-        column=name,
-        purpose=PURPOSES[role],
-        listed=shown(names),
-        columns=tuple(names),
-        option=f"--{role}",
-        suggestion=suggestion,
-        advice=advice(suggestion, f"--{role} NAME"),
-    )
 
 
 def shown(names: Sequence[str]) -> str:
@@ -397,9 +241,16 @@ def _families(names: Sequence[str]) -> dict[tuple[str, str], list[str]]:
 
 def suggested(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
     """Return the likely names by role, except default ones; None if they cannot be guessed."""
-    are_numbers = not {"value", "target", "trial", "judge"}.isdisjoint(given)
-    of_classes = None if are_numbers else _suggested_classes(names, given)
-    likely = of_classes or _suggested_numbers(names, given)
+    if not {"answer", *TEXT_ROLES}.isdisjoint(given):
+        likely = _suggested_repeats(
+            ("example", "answer", "trial", "run", *TEXT_ROLES), names, given
+        )
+    else:
+        are_numbers = not {"value", "target", "trial", "judge"}.isdisjoint(given)
+        of_classes = None if are_numbers else _suggested_classes(names, given)
+        likely = of_classes or _suggested_repeats(
+            ("example", "value", "trial", "run", "judge", "target"), names, given
+        )
     if likely is None:
         return None
     usual = vars(Columns())
@@ -419,10 +270,12 @@ def likely_columns(
     return likely, free
 
 
-def _suggested_numbers(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
-    roles = ("example", "value", "trial", "run", "judge", "target")
+def _suggested_repeats(
+    roles: Sequence[str], names: Sequence[str], given: Mapping[str, str]
+) -> dict[str, str] | None:
+    """Return likely columns of numbers or texts: ids, answers, and a level of repetition."""
     likely, _ = likely_columns(roles, names, given)
-    is_complete = {"example", "value"} <= likely.keys() and not likely.keys().isdisjoint(LEVELS)
+    is_complete = {*roles[:2]} <= likely.keys() and not likely.keys().isdisjoint(LEVELS)
     return likely if is_complete else None
 
 

@@ -25,11 +25,11 @@ from seedproof.errors import (
 )
 from seedproof.messages import Message
 from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
-from seedproof.records.columns import Roles
 from seedproof.records.ingest_state import read_state
 from seedproof.records.location import Location, is_file_name
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.partition import Partition, PartitionWriter
+from seedproof.records.roles import Roles
 from seedproof.records.scan import Scan, Scanner
 from seedproof.records.sort import Phases, SortedRows
 from seedproof.records.tables import (

@@ -6,7 +6,6 @@ from enum import StrEnum
 
 from seedproof.errors import ColumnError
 from seedproof.records.columns import (
-    PURPOSES,
     Columns,
     advice,
     check_names,
@@ -15,6 +14,7 @@ from seedproof.records.columns import (
     suggested,
     wide_family,
 )
+from seedproof.records.roles import PURPOSES
 from seedproof.records.schema import Kind
 
 # Columns that are read as well, if the usual one is missing, the likeliest first.

@@ -1,4 +1,4 @@
-"""Choices that numbers need and classes do not: a tolerance, thresholds, what repeats."""
+"""Choices for answers that are not classes: a tolerance, thresholds, what repeats."""
 
 import re
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from seedproof.errors import OptionError
+from seedproof.records.text_answers import USUAL, Normalization
 from seedproof.typing import BoolArray, FloatArray
 
 Direction: TypeAlias = Literal["higher", "lower"]
@@ -68,7 +69,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class NumberSettings:
-    """Choices for the metrics of numbers."""
+    """Choices for the metrics of numbers and texts."""
 
     tolerance: Tolerance | None = None
     thresholds: tuple[float, ...] = ()
@@ -81,3 +82,7 @@ class NumberSettings:
     better: Direction = "higher"
     # Number of the first items of a ranked list that figures such as `ndcg@10` are of.
     depth: int = 10
+    # Differences between texts that do not make them different answers.
+    normalization: Normalization = USUAL
+    # A column of the user's own says which texts are the same answer.
+    by_meaning: bool = False

@@ -1,9 +1,11 @@
 """Tables with a number per run and example, read into memory."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +24,13 @@ from seedproof.errors import (
 )
 from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
-from seedproof.records.columns import Columns, Roles, check_names
+from seedproof.records.columns import Columns, check_names
 from seedproof.records.levels import SEPARATOR, Repeat, settings_of, split_repeats
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.normalize import canonical_rows
 from seedproof.records.number_settings import NumberSettings
 from seedproof.records.partition import are_integers
+from seedproof.records.roles import Roles
 from seedproof.records.row_counts import LineCounter, QuotedRowCounter, count_rows
 from seedproof.records.shards import NumberShards, check_run_count, natural_order
 from seedproof.records.tables import (
@@ -49,6 +52,8 @@ from seedproof.records.text_files import (
 )
 from seedproof.typing import ArrowStream, BoolArray, FloatArray, IntArray
 
+# From a column and its name, the numbers or texts in it.
+ReadColumn: TypeAlias = Callable[[pa.ChunkedArray, str], np.ndarray]
 # Cells of a missing number, in lower case.
 EMPTY = ("", "na", "null")
 # Rows of a table take up to this many times their size on disk.
@@ -85,19 +90,8 @@ def read_numbers(
     tables: Sequence[Path | ArrowStream], options: TableOptions, settings: NumberSettings
 ) -> tuple[NumberShards, list[Message]] | None:
     """Read numbers in one table or in one per run; return None if they do not fit into memory."""
-    try:
-        read = [read_table(table, options, n_tables=len(tables), as_text=True) for table in tables]
-    except TooLargeError:
-        return None
-    named = [(title_of(table), rows.column_names) for table, rows in zip(tables, read, strict=True)]
-    roles = common_roles(named, options)
-    notes = notes_on_roles(options.columns, wide=roles.wide, both_given=False)
-    if not all(len(rows) for rows in read):
-        raise EmptyInputError("{table} has no rows.", table=named[0][0])
-    paths = [table if isinstance(table, Path) else None for table in tables]
-    rows = _Rows.of(read, roles, options.run_names(paths))
-    source, further = rows.aligned(options, settings)
-    return source, notes + further
+    rows = RepeatedRows.read(tables, options, partial(numbers_of, role="value"))
+    return None if rows is None else _aligned(rows, options, settings)
 
 
 def title_of(table: Path | ArrowStream) -> str:
@@ -199,86 +193,89 @@ def _complete(path: Path, table: pa.Table, n_rows: int) -> pa.Table:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class RepeatedRows:
     """The rows of all tables, one after the other."""
 
     table: pa.Table
     roles: Roles
-    numbers: FloatArray
+    values: np.ndarray  # numbers or texts
     repeats: Sequence[Repeat]  # in order
     run_of: IntArray  # repeat of each row
     levels: Sequence[str] = ()  # by which repeats are named; none if they are files or columns
 
     @classmethod
-    def of(cls, tables: Sequence[pa.Table], roles: Roles, names: Sequence[str]) -> "_Rows":
+    def read(
+        cls, tables: Sequence[Path | ArrowStream], options: TableOptions, values_of: ReadColumn
+    ) -> "RepeatedRows | None":
+        """Read one table or one per run; return None if they do not fit into memory."""
+        try:
+            read = [
+                read_table(table, options, n_tables=len(tables), as_text=True) for table in tables
+            ]
+        except TooLargeError:
+            return None
+        titles = [title_of(table) for table in tables]
+        named = [(title, rows.column_names) for title, rows in zip(titles, read, strict=True)]
+        roles = common_roles(named, options)
+        if not all(len(rows) for rows in read):
+            raise EmptyInputError("{table} has no rows.", table=titles[0])
+        paths = [table if isinstance(table, Path) else None for table in tables]
+        return cls.of(read, roles, options.run_names(paths), values_of)
+
+    @classmethod
+    def of(
+        cls,
+        tables: Sequence[pa.Table],
+        roles: Roles,
+        names: Sequence[str],
+        values_of: ReadColumn,
+    ) -> "RepeatedRows":
         """Concatenate tables; those with one column per run become one row per run and example."""
         if roles.wide:
-            kept = replace(roles, wide=(), value=None).names
+            kept = replace(roles, wide=(), value=None, answer=None).names
             table = pa.concat_tables([rows.select(kept) for rows in tables for _ in roles.wide])
             columns = [(rows, name) for rows in tables for name in roles.wide]
-            numbers = np.concatenate(
-                [numbers_of(rows.column(n), n, "value") for rows, n in columns]
-            )
+            values = np.concatenate([values_of(rows.column(n), n) for rows, n in columns])
             runs = natural_order(list(roles.wide))
             counts = [len(rows) for rows, _ in columns]
             run_of = np.repeat([runs.index(name) for _, name in columns], counts)
-            return cls(table, roles, numbers, [(run,) for run in runs], run_of)
+            return cls(table, roles, values, [(run,) for run in runs], run_of)
         table = concatenated([rows.select(roles.names) for rows in tables])
-        numbers = numbers_of(table.column(str(roles.value)), str(roles.value), "value")
+        values = values_of(table.column(roles.repeated), roles.repeated)
         if not roles.levels:
             run_of = np.repeat(np.arange(len(tables)), [len(rows) for rows in tables])
-            return cls(table, roles, numbers, [(name,) for name in names], run_of)
+            return cls(table, roles, values, [(name,) for name in names], run_of)
         levels, repeats, run_of = encoded_repeats(table, roles.levels)
-        return cls(table, roles, numbers, repeats, run_of, levels)
+        return cls(table, roles, values, repeats, run_of, levels)
 
     @property
     def runs(self) -> list[str]:
         """Names of the runs."""
         return ["/".join(repeat) for repeat in self.repeats]
 
-    def aligned(
-        self, options: TableOptions, settings: NumberSettings
-    ) -> tuple[NumberShards, list[Message]]:
-        """Return the runs on the same examples, in the order of their ids."""
+    def aligned(self, options: TableOptions, settings: NumberSettings) -> "AlignedRows":
+        """Return the place of each run and example, in the order of their ids."""
         check_run_count(len(self.repeats))
         known = settings_of(self.levels, self.repeats)
         are_trials = settings.are_trials or known.are_trials
         if len(self.repeats) < options.least_runs and not are_trials:
             raise TooFewRunsError(
-                "There is only one run: {run!r}. Pass the numbers of at least 2 runs or trials.",
+                "There is only one run: {run!r}. Pass at least 2 runs or trials.",
                 run=self.runs[0],
                 n_runs=len(self.repeats),
             )
         ids, example_of = self._examples()
         grid = self._grid(ids, example_of)
-        notes: list[Message] = []
+        wide = self.roles.wide
+        notes = notes_on_roles(options.columns, wide=wide, both_given=False)
         is_kept = np.asarray((grid >= 0).all(axis=0))
         if not is_kept.all():
             notes.append(dropped_examples(self.runs, ids, grid >= 0, may_differ=options.may_differ))
             grid, ids = grid[:, is_kept], ids.filter(to_arrow(is_kept))
-        numbers = self.numbers[grid]
-        if np.isnan(numbers).any():
-            run, example = (int(place[0]) for place in np.nonzero(np.isnan(numbers)))
-            raise MissingValueError(
-                "Example {example!r} of run {run!r} has no number. Fill it in, or leave the "
-                "example out of every run.",
-                example=ids[example].as_py(),
-                run=self.runs[run],
-            )
-        targets = None
-        if (name := self.roles.target) is not None:
-            targets = self._targets(numbers_of(self.table.column(name), name, "target"), grid, ids)
         extras, dropped = self._extras(grid)
         notes += notes_on_dropped_columns(dropped)
-        source = NumberShards(
-            self.runs,
-            ids,
-            numbers,
-            targets=targets,
-            settings=replace(settings, are_trials=are_trials, levels=known.levels),
-            extras=extras,
-        )
-        return source, notes
+        own = replace(settings, are_trials=are_trials, levels=known.levels)
+        return AlignedRows(ids, grid, own, extras, notes)
 
     def _examples(self) -> tuple[pa.Array, IntArray]:
         """Return the ids in order, and the index of its id per row."""
@@ -301,23 +298,6 @@ class _Rows:
         grid[flat] = np.arange(len(flat))
         return grid.reshape(len(self.runs), len(ids))
 
-    def _targets(self, numbers: FloatArray, grid: IntArray, ids: pa.Array) -> FloatArray:
-        of_runs = numbers[grid]
-        first = of_runs[0]
-        differs = (of_runs != first) & ~(np.isnan(of_runs) & np.isnan(first))
-        if differs.any():
-            run, example = (int(x[0]) for x in np.nonzero(differs))
-            raise LabelConflictError(
-                "The target of example {example!r} is {first:g} in run {first_run!r} and {other:g} "
-                "in run {run!r}. Give it one target.",
-                example=ids[example].as_py(),
-                first=float(first[example]),
-                other=float(of_runs[run, example]),
-                first_run=self.runs[0],
-                run=self.runs[run],
-            )
-        return np.asarray(first)
-
     def _extras(self, grid: IntArray) -> tuple[pa.Table | None, list[str]]:
         """Return columns whose value is the same in all runs, as text, and the other names."""
         kept: dict[str, pa.Array] = {}
@@ -331,6 +311,61 @@ class _Rows:
             else:
                 kept[name] = texts.take(to_arrow(grid[0]))
         return pa.table(kept) if kept else None, dropped
+
+
+class AlignedRows(NamedTuple):
+    """Runs on the same examples."""
+
+    ids: pa.Array  # of the examples, in canonical order
+    rows: IntArray  # row of each run and example, axes (runs, examples)
+    settings: NumberSettings
+    extras: pa.Table | None
+    notes: list[Message]
+
+
+def _aligned(
+    rows: RepeatedRows, options: TableOptions, settings: NumberSettings
+) -> tuple[NumberShards, list[Message]]:
+    """Return the numbers of the runs on the same examples."""
+    aligned = rows.aligned(options, settings)
+    numbers = rows.values[aligned.rows]
+    if np.isnan(numbers).any():
+        run, example = (int(place[0]) for place in np.nonzero(np.isnan(numbers)))
+        raise MissingValueError(
+            "Example {example!r} of run {run!r} has no number. Fill it in, or leave the "
+            "example out of every run.",
+            example=aligned.ids[example].as_py(),
+            run=rows.runs[run],
+        )
+    source = NumberShards(
+        rows.runs,
+        aligned.ids,
+        numbers,
+        targets=_targets(rows, aligned),
+        settings=aligned.settings,
+        extras=aligned.extras,
+    )
+    return source, aligned.notes
+
+
+def _targets(rows: RepeatedRows, aligned: AlignedRows) -> FloatArray | None:
+    if (name := rows.roles.target) is None:
+        return None
+    of_runs = numbers_of(rows.table.column(name), name, "target")[aligned.rows]
+    first = of_runs[0]
+    differs = (of_runs != first) & ~(np.isnan(of_runs) & np.isnan(first))
+    if differs.any():
+        run, example = (int(x[0]) for x in np.nonzero(differs))
+        raise LabelConflictError(
+            "The target of example {example!r} is {first:g} in run {first_run!r} and {other:g} "
+            "in run {run!r}. Give it one target.",
+            example=aligned.ids[example].as_py(),
+            first=float(first[example]),
+            other=float(of_runs[run, example]),
+            first_run=rows.runs[0],
+            run=rows.runs[run],
+        )
+    return np.asarray(first)
 
 
 def encoded_repeats(

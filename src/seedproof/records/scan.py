@@ -16,8 +16,9 @@ from seedproof.errors import (
     NotFoundError,
     UnreadableError,
 )
-from seedproof.records.columns import Roles, check_names
+from seedproof.records.columns import check_names
 from seedproof.records.location import is_unicode
+from seedproof.records.roles import Roles
 from seedproof.records.row_counts import (
     LineCounter,
     QuotedRowCounter,

@@ -16,6 +16,7 @@ from seedproof.records.items import Relevance
 from seedproof.records.number_settings import Levels, NumberSettings
 from seedproof.records.probabilities import UNLABELED, TopProbs
 from seedproof.records.schema import Kind, Layout
+from seedproof.records.text_answers import AnswerKeys
 from seedproof.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Shard:
     targets: FloatArray | None = None  # (rows), NaN where unknown; None if no example has one
     items: IntArray | None = None  # (runs, rows, places), in place of classes; see `ItemShards`
     relevance: Relevance | None = None  # the right items; None if no example has any
+    answers: AnswerKeys | None = None  # (runs, rows), in place of classes; see `text_answers`
+    texts: np.ndarray | None = None  # (runs, rows), the texts of `answers`; None where missing
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -60,6 +63,8 @@ class Shard:
             targets=None if self.targets is None else self.targets[chosen],
             items=None if self.items is None else self.items[:, chosen],
             relevance=None if self.relevance is None else self.relevance.rows(chosen),
+            answers=None if self.answers is None else self.answers[:, chosen],
+            texts=None if self.texts is None else self.texts[:, chosen],
             extras=None if self.extras is None else self.extras.take(taken),
         )
 
@@ -85,6 +90,8 @@ class Shard:
             numbers=together("numbers", 1),
             targets=together("targets", 0),
             items=together("items", 1),
+            answers=together("answers", 1),
+            texts=together("texts", 1),
             relevance=Relevance.joined(relevances) if relevances else None,
             top=TopProbs.joined(tops) if tops else None,
             extras=pa.concat_tables(extras) if extras else None,
@@ -105,7 +112,7 @@ class ShardSource(ABC):
     rows_per_shard: int  # of every shard but the last
     n_examples: int
     n_labeled: int  # examples with a gold label or a target
-    settings: NumberSettings = NumberSettings()  # for the metrics of numbers
+    settings: NumberSettings = NumberSettings()  # for the metrics of numbers and texts
     extras: tuple[str, ...] = ()  # names of the further columns
     is_in_memory: bool = False
     manifests: tuple["RunManifest", ...] = ()  # empty if the runs are not from a store
@@ -356,6 +363,8 @@ class OrderedShards(WrappedShards):
             predictions=None if shard.predictions is None else shard.predictions[order],
             numbers=None if shard.numbers is None else shard.numbers[order],
             items=None if shard.items is None else shard.items[order],
+            answers=None if shard.answers is None else shard.answers[order],
+            texts=None if shard.texts is None else shard.texts[order],
             top=None if top is None else TopProbs(top.classes[order], top.probs[order]),
         )
 

@@ -26,7 +26,6 @@ from seedproof.errors import (
     UnknownLabelError,
 )
 from seedproof.records.arrow import to_numpy
-from seedproof.records.columns import Roles
 from seedproof.records.durability import Syncs
 from seedproof.records.levels import Repeat, settings_of, split_repeats
 from seedproof.records.location import Location
@@ -34,6 +33,7 @@ from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.normalize import index_names, unique_names
 from seedproof.records.partition import MAX_NAMES, Partition
 from seedproof.records.probabilities import UNLABELED
+from seedproof.records.roles import Roles
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import Gold, Kind, Layout, Values, digest
 from seedproof.records.shards import MAX_RUNS, canonical_order, natural_order

@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from seedproof.errors import ClassesError, ColumnError
 from seedproof.messages import Message
-from seedproof.records.columns import Columns, Roles, advice, shown, suggested
+from seedproof.records.columns import TEXT_ROLES, Columns, advice, shown, suggested
 from seedproof.records.items import MOST_KEPT
 from seedproof.records.normalize import both_classes, index_names, unique_names
+from seedproof.records.roles import Roles
 from seedproof.records.shards import MAX_RUNS, canonical_order
 from seedproof.records.text_files import run_names
 from seedproof.typing import ArrowStream
@@ -47,8 +48,8 @@ def common_roles(tables: Sequence[tuple[str, Sequence[str]]], options: TableOpti
                 "differ in their columns for runs or classes",
             ),
             (
-                ("label", "prediction", "value", "target"),
-                "do not both have labels, predictions or numbers",
+                ("label", "prediction", "value", "target", "answer", *TEXT_ROLES),
+                "do not both have labels, predictions, numbers or answers",
             ),
         ):
             if any(getattr(roles, name) != getattr(first, name) for name in names):
@@ -68,7 +69,7 @@ def common_roles(tables: Sequence[tuple[str, Sequence[str]]], options: TableOpti
         )
     is_one_run = first.run is None and not first.wide
     if is_one_run and len(tables) == 1 and options.least_runs > 1:
-        if first.value is not None:
+        if first.value is not None or first.answer is not None:
             raise ColumnError(
                 "{table} has neither a column {run!r} nor {trial!r} with the run or trial of each "
                 "row. Name it with --run or --trial, or pass one file per run.",
@@ -111,7 +112,7 @@ def notes_on_roles(columns: Columns, *, wide: Sequence[str], both_given: bool) -
                 column=columns.prediction,
             )
         )
-    if wide and not columns.wide and "value" not in columns.changed():
+    if wide and not columns.wide and columns.changed().keys().isdisjoint({"value", "answer"}):
         notes.append(
             Message(
                 "columns-are-runs",

@@ -58,6 +58,40 @@ class StripTable:
 
 
 @dataclass(frozen=True)
+class Piece:
+    """Some words of an answer."""
+
+    mark: str  # "" for words of both texts, "del" for those of the first alone, "ins" otherwise
+    text: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A text that some runs give, in pieces that show how it differs from another one."""
+
+    name: str
+    count: int
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class AnswerLine:
+    """One example: its cells, and its answers if they are to be shown."""
+
+    cells: tuple[str, ...]
+    answers: tuple[Answer, ...] = ()
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """Examples with the answers of all runs; the first column names the rows."""
+
+    header: tuple[str, ...]
+    rows: tuple[AnswerLine, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Section:
     """One topic of a page: its finding, its tables, and the charts whose section it is."""
 
@@ -66,6 +100,7 @@ class Section:
     tables: tuple[TextTable, ...] = ()
     paragraphs: tuple[str, ...] = ()
     strips: StripTable | None = None
+    answers: AnswerTable | None = None
     # Metrics with their cards, which a page shows in place of the tables.
     metrics: tuple[Row, ...] = ()
 

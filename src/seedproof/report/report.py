@@ -1,10 +1,10 @@
 """The report of a measurement."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 from rich.console import RenderableType
@@ -28,11 +28,33 @@ from seedproof.report.overview import Overview, PageOptions, Section, TextTable,
 from seedproof.report.result import ESTIMATE_COLUMNS, MetricsResult, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
 from seedproof.report.text import DYNAMICS, HEADER, explanation_cells, metric_cells, render
+from seedproof.report.texts.figures import text_figures, text_sections
+from seedproof.report.texts.view import build_text_view
 from seedproof.report.view import View, build_view
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import FloatArray
 
 EVERY_METRIC = "Every metric, with its interval and the variation it accounts for"
+
+
+class Presentation(NamedTuple):
+    """How answers of one kind are shown, in place of how classes are."""
+
+    view: Callable[..., View]
+    figures: Callable[[Measurement], tuple[Figure, ...]]
+    sections: Callable[[Measurement, View, Sequence[str]], tuple[Section, ...]]
+    first: str  # metric of the short form
+
+
+PRESENTATIONS = {
+    str(Kind.NUMBERS): Presentation(
+        build_numeric_view,
+        numeric_figures,
+        lambda measurement, view, _: numeric_sections(measurement, view),
+        "mean",
+    ),
+    str(Kind.TEXTS): Presentation(build_text_view, text_figures, text_sections, "flip_rate"),
+}
 
 
 class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
@@ -135,12 +157,13 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         Returns:
             Sentences, metrics and the least stable examples.
         """
-        build = build_numeric_view if self._has_numbers else build_view
+        build = build_view if self._presentation is None else self._presentation.view
         return build(self.measurement, show=show)
 
     @property
-    def _has_numbers(self) -> bool:
-        return self.measurement.kind == Kind.NUMBERS
+    def _presentation(self) -> Presentation | None:
+        """How these answers are shown; None for classes."""
+        return PRESENTATIONS.get(self.measurement.kind)
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the examples, as plain data: the content of `summary.json`."""
@@ -178,7 +201,7 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
     def _page(self, options: PageOptions) -> str:
         from seedproof.report.html import render_page
 
-        if self._has_numbers:
+        if self._presentation is not None:
             return super()._page(options)
         return render_page(self.measurement, options)
 
@@ -189,20 +212,21 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         ]
 
     def _figures(self) -> tuple[Figure, ...]:
-        if self._has_numbers:
-            return numeric_figures(self.measurement)
+        if self._presentation is not None:
+            return self._presentation.figures(self.measurement)
         return build_figures(self.measurement)
 
     def _first_figure(self) -> Figure:
-        if self._has_numbers:
-            return numeric_figures(self.measurement)[0]
+        if self._presentation is not None:
+            return self._presentation.figures(self.measurement)[0]
         # Few marks for any number of runs, and drawn without reading the examples.
         return votes(self.measurement)
 
     def _overview(self, show: Sequence[str]) -> Overview:
         view = self.view(show=show)
         every = TextTable(HEADER, tuple(map(metric_cells, view.rows)))
-        tables = [] if self._has_numbers else list(map(group_table, view.groups))
+        shown = self._presentation
+        tables = [] if shown is not None else list(map(group_table, view.groups))
         tables += [
             TextTable(*explanation_cells(explained), title=f"explanations by {explained.title}")
             for explained in view.explanations
@@ -211,7 +235,7 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
             tables.append(
                 TextTable(HEADER, tuple(map(metric_cells, view.dynamics.rows)), title=DYNAMICS)
             )
-        sections = numeric_sections(self.measurement, view) if self._has_numbers else ()
+        sections = () if shown is None else shown.sections(self.measurement, view, show)
         metrics = Section("All metrics", EVERY_METRIC, (every, *tables), metrics=view.rows)
         return Overview(
             headline=view.headline,
@@ -231,7 +255,7 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         self.measurement = replace(self.measurement, example_table=table)
 
     def _about(self) -> str:
-        first = "mean" if self._has_numbers else "flip_rate"
+        first = "flip_rate" if self._presentation is None else self._presentation.first
         size = f"{self.measurement.n_runs:,} runs, {self.measurement.n_examples:,} examples"
         return f"of {size}: {first} {self[first]}"
 

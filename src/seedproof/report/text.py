@@ -114,7 +114,7 @@ def render(view: View, *, all_metrics: bool = False) -> RenderableType:
         parts += [Text(""), _metrics([DYNAMICS, *HEADER[1:]], cells)]
         parts += [Prose(f"{view.dynamics.title}.", style="dim"), *_notes(view.dynamics.notes)]
     if view.unstable:
-        parts += [Text(""), _unstable(view.unstable[:N_UNSTABLE])]
+        parts += [Text(""), _unstable(view.unstable[:N_UNSTABLE], view.repeats)]
     if view.numbers:
         parts += [Text(""), _numbers(view.numbers[:N_UNSTABLE])]
     if view.notes:
@@ -193,12 +193,12 @@ def _heat_map(heat_map: HeatMap) -> list[RenderableType]:
     return [Prose(f"{heat_map.title} (example {heat_map.example}). {heat_map.caption}"), table]
 
 
-def _unstable(examples: Sequence[Unstable]) -> Table:
+def _unstable(examples: Sequence[Unstable], repeats: str) -> Table:
     """Return the least stable examples; ids, classes and texts are the user's, never markup."""
     n_runs = sum(count for _, count in examples[0].votes)
     columns = {
         "least stable example": [example.example for example in examples],
-        f"answers of {n_runs} runs": [_votes(example) for example in examples],
+        f"answers of {n_runs} {repeats}": [_votes(example) for example in examples],
     }
     if any(example.label is not None for example in examples):
         columns["label"] = [example.label or "" for example in examples]

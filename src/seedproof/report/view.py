@@ -129,6 +129,7 @@ class View:
     groups: tuple[GroupTable, ...] = ()
     dynamics: DynamicsView | None = None
     unstable: tuple[Unstable, ...] = ()
+    repeats: str = "runs"  # unit of repetition, in the table of unstable examples
     # In place of `unstable` if the runs give numbers.
     numbers: tuple[NumberLine, ...] = ()
 

@@ -157,7 +157,7 @@ def estimate_mean(statistic: MeanOverExamples, level: Level = PLAIN) -> Estimate
     over = over_drawn(statistic, has_runs=statistic.without is not None)
     value, largest = statistic.unbiased, statistic.largest
     is_linear = statistic.scale == "linear"
-    is_least = value <= 0.0 and not is_linear
+    is_least = value <= statistic.least and not is_linear
     if is_least or (largest is not None and abs(value - largest) < 1e-12):
         return _all_alike(statistic, level.example_tail)
     if statistic.n_drawn == 1:  # it shows nothing about others
@@ -175,7 +175,7 @@ def estimate_mean(statistic: MeanOverExamples, level: Level = PLAIN) -> Estimate
     else:
         low, high = _log_interval(statistic, level)
     # A bound, not a random error: it is added in full.
-    low, high = max(low - statistic.error, 0.0), high + statistic.error
+    low, high = max(low - statistic.error, statistic.least), high + statistic.error
     if largest is not None:
         high = min(high, max(largest, value))
     if high - low <= value * NO_WIDTH / np.sqrt(statistic.n_examples):
@@ -186,12 +186,13 @@ def estimate_mean(statistic: MeanOverExamples, level: Level = PLAIN) -> Estimate
 
 def _log_interval(statistic: MeanOverExamples, level: Level) -> tuple[float, float]:
     """Interval on the log scale around the value less its expected bias."""
-    center = statistic.unbiased
+    least = statistic.least
+    center = statistic.unbiased - least
     residual = np.log1p(EXTRAPOLATION_ERROR * statistic.extrapolated / center)
     squares = _squared_widths(statistic, level)
     below, above = (np.sqrt(square + residual**2) for square in squares)
     with np.errstate(over="ignore"):  # few runs and a small tail
-        return float(center * np.exp(-below)), float(center * np.exp(above))
+        return float(least + center * np.exp(-below)), float(least + center * np.exp(above))
 
 
 def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, float]:
@@ -199,7 +200,7 @@ def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, f
 
     Clusters in place of examples, and few examples, get Student's quantile as well.
     """
-    value, n = statistic.value, statistic.n_examples
+    value, n = statistic.value - statistic.least, statistic.n_examples
     slope = _slope(value, statistic.scale)
     examples = statistic.example_variance * slope**2
     df, (less, more) = _shape_of_drawn(statistic)
@@ -218,7 +219,7 @@ def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, f
     if statistic.scale == "linear":
         left_out = statistic.without
     elif statistic.scale == "log":
-        left_out = np.log(np.maximum(statistic.without, floor))
+        left_out = np.log(np.maximum(statistic.without - statistic.least, floor))
     else:
         floor = min(floor, 0.5 * (1 - value))
         left_out = logit(np.clip(statistic.without, floor, 1 - floor))
@@ -293,10 +294,12 @@ def _all_alike(statistic: MeanOverExamples, tail: float) -> Estimate:
     """Exact bound if every example has the same value: on the share of others, with any value."""
     if statistic.largest is None:
         return Estimate(statistic.unbiased)
-    value = max(statistic.unbiased, 0.0)
+    least = statistic.least
+    value = max(statistic.unbiased, least)
     others = 1 - tail ** (1 / statistic.n_drawn)
+    low = least + (value - least) * (1 - others)
     high = value + max(statistic.largest - value, 0.0) * others
-    return Estimate(value, value * (1 - others), high, over_drawn(statistic, has_runs=False))
+    return Estimate(value, low, high, over_drawn(statistic, has_runs=False))
 
 
 @estimate.register

@@ -3,7 +3,8 @@
 import pytest
 
 from seedproof.errors import ColumnError
-from seedproof.records.columns import Columns, Roles
+from seedproof.records.columns import Columns
+from seedproof.records.roles import Roles
 from seedproof.testing.errors import WithFields
 
 

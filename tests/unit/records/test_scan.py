@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from seedproof.errors import DtypeError, EmptyInputError, UnreadableError
-from seedproof.records.columns import Columns, Roles
+from seedproof.records.columns import Columns
+from seedproof.records.roles import Roles
 from seedproof.records.scan import Scan, quote_name, quote_text
 from seedproof.records.text_files import check_readable, read_header, run_names, unpacked
 from seedproof.testing.errors import WithFields

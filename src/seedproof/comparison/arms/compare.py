@@ -74,6 +74,11 @@ class ArmData:
         """True if its runs give numbers, not classes."""
         return self.source.kind is Kind.NUMBERS
 
+    @property
+    def is_of_classes(self) -> bool:
+        """True if its runs give classes."""
+        return self.source.kind not in {Kind.NUMBERS, Kind.TEXTS}
+
 
 @dataclass(eq=False)
 class ArmPart:
@@ -226,9 +231,11 @@ def compare_arms(
         raise OptionError(
             "No arm {gold!r} is compared. Known: {known}.", gold=reference, known=names[1:]
         )
-    if reference is not None and arms[0].is_of_numbers:
+    if reference is not None and not arms[0].is_of_classes:
         raise OptionError(
-            "`{option}` applies to classes, and these arms have numbers. Remove it.", option="gold"
+            "`{option}` applies to classes, and these arms have {kind}. Remove it.",
+            option="gold",
+            kind=str(arms[0].source.kind),
         )
     alignment = ArmAlignment(names, tuple(narrowed(arm.source, metrics) for arm in arms))
     _check_labels(arms)

@@ -1,4 +1,4 @@
-"""Parts of a comparison that depend on the kind of answers: classes, or numbers."""
+"""Parts of a comparison that depend on the kind of answers: classes, numbers, or texts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection
@@ -12,9 +12,11 @@ from seedproof.comparison.arms.arm_contrast import (
     NumberPairs,
     PairSums,
 )
+from seedproof.comparison.arms.text_contrast import TextContrast, TextPairs
 from seedproof.measurement.accumulators import Accumulators, MetricAccumulators
 from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.measurement.selection import known
+from seedproof.measurement.texts import TextAccumulators
 from seedproof.metrics.card import Better
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
@@ -132,6 +134,48 @@ class Numbers(AnswerKind):
         return len(source.runs)
 
 
+class Texts(AnswerKind):
+    """Answers in free text."""
+
+    usual_primary = ("accuracy", "flip_rate")
+
+    def accumulators(
+        self, source: ShardSource, requested: Collection[str] | None
+    ) -> TextAccumulators:
+        """Return accumulators of one arm, without examples."""
+        return TextAccumulators(source, requested)
+
+    def pair(self, base: ShardSource, arm: ShardSource, *, is_paired: bool) -> TextPairs:
+        """Return sums of two arms, without examples."""
+        return TextPairs(
+            len(base.runs),
+            len(arm.runs),
+            is_paired=is_paired,
+            are_trials=base.settings.are_trials,
+        )
+
+    def contrast(
+        self,
+        base: ShardSource,
+        arm: ShardSource,
+        *,
+        is_paired: bool,
+        partners: tuple[int, ...] | None,
+    ) -> TextContrast:
+        """Return sums of the baseline and an arm, without examples."""
+        del partners
+        return TextContrast(
+            len(base.runs),
+            len(arm.runs),
+            is_paired=is_paired,
+            are_trials=base.settings.are_trials,
+        )
+
+    def width(self, source: ShardSource) -> int:
+        """Return the number of values of one example over all runs."""
+        return len(source.runs)
+
+
 def direction_of_mean(source: ShardSource) -> Better:
     """Return the direction in which the mean of numbers is better: neither with targets."""
     return "neither" if source.n_labeled else source.settings.better
@@ -139,4 +183,5 @@ def direction_of_mean(source: ShardSource) -> Better:
 
 def kind_of(source: ShardSource) -> AnswerKind:
     """Return what arms of this kind of answers are compared by."""
-    return Numbers() if source.kind is Kind.NUMBERS else Classes()
+    kinds: dict[Kind, AnswerKind] = {Kind.NUMBERS: Numbers(), Kind.TEXTS: Texts()}
+    return kinds.get(source.kind, Classes())

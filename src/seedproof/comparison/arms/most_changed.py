@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -9,9 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.measurement.examples import ExampleRows, lists
+from seedproof.measurement.texts import answer_names
 from seedproof.metrics.batch import batch_of
 from seedproof.records.arrow import texts_to_arrow, to_arrow
 from seedproof.records.shards import Shard
+from seedproof.records.text_answers import codes_of
 from seedproof.typing import IntArray
 
 N_KEPT = 10
@@ -83,6 +86,23 @@ class MostChangedVotes(MostChanged):
         }
 
 
+class MostChangedTexts(MostChangedVotes):
+    """The same for texts, whose answers have the same letter in both arms."""
+
+    def columns(self, base: ShardRows, arm: ShardRows) -> dict[str, pa.Array]:
+        """Return how often each answer is given, and entropies."""
+        keys = [np.asarray(shard.answers) for shard, _ in (base, arm)]
+        codes = codes_of(np.concatenate(keys))
+        names = [answer_names(of_example) for of_example in codes.T.tolist()]
+        before, after = np.split(codes, [len(keys[0])])
+        return {
+            "votes_before": texts_to_arrow(_named_votes(before, names)),
+            "votes_after": texts_to_arrow(_named_votes(after, names)),
+            "entropy_before": to_arrow(base[1].columns["label_entropy"]),
+            "entropy_after": to_arrow(arm[1].columns["label_entropy"]),
+        }
+
+
 class MostChangedNumbers(MostChanged):
     """Examples whose mean falls or rises most."""
 
@@ -113,13 +133,18 @@ def _numbers(shard: Shard) -> pa.Array:
 
 def _votes(shard: Shard, rows: ExampleRows) -> list[str]:
     """Votes of the runs on some examples, such as "positive (7), negative (3)"."""
-    classes = rows.classes
     if not len(shard):
         return []
+    predictions = batch_of(shard, len(rows.classes)).predictions
+    return _named_votes(predictions, [dict(enumerate(rows.classes))] * predictions.shape[1])
+
+
+def _named_votes(predictions: IntArray, names: Sequence[Mapping[int, str]]) -> list[str]:
+    """Votes of the runs, given the names of the answers to each example."""
     texts = []
-    for votes in batch_of(shard, len(classes)).predictions.T:
+    for votes, named in zip(predictions.T, names, strict=True):
         counts = sorted(Counter(votes.tolist()).items(), key=lambda pair: (-pair[1], pair[0]))
-        parts = [f"{classes[index]} ({count})" for index, count in counts[:N_NAMED]]
+        parts = [f"{named[index]} ({count})" for index, count in counts[:N_NAMED]]
         rest = sum(count for _, count in counts[N_NAMED:])
         texts.append(", ".join([*parts, f"others ({rest})"] if rest else parts))
     return texts

@@ -199,6 +199,11 @@ class Comparison:
         return self.baseline.measurement.kind == Kind.NUMBERS
 
     @property
+    def has_texts(self) -> bool:
+        """True if runs give free texts, not classes."""
+        return self.baseline.measurement.kind == Kind.TEXTS
+
+    @property
     def match_rates(self) -> bool:
         """True if thresholds were moved, so that all runs of an arm have the same rate."""
         return self.baseline.matched_rate is not None
@@ -242,6 +247,7 @@ class Comparison:
             **({} if first.clusters is None else {"clusters": asdict(first.clusters)}),
             "n_classes": first.n_classes,
             **({"repeats": first.repeats, "better": self.better} if self.has_numbers else {}),
+            **({"repeats": first.repeats, "kind": first.kind} if self.has_texts else {}),
             "confidence": self.confidence,
             "primary": self.primary,
             "gold": self.reference,

@@ -12,6 +12,7 @@ from seedproof.comparison.arm_alignment import ArmAlignment
 from seedproof.comparison.versions.numbers import NumberVersionSums
 from seedproof.comparison.versions.result import VersionComparison
 from seedproof.comparison.versions.sums import ClassVersionSums, VersionSums
+from seedproof.comparison.versions.texts import TextVersionSums
 from seedproof.engines import Engine
 from seedproof.errors import TooFewRunsError
 from seedproof.measurement.engines import map_shards
@@ -21,6 +22,12 @@ from seedproof.records.location import Location
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import Progress
+
+# Sums of answers that are not classes.
+SUMS: dict[Kind, type[NumberVersionSums] | type[TextVersionSums]] = {
+    Kind.NUMBERS: NumberVersionSums,
+    Kind.TEXTS: TextVersionSums,
+}
 
 
 def compare_versions(
@@ -63,8 +70,7 @@ class CompareVersions:
     def empty(self) -> VersionSums:
         """Return sums without examples."""
         old, new = self.alignment.sources
-        of_kind = NumberVersionSums if old.kind is Kind.NUMBERS else ClassVersionSums
-        return of_kind((old, new), self.slices, self.clusters)
+        return SUMS.get(old.kind, ClassVersionSums)((old, new), self.slices, self.clusters)
 
     def __call__(self, index: int) -> tuple[VersionSums, pa.Table]:
         """Return the sums of shard `index`, and one row per example."""

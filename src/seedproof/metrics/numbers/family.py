@@ -10,7 +10,13 @@ from seedproof.metrics.accumulator import Accumulator, Detail
 from seedproof.metrics.block_statistic import Shape
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.levels import Tree
-from seedproof.metrics.statistic import ExampleSums, ExampleValues, MeanOverExamples, Scale
+from seedproof.metrics.statistic import (
+    ExampleSums,
+    ExampleValues,
+    MeanOverExamples,
+    Scale,
+    of_trials,
+)
 from seedproof.records.number_settings import NumberSettings
 from seedproof.typing import FloatArray
 
@@ -55,8 +61,5 @@ class NumberFamily(Accumulator[NumberBatch]):
         """Return a quantity as a mean over examples, of which there may be few."""
         mean = self.sums[name].mean_over_examples(scale=scale, largest=largest, is_count=is_count)
         if self.settings.are_trials:
-            # If no trial can be left out, all of the variance may be their noise.
-            has_noise = mean.without is not None
-            noise = mean.interaction_variance if has_noise else mean.example_variance
-            mean = replace(mean, without=None, interaction_variance=noise)
+            mean = of_trials(mean)
         return replace(mean, is_small=True)

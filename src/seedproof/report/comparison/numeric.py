@@ -50,20 +50,24 @@ _say = Sentences(SENTENCES)
 def title(comparison: Comparison) -> Message:
     """Return what was compared, in one line."""
     first, n_arms = comparison.baseline.measurement, len(comparison.arms)
-    pairing = ""
-    if first.repeats != "trials":
-        paired = {arm.is_paired for arm in comparison.arms}
-        pairing = ", paired by seed" if paired == {True} else "" if True in paired else ", unpaired"
     return _say(
         "compared-numbers",
         arms="1 arm" if n_arms == 1 else f"{n_arms} arms",
         baseline=comparison.baseline.name,
         n_runs=sum(arm.measurement.n_runs for arm in all_arms(comparison)),
         repeats=first.repeats,
-        pairing=pairing,
+        pairing=pairing(comparison),
         n_examples=first.n_examples,
         clusters=in_clusters(first.clusters),
     )
+
+
+def pairing(comparison: Comparison) -> str:
+    """Return whether runs are paired, for titles; empty for trials, which never are."""
+    if comparison.baseline.measurement.repeats == "trials":
+        return ""
+    paired = {arm.is_paired for arm in comparison.arms}
+    return ", paired by seed" if paired == {True} else "" if True in paired else ", unpaired"
 
 
 def topics(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
@@ -90,10 +94,15 @@ def _of_card(comparison: Comparison, name: str) -> list[str]:
     return metrics[-1:] if name == "pass^k" else metrics
 
 
+def assumed(comparison: Comparison, *, at_least: int) -> Message:
+    """Return what was assumed about repeats."""
+    are_trials = comparison.baseline.measurement.repeats == "trials"
+    return _say("assumed-trials") if are_trials else _say("assumed-runs", at_least=at_least)
+
+
 def limits(comparison: Comparison, *, at_least: int) -> tuple[Message, ...]:
     """Return what was assumed about repeats, and what no verdict says."""
-    are_trials = comparison.baseline.measurement.repeats == "trials"
-    messages = [_say("assumed-trials") if are_trials else _say("assumed-runs", at_least=at_least)]
+    messages = [assumed(comparison, at_least=at_least)]
     effects = [effect for arm in comparison.arms for effect in arm.effects.values()]
     unbounded = dict.fromkeys(
         effect.metric for effect in effects if effect.low is not None and effect.margin is None

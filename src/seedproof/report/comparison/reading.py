@@ -13,6 +13,10 @@ DETECTS = (
     "Changes are relative to the baseline, in percent, except those of accuracy and ece, which are "
     f"in percentage points. {_POWER}"
 )
+TEXT_DETECTS = (
+    "Changes are relative to the baseline, in percent, except those of accuracy, which are in "
+    f"percentage points. {_POWER}"
+)
 NUMERIC_DETECTS = (
     "Changes in percent are relative to the baseline; others are differences, in the unit of the "
     f"numbers. {_POWER}"
@@ -35,6 +39,13 @@ SENTENCES = {
     "next-look": " Next look: {next_look} runs.",
 }
 _say = Sentences(SENTENCES)
+
+
+def detects(comparison: Comparison) -> str:
+    """Return the unit of changes, and what the last column means."""
+    if comparison.has_numbers:
+        return NUMERIC_DETECTS
+    return TEXT_DETECTS if comparison.has_texts else DETECTS
 
 
 def table_notes(comparison: Comparison) -> tuple[Message, ...]:

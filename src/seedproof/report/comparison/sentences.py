@@ -12,7 +12,7 @@ from seedproof.measurement.clusters import in_clusters
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
 from seedproof.metrics.statistic import VERDICT_FROM
-from seedproof.report.comparison import amounts, numeric
+from seedproof.report.comparison import amounts, numeric, texts
 from seedproof.report.comparison.amounts import Amounts
 from seedproof.report.comparison.groups import (
     BAD,
@@ -99,6 +99,8 @@ def title(comparison: Comparison) -> Message:
     """Return what was compared, in one line."""
     if comparison.has_numbers:
         return numeric.title(comparison)
+    if comparison.has_texts:
+        return texts.title(comparison)
     first, n_arms = comparison.baseline.measurement, len(comparison.arms)
     arms = "1 arm" if n_arms == 1 else "{n_arms} arms"
     labeled = "" if first.n_labeled else " (no labels)"
@@ -183,7 +185,9 @@ def _subject(comparison: Comparison, metric: str) -> str:
 
 def _topics(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
     """Return topic, metric and subject of the sentences, in their usual order."""
-    return tuple(numeric.topics(comparison)) if comparison.has_numbers else TOPICS
+    if comparison.has_numbers:
+        return tuple(numeric.topics(comparison))
+    return texts.topics(comparison) if comparison.has_texts else TOPICS
 
 
 def _few(arms: Sequence[ComparedArm], comparison: Comparison) -> Message:
@@ -234,7 +238,8 @@ def findings(comparison: Comparison) -> tuple[ArmFinding, ...]:
     for topic, metric, subject in sorted(usual, key=lambda topic: topic[1] != primary):
         if metric in measured:
             finding = _on(comparison, topic, metric, subject)
-            further = on_spread(comparison) if metric == "accuracy_sd" else ()
+            is_explained = metric == "accuracy_sd" and not comparison.has_texts
+            further = on_spread(comparison) if is_explained else ()
             topics.append(replace(finding, messages=(*finding.messages, *further)))
     topics += [_on_explanations(comparison, method) for method in explained_by(comparison)]
     messages = cautions(comparison)
@@ -441,6 +446,8 @@ def limits(comparison: Comparison) -> tuple[Message, ...]:
     """Return what these runs cannot show."""
     if comparison.has_numbers:
         return numeric.limits(comparison, at_least=VERDICT_FROM)
+    if comparison.has_texts:
+        return texts.limits(comparison, at_least=VERDICT_FROM)
     measurements = [arm.measurement for arm in all_arms(comparison)]
     messages = []
     if any(measurement.n_runs == 2 for measurement in measurements):

@@ -99,7 +99,8 @@ SHARES: Mapping[str, tuple[str, Callable[[ComparedArm], str | None]]] = {
 def entropy_sheet(comparison: Comparison) -> Sheet | None:
     """Return reductions of entropy, shares of the reference's gain, and costs; None without any."""
     columns: list[tuple[str, str, dict[str, str]]] = []
-    for name, (title, text_of) in SHARES.items():
+    # Of texts, the entropy says what the flip rate does.
+    for name, (title, text_of) in () if comparison.has_texts else SHARES.items():
         texts = {arm.name: text_of(arm) for arm in comparison.arms}
         cells = {arm: text for arm, text in texts.items() if text is not None}
         columns.append((name, title.format(comparison.reference), cells))
@@ -122,7 +123,8 @@ def entropy_sheet(comparison: Comparison) -> Sheet | None:
 
 
 def _sheet_notes(comparison: Comparison) -> Iterator[Message]:
-    if any("label_entropy" in arm.effects for arm in comparison.arms):
+    has_entropies = any("label_entropy" in arm.effects for arm in comparison.arms)
+    if has_entropies and not comparison.has_texts:
         yield _say("entropy-cut")
     chosen = [arm.high_entropy.n_chosen for arm in comparison.arms if arm.high_entropy is not None]
     if any(chosen):

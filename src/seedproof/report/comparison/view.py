@@ -13,7 +13,7 @@ from seedproof.messages import Message
 from seedproof.metrics.card import card
 from seedproof.predictions.checks import Check
 from seedproof.report import checks
-from seedproof.report.comparison import amounts, numeric, reading, sentences
+from seedproof.report.comparison import amounts, numeric, reading, sentences, texts
 from seedproof.report.comparison.groups import (
     KEY_FIGURES,
     all_arms,
@@ -171,7 +171,7 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
         headline=str(sentences.headline(comparison)),
         findings=sentences.findings(comparison),
         reading=tuple(map(str, reading.table_notes(comparison))),
-        detects=reading.NUMERIC_DETECTS if comparison.has_numbers else reading.DETECTS,
+        detects=reading.detects(comparison),
         brackets=str(reading.brackets(comparison)),
         baseline=comparison.baseline.name,
         arms=tuple((arm.name, _runs(comparison, arm)) for arm in all_arms(comparison)),
@@ -197,7 +197,9 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
 
 def key_metrics(comparison: Comparison) -> tuple[str, ...]:
     """Return the metrics that are shown first, the primary one before all others."""
-    known = numeric.key_metrics(comparison) if comparison.has_numbers else KEY_METRICS
+    known = texts.KEY_METRICS if comparison.has_texts else KEY_METRICS
+    if comparison.has_numbers:
+        known = numeric.key_metrics(comparison)
     return tuple(dict.fromkeys((comparison.primary, *known)))
 
 

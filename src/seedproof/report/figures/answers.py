@@ -191,7 +191,7 @@ def votes(measurement: Measurement) -> Figure:
     """Return the votes of the runs on examples: by split for two classes, else by entropy."""
     if measurement.n_classes == 2 and measurement.n_runs <= MAX_SPLIT_RUNS:
         return _splits(measurement)
-    return _entropies(measurement)
+    return entropies(measurement)
 
 
 def _splits(measurement: Measurement) -> Figure:
@@ -227,7 +227,8 @@ def _splits(measurement: Measurement) -> Figure:
     )
 
 
-def _entropies(measurement: Measurement) -> Figure:
+def entropies(measurement: Measurement) -> Figure:
+    """Return the number of examples by their label entropy."""
     edges = measurement.detail["entropy_edges"]
     unanimous = int(measurement.detail["majority_counts"][-1])
     counts = measurement.detail["entropy_histogram"].copy()

@@ -41,6 +41,7 @@ SENTENCES = {
     "few-runs": "Too few runs to distinguish the new version from another {repeat}",
     "compared-versions": "{old} · {new} · {n_examples:,} examples{clusters} · {n_classes:,} "
     "classes",
+    "compared-texts": "{old} · {new} · {n_examples:,} examples{clusters}",
     "steadiness-unknown": "The {version} version has a single run, so its stability is unknown.",
     "new-version-steadier": f"The new version is steadier: {ITS_RUNS} ({{change}}).",
     "new-version-less-steady": f"The new version is less steady: {ITS_RUNS} ({{change}}).",
@@ -67,6 +68,7 @@ SENTENCES = {
     "examples-of-few-runs": "No individual example is judged: with {old} and {new} there is no "
     "verdict.",
     "no-labels": "No labels were given, so right and wrong answers are left out.",
+    "no-references": "No references were given, so right and wrong answers are left out.",
     "right-and-wrong": "r→w: right before, wrong now. w→r: wrong before, right now.",
     "parts-left-out": f"{{n_shown}} of {{n_parts:,}} shown; {IN_FILE}.",
 }
@@ -99,7 +101,7 @@ class PValue:
 def title(comparison: VersionComparison) -> Message:
     """Return what was compared, in one line."""
     return _say(
-        "compared-versions",
+        "compared-texts" if comparison.has_texts else "compared-versions",
         **runs(comparison),
         n_examples=comparison.n_examples,
         clusters=in_clusters(comparison.clusters),
@@ -151,7 +153,7 @@ def _changed(comparison: VersionComparison) -> Message:
         code = "change-of-unknown-size"
         end = f". That is more than another {{repeat}} would{in_parentheses}, but by an unknown "
         end += "amount: {beyond}."
-    elif beyond.over in WITHOUT_RUNS or not comparison.is_judged:
+    elif not has_runs(comparison, beyond) or not comparison.is_judged:
         code = "change-of-few-runs"
         end = "; these runs are too few to show whether that is more than another {repeat} would."
     else:
@@ -225,9 +227,9 @@ def _directions(comparison: VersionComparison) -> Message:
         beyond = comparison[f"{direction}_flip_rate_beyond"]
         codes = {1: "more-than-seed", -1: "fewer-than-seed", 0: "not-shown-to-exceed-seed"}
         fields[direction] = WithInterval(comparison[f"{direction}_flip_rate"], "percent")
-        is_judged = beyond.over not in WITHOUT_RUNS and comparison.is_judged
+        is_judged = has_runs(comparison, beyond) and comparison.is_judged
         fields[f"{direction}_beyond"] = (
-            _say(codes[_side(beyond)], repeat=repeat) if is_judged else ""
+            _say(codes[_side(comparison, beyond)], repeat=repeat) if is_judged else ""
         )
     no_change = WithInterval(comparison["directed_flip_rate_no_change"], "percent")
     return _say("directions", **fields, no_change=no_change)
@@ -235,8 +237,9 @@ def _directions(comparison: VersionComparison) -> Message:
 
 def _accuracy(comparison: VersionComparison) -> Message:
     moved = comparison["accuracy_change"]
-    code = {1: "accuracy-better", -1: "accuracy-worse", 0: "accuracy-open"}[_side(moved)]
-    if moved.over in WITHOUT_RUNS or not comparison.is_judged:
+    codes = {1: "accuracy-better", -1: "accuracy-worse", 0: "accuracy-open"}
+    code = codes[_side(comparison, moved)]
+    if not has_runs(comparison, moved) or not comparison.is_judged:
         code = "accuracy-of-few-runs"
     return _say(
         code,
@@ -246,9 +249,14 @@ def _accuracy(comparison: VersionComparison) -> Message:
     )
 
 
-def _side(value: Estimate) -> int:
+def has_runs(comparison: VersionComparison, value: Estimate) -> bool:
+    """Return whether an interval covers what another run, or trial, would give."""
+    return comparison.are_trials or value.over not in WITHOUT_RUNS
+
+
+def _side(comparison: VersionComparison, value: Estimate) -> int:
     """Return 1 for an interval above 0, -1 for one below it, otherwise 0."""
-    if value.low is None or value.high is None or value.over in WITHOUT_RUNS:
+    if value.low is None or value.high is None or not has_runs(comparison, value):
         return 0
     return 1 if value.low > 0.0 else -1 if value.high < 0.0 else 0
 
@@ -292,10 +300,10 @@ def limits(comparison: VersionComparison) -> tuple[Message, ...]:
     for version, other in (("old", "new"), ("new", "old")):
         if n_runs[version] == 1:
             messages.append(_say("one-run", version=version, other=other, repeat=repeat))
-        if n_runs[version] == 2:
+        if n_runs[version] == 2 and not comparison.are_trials:
             messages.append(_say("two-runs", version=version))
     if not comparison.whole.n_labeled:
-        messages.append(_say("no-labels"))
+        messages.append(_say("no-references" if comparison.has_texts else "no-labels"))
     return tuple(messages)
 
 
@@ -331,7 +339,7 @@ def _judged(comparison: VersionComparison, parts: Sequence[GroupFigures]) -> Mes
     rows = {1: "for its one row", 2: "simultaneously for both rows"}
     together = rows.get(len(parts), "simultaneously for all {n_parts:,} rows")
     start = f"“Beyond noise” is in points; its intervals hold {together}"
-    if any(part.beyond.over in WITHOUT_RUNS for part in parts):
+    if not all(has_runs(comparison, part.beyond) for part in parts):
         words = f"{start}, but cover examples only, so no row is judged."
         return Message("rows-not-judged", words, n_parts=len(parts))
     if not comparison.is_judged:

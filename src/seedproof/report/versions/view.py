@@ -1,7 +1,8 @@
 """Two versions for a terminal, as the data of a page, and as charts."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Group, JustifyMethod, RenderableType
@@ -9,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seedproof.comparison.versions.result import GroupFigures, VersionComparison
+from seedproof.measurement.texts import answer_names
 from seedproof.messages import Message, printable
 from seedproof.report import checks
 from seedproof.report.figures.base import Figure
@@ -19,7 +21,6 @@ from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, CheckLines, Prose, bare
 from seedproof.report.versions import sentences
 from seedproof.report.versions.sentences import N_LISTED, fitted
 from seedproof.report.view import KeyFigure, unknown_column
-from seedproof.stats.intervals import WITHOUT_RUNS
 
 CHANGES, DIRECTIONS, CLASSES, EXAMPLES = "Changes", "Right and wrong", "Classes", "Examples"
 # Rows of a page, and of a chart.
@@ -137,14 +138,17 @@ def _example_columns(
     comparison: VersionComparison, n_listed: int, show: Sequence[str], *, is_short: bool
 ) -> list[tuple[str, list[str]]]:
     """Return the examples whose change is more than noise, smallest p-values first."""
-    rows, classes = comparison.unexplained.slice(0, n_listed).to_pylist(), comparison.classes
+    rows = comparison.unexplained.slice(0, n_listed).to_pylist()
 
     def fit(text: str, width: int) -> str:
         return fitted(text, width) if is_short else text
 
     columns = [("changed example", [fit(str(row["example"]), MAX_ID) for row in rows])]
     for side in ("old", "new"):
-        votes = [_votes(row[f"{side}_predictions"], classes, is_short=is_short) for row in rows]
+        votes = [
+            _votes(row[f"{side}_predictions"], _names(comparison, row), is_short=is_short)
+            for row in rows
+        ]
         columns.append((f"{side} runs", votes))
     if any(row.get("label") is not None for row in rows):
         columns.append(("label", [fit(row["label"] or "", MAX_LABEL) for row in rows]))
@@ -154,7 +158,14 @@ def _example_columns(
     return columns + further
 
 
-def _votes(predictions: Sequence[int], classes: Sequence[str], *, is_short: bool) -> str:
+def _names(comparison: VersionComparison, row: Mapping[str, Any]) -> Mapping[int, str]:
+    """Return the names of the answers to an example: classes, or letters for texts."""
+    if comparison.has_texts:
+        return answer_names([*row["old_predictions"], *row["new_predictions"]])
+    return dict(enumerate(comparison.classes))
+
+
+def _votes(predictions: Sequence[int], classes: Mapping[int, str], *, is_short: bool) -> str:
     """Return votes such as "cat (4), dog (1)"; long names are cut, never the counts."""
     counts = sorted(Counter(predictions).items(), key=lambda item: (-item[1], item[0]))
     if not is_short:
@@ -351,7 +362,8 @@ def _right_and_wrong(comparison: VersionComparison) -> Iterator[Figure]:
     lines = [Line("expected from noise", comparison["directed_flip_rate_no_change"])]
     for direction, name in (("negative", "right → wrong"), ("positive", "wrong → right")):
         beyond = comparison[f"{direction}_flip_rate_beyond"]
-        is_above = beyond.over not in WITHOUT_RUNS and beyond.low is not None and beyond.low > 0.0
+        has_runs = sentences.has_runs(comparison, beyond)
+        is_above = has_runs and beyond.low is not None and beyond.low > 0.0
         is_shown = is_above and comparison.is_judged
         rate = comparison[f"{direction}_flip_rate"]
         lines.append(Line(name, rate, "bad" if is_shown else "open"))

@@ -1,0 +1,71 @@
+"""Sums over the examples of two arms that give free texts."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+from seedproof.comparison.arms.arm_contrast import ArmContrast, ClassPairs
+from seedproof.comparison.arms.most_changed import MostChangedTexts, ShardRows
+from seedproof.measurement.texts import of_few
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.distinct import RAREFIED
+from seedproof.metrics.statistic import MeanOverExamples, Statistic
+from seedproof.stats.families import MetricContrast
+
+# Says the same as the flip rate of right and wrong answers.
+REPEATED = frozenset({"accuracy_sd_independent"})
+
+
+class TextPairs(ClassPairs):
+    """Covariances of all metrics of two arms, which may be trials of one model each."""
+
+    def __init__(self, n_base: int, n_arm: int, *, is_paired: bool, are_trials: bool) -> None:
+        super().__init__(n_base, n_arm, is_paired=is_paired)
+        self._are_trials = are_trials
+
+    def contrasts(
+        self,
+        base: Mapping[str, Statistic],
+        arm: Mapping[str, Statistic],
+        seed_groups: tuple[str, str],
+    ) -> dict[str, MetricContrast]:
+        """Return each metric that both arms have, without those that say the same as another."""
+        known = super().contrasts(base, arm, seed_groups)
+        if self.n_base != self.n_arm:
+            entropy = known["label_entropy"]
+            known["label_entropy"] = replace(
+                entropy, base=self._of_few(entropy.base), arm=self._of_few(entropy.arm)
+            )
+        # The number of distinct answers grows with the runs.
+        repeated = REPEATED | {RAREFIED if self.n_base == self.n_arm else "distinct_answers"}
+        return {
+            metric: replace(contrast, are_trials=self._are_trials)
+            for metric, contrast in known.items()
+            if metric not in repeated
+        }
+
+    def _of_few(self, statistic: Statistic) -> Statistic:
+        if not isinstance(statistic, MeanOverExamples):
+            return statistic
+        return of_few(statistic, are_trials=self._are_trials)
+
+
+class TextContrast(TextPairs, ArmContrast[Batch]):
+    """An arm of texts against the baseline: also the examples on which runs agree more or less."""
+
+    def __init__(self, n_base: int, n_arm: int, *, is_paired: bool, are_trials: bool) -> None:
+        super().__init__(n_base, n_arm, is_paired=is_paired, are_trials=are_trials)
+        self.most_changed = MostChangedTexts()
+
+    def add_rows(self, base: ShardRows, arm: ShardRows) -> None:
+        """Add the examples of a whole shard of both arms."""
+        self.most_changed.update(base, arm)
+
+    def merge(self, other: Self) -> None:
+        """Add other examples."""
+        super().merge(other)
+        self.most_changed.merge(other.most_changed)
+
+    def results(self) -> dict[str, Any]:
+        """Return the examples that change most."""
+        return {"settled": self.most_changed.fallen, "unsettled": self.most_changed.risen}

@@ -1,0 +1,134 @@
+"""The measuring pass over free texts, whose answers are numbered within each example."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from string import ascii_uppercase
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from seedproof.measurement.accumulators import MetricAccumulators
+from seedproof.measurement.examples import ExampleRows, lists
+from seedproof.measurement.group_metrics import GroupAccumulator
+from seedproof.measurement.selection import known, text_families
+from seedproof.metrics import ClassFamily
+from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.accuracy import Accuracy
+from seedproof.metrics.flips import Disagreement
+from seedproof.metrics.statistic import (
+    ExcessSpread,
+    MeanOverExamples,
+    RootOfMean,
+    SpreadOverRuns,
+    Statistic,
+    of_trials,
+)
+from seedproof.metrics.texts import MOST_ANSWERS
+from seedproof.predictions.checks import Check
+from seedproof.predictions.text_checks import text_checks_of
+from seedproof.records.arrow import texts_to_arrow
+from seedproof.records.shards import Shard, ShardSource
+from seedproof.records.text_answers import RIGHT, codes_of
+
+# Columns of the least stable examples with the code and the text of each run's answer.
+CODES, TEXTS = "answer_codes", "answer_texts"
+RIGHT_NAME = "right"
+
+
+class TextAccumulators(MetricAccumulators):
+    """Partial results of every requested metric of texts that the data allows."""
+
+    keys: ClassVar[tuple[str, ...]] = ("flip_rate", "label_entropy")
+
+    def __init__(
+        self,
+        source: ShardSource,
+        requested: Collection[str] | None = None,
+        slices: Sequence[str] = (),
+        *,
+        has_clusters: bool = False,
+    ) -> None:
+        n_runs, has, are_trials = len(source.runs), known(source), source.settings.are_trials
+        self._are_trials = are_trials
+        groups = GroupAccumulator(
+            n_runs,
+            (),
+            slices,
+            has_clusters=has_clusters,
+            is_labeled="labels" in has,
+            has_accuracy=Accuracy in text_families(has, requested),
+            are_trials=are_trials,
+        )
+        super().__init__(n_runs, max(MOST_ANSWERS, n_runs + 1), has, requested, groups)
+
+    def chosen_families(
+        self, has: frozenset[Need], requested: Collection[str] | None
+    ) -> tuple[type[ClassFamily], ...]:
+        """Return the families to measure."""
+        return text_families(has, requested)
+
+    def rows(self, shard: Shard, columns: Detail, classes: tuple[str, ...]) -> ExampleRows:
+        """Return the examples of a shard with their columns."""
+        return ExampleRows(shard.ids, None, shard.extras, columns, classes)
+
+    def with_answers(self, rows: pa.Table, shard: Shard) -> pa.Table:
+        """Add the code of each run's answer, 0 if it is right, and its text."""
+        codes = lists(codes_of(np.asarray(shard.answers)).T, np.int32)
+        rows = rows.append_column(CODES, codes)
+        if shard.texts is None:
+            return rows
+        texts = texts_to_arrow(shard.texts.T.ravel().tolist())
+        return rows.append_column(TEXTS, pa.FixedSizeListArray.from_arrays(texts, len(shard.texts)))
+
+    def result(self) -> dict[str, Statistic]:
+        """Return every metric over all examples so far; of trials, those that need no runs."""
+        statistics = dict(_of_repeats(super().result(), are_trials=self._are_trials))
+        accuracy = statistics.get("accuracy")
+        if isinstance(accuracy, MeanOverExamples):
+            statistics["accuracy"] = replace(accuracy, step=1 / self._n_runs)
+        return statistics
+
+    def checks(self, source: ShardSource) -> Iterator[Check]:
+        """Yield the findings about the input."""
+        pairs = next(family for family in self.families if isinstance(family, Disagreement))
+        return text_checks_of(source, pairs)
+
+
+def answer_names(codes: Sequence[int]) -> dict[int, str]:
+    """Return a name for each answer to an example: "right", or letters, the most frequent first.
+
+    >>> answer_names([2, 1, 1, 0])
+    {1: 'A', 2: 'B', 0: 'right'}
+    """
+    counts = Counter(codes)
+    letters = _letters()
+    ordered = sorted(counts, key=lambda code: (-counts[code], codes.index(code)))
+    return {code: RIGHT_NAME if code == RIGHT else next(letters) for code in ordered}
+
+
+def _letters() -> Iterator[str]:
+    """Yield A to Z, then A1 to Z1 and so on."""
+    yield from ascii_uppercase
+    for number in count(1):
+        yield from (f"{letter}{number}" for letter in ascii_uppercase)
+
+
+def _of_repeats(
+    statistics: Mapping[str, Statistic], *, are_trials: bool
+) -> Iterator[tuple[str, Statistic]]:
+    """Yield metrics whose intervals suit few examples, and trials of one model if they are that."""
+    for name, statistic in statistics.items():
+        if isinstance(statistic, MeanOverExamples):
+            yield name, of_few(statistic, are_trials=are_trials)
+        elif isinstance(statistic, RootOfMean):
+            yield name, replace(statistic, mean=of_few(statistic.mean, are_trials=are_trials))
+        elif not are_trials or not isinstance(statistic, SpreadOverRuns | ExcessSpread):
+            yield name, statistic
+
+
+def of_few(mean: MeanOverExamples, *, are_trials: bool) -> MeanOverExamples:
+    """Return a mean over few examples, and over trials of one model if they are that."""
+    return replace(of_trials(mean) if are_trials else mean, is_small=True)

@@ -1,0 +1,113 @@
+"""Tables with a free text per run and example, read into memory."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from seedproof.errors import DtypeError, LabelConflictError, OptionError
+from seedproof.messages import Message
+from seedproof.records.columns import Columns
+from seedproof.records.number_settings import NumberSettings
+from seedproof.records.number_tables import AlignedRows, RepeatedRows, column_names, numbers_of
+from seedproof.records.tables import TableOptions
+from seedproof.records.text_shards import TextAnswers, TextShards
+from seedproof.typing import ArrowStream
+
+
+def have_texts(tables: Sequence[Path | ArrowStream], columns: Columns) -> bool:
+    """Return whether tables have free texts in place of classes, by the names of their columns."""
+    return all(columns.have_texts(column_names(table)) for table in tables)
+
+
+def read_texts(
+    tables: Sequence[Path | ArrowStream], options: TableOptions, settings: NumberSettings
+) -> tuple[TextShards, list[Message]] | None:
+    """Read texts in one table or in one per run; return None if they do not fit into memory."""
+    rows = RepeatedRows.read(tables, options, _texts)
+    if rows is None:
+        return None
+    aligned = rows.aligned(options, settings)
+    if aligned.settings.levels is not None:
+        raise OptionError(
+            "The table has both runs and trials of each run. Texts have a single level: name the "
+            "runs with --run, or the trials of one run with --trial, and rename the other column.",
+            option="trial",
+            levels=aligned.settings.levels.names,
+        )
+    answers = _answers(rows, aligned)
+    source = TextShards(
+        rows.runs, aligned.ids, answers, settings=aligned.settings, extras=aligned.extras
+    )
+    return source, aligned.notes + answers.notes(aligned.settings.normalization)
+
+
+def _answers(rows: RepeatedRows, aligned: AlignedRows) -> TextAnswers:
+    roles, table, places = rows.roles, rows.table, aligned.rows
+    equivalent = references = correct = None
+    if roles.equivalent is not None:
+        equivalent = _texts(table.column(roles.equivalent), roles.equivalent)[places]
+    if roles.correct is not None:
+        correct = numbers_of(table.column(roles.correct), roles.correct, "correctness")[places]
+        if not np.isin(correct[~np.isnan(correct)], (0.0, 1.0)).all():
+            raise DtypeError(
+                "Column {column!r} with the correctness of each answer has other numbers than 0 "
+                "and 1. Pass true and false, or 1 and 0; to measure scores, name their column with "
+                "--value instead of --answer.",
+                column=roles.correct,
+            )
+    elif roles.reference is not None:
+        references = _references(rows, aligned, roles.reference)
+    return TextAnswers(rows.values[places], equivalent, references, correct)
+
+
+def _references(rows: RepeatedRows, aligned: AlignedRows, column: str) -> list[tuple[str, ...]]:
+    """Return the right answers of each example."""
+    cells = [_listed(cell) for cell in rows.table.column(column).to_pylist()]
+    first, *others = ([cells[row] for row in of_run] for of_run in aligned.rows.tolist())
+    for run, of_run in enumerate(others, start=1):
+        for example, (here, there) in enumerate(zip(first, of_run, strict=True)):
+            if here != there:
+                raise LabelConflictError(
+                    "The reference of example {example!r} is {first!r} in run {first_run!r} and "
+                    "{other!r} in run {run!r}. Give it one reference, or the same list of them.",
+                    example=aligned.ids[example].as_py(),
+                    first=here,
+                    other=there,
+                    first_run=rows.runs[0],
+                    run=rows.runs[run],
+                )
+    return first
+
+
+def _listed(cell: Any) -> tuple[str, ...]:  # noqa: ANN401 - a text, a number or a list of either
+    """Return the right answers of a cell: one, or a list, which may be written as JSON.
+
+    >>> _listed('["NYC", "New York"]'), _listed("[sic]"), _listed(None), _listed(42)
+    (('NYC', 'New York'), ('[sic]',), (), ('42',))
+    """
+    if cell is None:
+        return ()
+    if isinstance(cell, str) and cell.startswith("["):
+        try:
+            given = json.loads(cell)
+        except ValueError:
+            given = None
+        cell = given if isinstance(given, list) else cell
+    members = cell if isinstance(cell, list) else [cell]
+    return tuple(str(member) for member in members if member is not None)
+
+
+def _texts(column: pa.ChunkedArray, name: str) -> np.ndarray:
+    """Return a column as texts, None where it is empty."""
+    if pa.types.is_nested(column.type):
+        raise DtypeError(
+            "Column {column!r} holds lists or objects, not texts. Pass one text per row.",
+            column=name,
+        )
+    texts = np.empty(len(column), dtype=object)
+    texts[:] = column.cast(pa.string()).to_pylist()
+    return texts

@@ -1,0 +1,1 @@
+"""Reports on runs that give free texts."""
