@@ -10,7 +10,7 @@ from seedproof.measurement.groups import Groups
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.means import Means
-from seedproof.metrics.numbers.spread import Spread
+from seedproof.metrics.numbers.spread import Spread, with_whole_runs
 from seedproof.metrics.statistic import VERDICT_FROM, Statistic
 from seedproof.records.number_settings import NumberSettings
 from seedproof.records.shards import Shard
@@ -55,9 +55,10 @@ class _Group:
     def statistics(self) -> dict[str, Statistic]:
         """Return the reported metrics."""
         results = {name: x for family in self.families for name, x in family.result().items()}
-        if self.clusters is None:
-            return {name: results[name] for name in REPORTED}
-        return {name: self.clusters.result(name, results[name]) for name in REPORTED}
+        if self.clusters is not None:
+            results = {name: self.clusters.result(name, x) for name, x in results.items()}
+        results = with_whole_runs(results)
+        return {name: results[name] for name in REPORTED}
 
 
 class NumberGroups:

@@ -18,7 +18,8 @@ from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.means import Means
 from seedproof.metrics.numbers.runs import RunEquality
-from seedproof.metrics.numbers.spread import Spread
+from seedproof.metrics.numbers.spread import Spread, with_whole_runs
+from seedproof.metrics.statistic import Statistic
 from seedproof.predictions.checks import Check
 from seedproof.predictions.number_checks import number_checks_of
 from seedproof.records.shards import Shard, ShardSource
@@ -66,6 +67,10 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         super().merge(other)
         if isinstance(other, NumberAccumulators) and self.slices and other.slices:
             self.slices.merge(other.slices)
+
+    def result(self) -> dict[str, Statistic]:
+        """Return every metric over all examples so far, in display order."""
+        return with_whole_runs(super().result())
 
     def group_metrics(self, metrics: Mapping[str, Estimate]) -> GroupResults:
         """Return no classes, and the metrics of each value of a slice."""

@@ -164,6 +164,18 @@ Scale: TypeAlias = Literal["log", "logit", "linear"]
 
 
 @dataclass(frozen=True, eq=False)
+class WholeRuns:
+    """The part of a mean over pairs of runs that grows with the variance of the means of runs.
+
+    Nearly proportional to `(1 + share * (v - 1)) ** power`, if that variance is `v` times as large.
+    """
+
+    means: FloatArray  # of the runs, over all examples
+    share: float  # of their variance in the variance over runs on one example
+    power: float  # by which the mean over pairs follows the latter
+
+
+@dataclass(frozen=True, eq=False)
 class MeanOverExamples:
     """A mean over examples of a quantity that depends on all runs."""
 
@@ -182,6 +194,7 @@ class MeanOverExamples:
     is_small: bool = False  # so few examples that they need Student's quantile, as clusters do
     step: float = 1.0  # of a share: the least by which one run changes the value of an example
     shape: Shape | None = None  # of the values of examples, if they may be skewed
+    whole_runs: WholeRuns | None = None  # if runs may differ as a whole
 
     @property
     def unbiased(self) -> float:
