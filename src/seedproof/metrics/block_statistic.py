@@ -26,7 +26,7 @@ NO_RATIO = -50.0
 class Residuals:
     """Totals of a quantity per cluster, less what its mean gives for as many examples."""
 
-    n_examples: int
+    n_examples: float  # or the sum of their weights
     whole: FloatArray  # from all runs, axes (clusters)
     without: FloatArray  # without run r, axes (runs, clusters)
 
@@ -355,14 +355,14 @@ class Agreement(Jackknifed):
 
 
 def log_ratio(
-    ratios: FloatArray, sizes: IntArray
+    ratios: FloatArray, sizes: IntArray | FloatArray
 ) -> tuple[float, FloatArray | None, Residuals] | None:
     """Return a ratio, its logarithms without each run, and the pulls of blocks on the logarithm.
 
     Args:
         ratios: From all runs, and without each if they count; from all examples, and without each
             block: axes (runs, blocks).
-        sizes: Number of all examples, and of those without each block.
+        sizes: Number of all examples, or sum of their weights, and the same without each block.
 
     Returns:
         None if there are too few examples for an interval.
@@ -373,5 +373,5 @@ def log_ratio(
         return None
     pulls = np.asarray((logs[:, :1] - logs[:, 1:]) * sizes[1:], dtype=np.float64)
     has_runs = len(logs) > 1
-    blocks = Residuals(int(sizes[0]), pulls[0], pulls[1:] if has_runs else pulls)
+    blocks = Residuals(float(sizes[0]), pulls[0], pulls[1:] if has_runs else pulls)
     return float(ratios[0, 0]), logs[1:, 0] if has_runs else None, blocks

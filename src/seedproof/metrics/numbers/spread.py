@@ -131,7 +131,7 @@ class Spread(NumberFamily):
     figures: ClassVar[tuple[str, ...]] = ("example_sd", "mean_difference")
     least_runs: ClassVar[int] = 1  # its columns name the examples
 
-    def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+    def quantities(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return variance and mean difference per example."""
         if self.n_runs == 1:
             return {}
@@ -167,7 +167,7 @@ class Limits(NumberFamily):
 
     figures: ClassVar[tuple[str, ...]] = ("beyond_tolerance", "flip_rate@t")
 
-    def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+    def quantities(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return the share of pairs per example, for each limit."""
         settings, tree, numbers = self.settings, self.tree, batch.numbers
         values = {
