@@ -74,7 +74,7 @@ _COLUMNS = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS)
 TABLES = (*_COLUMNS, "positive", "memory")
 STORES = ("arm", "split", "common_examples", "skip_damaged")
 READING = (*_CLASS_COLUMNS, "positive", "classes", "clusters", "slices", *STORES, "memory")
-NUMBERS = (*_NUMBER_COLUMNS, "tolerance", "thresholds", "lower_is_better")
+NUMBERS = (*_NUMBER_COLUMNS, "tolerance", "thresholds", "lower_is_better", "weight")
 ENGINE = ("engine", "workers", "address")
 # Options that have the same name and meaning in every verb: type, default, help, names.
 _SHARED: dict[str, tuple[Any, ...]] = {
@@ -111,6 +111,10 @@ _SHARED: dict[str, tuple[Any, ...]] = {
     "clusters": (
         *(str | None, None, "Column that identifies groups of related examples."),
         *("--cluster", "--clusters"),
+    ),
+    "weight": (
+        *(str | None, None, "Column with the weights of the examples, for numbers."),
+        *("--weight", "--weights"),
     ),
     "slices": (
         *(list[str] | None, None, "Also report results for each value of this column."),

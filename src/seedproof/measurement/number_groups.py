@@ -71,7 +71,11 @@ class NumberGroups:
 
     def add(self, shard: Shard, clusters: ClusterKeys | None) -> None:
         """Add a shard."""
-        whole = NumberBatch(np.asarray(shard.numbers, dtype=np.float64), shard.targets)
+        whole = NumberBatch(
+            np.asarray(shard.numbers, dtype=np.float64),
+            shard.targets,
+            weights=shard.weights(self._settings.weights),
+        )
         for codes in self._groups.slice_codes(len(shard), shard.extras):
             for group in np.unique(codes):
                 chosen = np.flatnonzero(codes == group)
@@ -79,6 +83,7 @@ class NumberGroups:
                     np.ascontiguousarray(whole.numbers[:, chosen]),
                     None if whole.targets is None else whole.targets[chosen],
                     tree=self._tree,
+                    weights=None if whole.weights is None else whole.weights[chosen],
                 )
                 keys = clusters
                 if clusters is not None:

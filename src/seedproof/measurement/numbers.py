@@ -42,7 +42,7 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         slices: Sequence[str] = (),
     ) -> None:
         self._tree = Tree.of(source.settings, len(source.runs))
-        self._rows_per_shard = source.rows_per_shard
+        self._rows_per_shard, self._weights = source.rows_per_shard, source.settings.weights
         n_runs, names = self._tree.n_runs, {card_name(name) for name in requested or ()}
         families = [
             family(n_runs, source.settings)
@@ -82,7 +82,8 @@ class NumberAccumulators(Accumulators[NumberBatch]):
     ) -> Iterator[NumberBatch]:
         """Yield a shard in pieces."""
         first = shard.index * self._rows_per_shard
-        return number_batches(shard, n_rows, blocks, self._tree, first)
+        weights = shard.weights(self._weights)
+        return number_batches(shard, n_rows, blocks, self._tree, first=first, weights=weights)
 
     def rows(self, shard: Shard, columns: Detail, classes: tuple[str, ...]) -> ExampleRows:
         """Return the examples of a shard with their columns."""

@@ -32,6 +32,8 @@ class LoadOptions(TypedDict, total=False):
         columns: Names of the columns, with tables.
         clusters: Examples that belong together: one value per example, with arrays; the name of a
             column, with anything else.
+        weight: Weights of the examples, for numbers: one value per example, with arrays; the name
+            of a column, with anything else. Every mean over examples becomes a weighted one.
         slices: Groups of examples to report on: values per example by name, with arrays; names of
             columns, with anything else.
         arm: Arm of a store; may be omitted if there is only one.
@@ -64,6 +66,7 @@ class LoadOptions(TypedDict, total=False):
     lower_is_better: bool
     columns: Columns | None
     clusters: npt.ArrayLike | str | None
+    weight: npt.ArrayLike | str | None
     slices: Mapping[str, npt.ArrayLike] | Sequence[str] | None
     arm: str | None
     split: str | None
@@ -77,6 +80,8 @@ class LoadOptions(TypedDict, total=False):
 SETTINGS = frozenset({"memory", "skip_damaged", "progress"})
 # Options for the metrics of numbers.
 NUMBERS = frozenset({"tolerance", "thresholds", "lower_is_better"})
+# Columns of further facts about examples, or their values with arrays.
+FURTHER = frozenset({"clusters", "slices", "weight"})
 TAKEN_BY: dict[str, frozenset[str]] = {
     "array": frozenset(
         {
@@ -85,16 +90,13 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             "classes",
             "runs",
             "positive",
-            "clusters",
-            "slices",
             "targets",
             "trials",
+            *FURTHER,
             *NUMBERS,
         }
     ),
-    "npz": frozenset(
-        {"classes", "positive", "clusters", "slices", "common_examples", "trials", *NUMBERS}
-    ),
+    "npz": frozenset({"classes", "positive", "common_examples", "trials", *FURTHER, *NUMBERS}),
     "table": frozenset(
         {
             "labels",
@@ -102,16 +104,13 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             "classes",
             "positive",
             "columns",
-            "clusters",
-            "slices",
             "common_examples",
             "targets",
+            *FURTHER,
             *NUMBERS,
         }
     ),
-    "store": frozenset(
-        {"arm", "split", "clusters", "slices", "common_examples", "trials", *NUMBERS}
-    ),
+    "store": frozenset({"arm", "split", "common_examples", "trials", *FURTHER, *NUMBERS}),
     "predictions": frozenset({"common_examples"}),
     "report": frozenset(),
     "nothing": frozenset(),

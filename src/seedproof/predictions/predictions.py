@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, TypeAlias, Unpack
 
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seedproof.errors import ColumnError, NotFoundError, OptionError, TooFewRunsError
+from seedproof.errors import NotFoundError, OptionError, TooFewRunsError
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, by_severity
 from seedproof.predictions.input_checks import checks_of, run_sums
@@ -31,7 +30,7 @@ from seedproof.predictions.shared_examples import (
 )
 from seedproof.predictions.sources import TemporaryFolder, read, read_arm
 from seedproof.predictions.targets import Input, Target, recognize
-from seedproof.records.columns import Columns, shown
+from seedproof.records.columns import Columns, unusable_column
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.reader import Store
@@ -82,16 +81,7 @@ class Predictions:
         check_run_count(len(self.runs))
         for column in (*([self.clusters] if self.clusters else []), *self.slices):
             if column not in self.source.extras:
-                near = get_close_matches(column, self.source.extras, n=1)
-                raise ColumnError(
-                    "Column {column!r} cannot be used for clusters or slices.{meant} Such a column "
-                    "must have the same value in all runs of an example. Available: {listed}.",
-                    column=column,
-                    meant=f" Did you mean {near[0]!r}?" if near else "",
-                    nearest=near[0] if near else None,
-                    listed=shown(self.source.extras) or "none",
-                    known=self.source.extras,
-                )
+                raise unusable_column(column, self.source.extras, "clusters or slices")
 
     @classmethod
     def from_arrays(

@@ -325,6 +325,21 @@ def _missing(
     )
 
 
+def unusable_column(column: str, known: Sequence[str], use: str) -> ColumnError:
+    """Return the error for a further column that does not exist, or in which runs differ."""
+    near = get_close_matches(column, known, n=1)
+    return ColumnError(
+        "Column {column!r} cannot be used for {use}.{meant} Such a column must have the same value "
+        "in all runs of an example. Available: {listed}.",
+        column=column,
+        use=use,
+        meant=f" Did you mean {near[0]!r}?" if near else "",
+        nearest=near[0] if near else None,
+        listed=shown(known) or "none",
+        known=tuple(known),
+    )
+
+
 def shown(names: Sequence[str]) -> str:
     """Return the first column names of a table, and their number."""
     more = f", … ({len(names)} in all)" if len(names) > 12 else ""

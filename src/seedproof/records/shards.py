@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import ShapeError
-from seedproof.records.arrow import to_arrow
-from seedproof.records.number_settings import Levels, NumberSettings
+from seedproof.records.arrow import to_arrow, to_numpy
+from seedproof.records.number_settings import ExampleWeights, Levels, NumberSettings
 from seedproof.records.probabilities import UNLABELED, TopProbs
 from seedproof.records.schema import Kind, Layout
 from seedproof.typing import FloatArray, IntArray
@@ -82,10 +82,31 @@ class Shard:
             extras=pa.concat_tables(extras) if extras else None,
         )
 
+    def weights(self, chosen: ExampleWeights | None) -> FloatArray | None:
+        """Return the weights of the examples, with a mean of 1 over all; None if there are none."""
+        if chosen is None or self.extras is None:
+            return None
+        return as_weights(self.extras.column(chosen.column)) / chosen.mean
+
     @property
     def gold(self) -> IntArray:
         """Gold class indices of all examples, -1 where unknown."""
         return np.full(len(self), UNLABELED) if self.labels is None else self.labels
+
+
+def as_weights(column: pa.ChunkedArray) -> FloatArray:
+    """Return the values of a column as numbers, NaN where a value is missing or no number."""
+    try:
+        return to_numpy(column.cast(pa.float64()).combine_chunks(), missing=np.nan)
+    except pa.ArrowException:
+        return np.array([_as_number(value) for value in column.to_pylist()])
+
+
+def _as_number(value: object) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        return np.nan
 
 
 class ShardSource(ABC):
@@ -126,6 +147,13 @@ class ShardSource(ABC):
         if shard.targets is not None:
             return len(shard), int(np.count_nonzero(~np.isnan(shard.targets)))
         return len(shard), int(np.count_nonzero(shard.gold != UNLABELED))
+
+    def further_column(self, index: int, column: str) -> tuple[pa.Array, pa.ChunkedArray]:
+        """Return the ids of the examples of one shard, and their values in a further column."""
+        shard = self.shard(index)
+        if shard.extras is None:
+            raise ValueError(f"this shard has no column {column!r}")
+        return shard.ids, shard.extras.column(column)
 
     def predictions_alone(self) -> "ShardSource":
         """Return the same runs with predicted classes only, if that saves reading."""
