@@ -66,13 +66,19 @@ class NumberVersionSums(VersionSums):
         """Add a batch; return columns with a value per example."""
         old, new = batch.old, batch.new
         self._n_other += any(not np.isin(numbers, (0.0, 1.0)).all() for numbers in (old, new))
-        counts = Disagreement.of_numbers(old, new)
+        weights = batch.weights
+        counts = Disagreement.of_numbers(old, new, weights)
         self.disagreements = self.disagreements + counts.disagreements
         changes = distances(counts, self.distance)
         self.cross.n_examples += old.shape[1]
         if f"{self.distance}_old" in changes and f"{self.distance}_new" in changes:
-            within = [changes[f"{self.distance}_{version}"].whole for version in ("old", "new")]
+            within = [
+                changes[f"{self.distance}_{version}"].scaled(weights).whole
+                for version in ("old", "new")
+            ]
             self.cross.products += float(within[0] @ within[1])
+            if weights is not None:
+                self.cross.add_weights(weights, within[0], within[1])
         changes |= means(old.T, new.T, "mean")
         if self._has_targets and batch.labels is not None:
             errors = [np.abs(numbers - batch.labels).T for numbers in (old, new)]
@@ -91,6 +97,7 @@ class NumberVersionSums(VersionSums):
     def _add_changes(self, changes: dict[str, Change], batch: VersionBatch) -> None:
         members = self.groups.members(batch.codes)
         for name, change in changes.items():
-            self.sums[name].update(change, members)
+            self.sums[name].update(change, members, batch.weights)
         if batch.cells is not None:
-            self.cells.add(changes, batch.cells)
+            scaled = {name: change.scaled(batch.weights) for name, change in changes.items()}
+            self.cells.add(scaled, batch.cells)

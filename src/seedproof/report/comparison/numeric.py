@@ -9,6 +9,7 @@ from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.measurement.clusters import in_clusters
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card, card_name
+from seedproof.records.number_settings import weighted_by
 from seedproof.report.comparison.groups import all_arms
 from seedproof.report.numbers import number
 from seedproof.report.overview import Section, TextTable
@@ -30,7 +31,7 @@ EXAMPLES = "Example by example"
 N_CHANGED = 10
 SENTENCES = {
     "compared-numbers": "{arms} against {baseline!r} · {n_runs} {repeats}{pairing} · "
-    "{n_examples:,} examples{clusters}",
+    "{n_examples:,} examples{clusters}{weights}",
     "assumed-trials": "Repeats are taken as independent trials of one model: intervals are over "
     "examples, whose means contain the noise of the trials. The interval of one arm is that of "
     "the stderr that Inspect prints; the interval of a difference is that of the paired "
@@ -63,6 +64,7 @@ def title(comparison: Comparison) -> Message:
         pairing=pairing,
         n_examples=first.n_examples,
         clusters=in_clusters(first.clusters),
+        weights=weighted_by(first.weights),
     )
 
 
