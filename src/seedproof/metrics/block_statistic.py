@@ -18,6 +18,8 @@ from seedproof.typing import FloatArray, IntArray
 ADDED = 2
 # Chosen in simulations: half width for the bias that remains, as a share of a bin's standard error.
 BIN_BIAS = 0.5
+# With fewer, nothing is known about their skewness.
+MIN_BLOCKS = 3
 # Logarithm of a ratio of mean squares that is 0 but for rounding.
 NO_RATIO = -50.0
 
@@ -369,7 +371,7 @@ def log_ratio(
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(ratios)
-    if not (np.isfinite(logs).all() and logs.min() > NO_RATIO and len(sizes) > 2):
+    if not (np.isfinite(logs).all() and logs.min() > NO_RATIO and len(sizes) > MIN_BLOCKS):
         return None
     pulls = np.asarray((logs[:, :1] - logs[:, 1:]) * sizes[1:], dtype=np.float64)
     has_runs = len(logs) > 1
