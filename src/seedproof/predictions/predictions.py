@@ -94,6 +94,7 @@ class Predictions:
         runs: Sequence[str] | None = None,
         positive: str | int | None = None,
         clusters: npt.ArrayLike | None = None,
+        weight: npt.ArrayLike | None = None,
         slices: Mapping[str, npt.ArrayLike] | None = None,
         targets: npt.ArrayLike | None = None,
         trials: bool = False,
@@ -112,6 +113,7 @@ class Predictions:
             runs: Names of the runs; their positions if omitted.
             positive: The class whose probability floats with two axes (runs, examples) are.
             clusters: One value per example; examples with the same value belong together.
+            weight: Weight of each example, for numbers.
             slices: Values per example by name of the slice.
             targets: Right number of each example; None or NaN where unknown.
             trials: Runs are trials of one model, not models of their own; for numbers.
@@ -136,6 +138,7 @@ class Predictions:
             runs=runs,
             positive=positive,
             clusters=clusters,
+            weight=weight,
             slices=slices,
             targets=targets,
             trials=trials,
@@ -157,6 +160,7 @@ class Predictions:
         classes: Sequence[str] | None = None,
         positive: str | None = None,
         clusters: str | None = None,
+        weight: str | None = None,
         slices: Sequence[str] | None = None,
         tolerance: float | str | None = None,
         thresholds: Sequence[float] | float | None = None,
@@ -173,6 +177,7 @@ class Predictions:
             classes: Names of the classes, where the table has their indices.
             positive: The class whose probability the predictions are.
             clusters: Column of the examples that belong together.
+            weight: Column with the weights of the examples, for numbers.
             slices: Columns of the groups to report on.
             tolerance: Numbers that differ by no more than this count as equal, such as "5%".
             thresholds: Two numbers on different sides of one of these are a flip.
@@ -196,6 +201,7 @@ class Predictions:
             classes=classes,
             positive=positive,
             clusters=clusters,
+            weight=weight,
             slices=slices,
             tolerance=tolerance,
             thresholds=thresholds,
@@ -212,6 +218,7 @@ class Predictions:
         arm: str | None = None,
         split: str | None = None,
         clusters: str | None = None,
+        weight: str | None = None,
         slices: Sequence[str] | None = None,
         tolerance: float | str | None = None,
         thresholds: Sequence[float] | float | None = None,
@@ -225,6 +232,7 @@ class Predictions:
             arm: Name of the arm; may be omitted if there is only one.
             split: Name of the split; may be omitted if there is only one.
             clusters: Column of the examples that belong together.
+            weight: Column with the weights of the examples, for numbers.
             slices: Columns of the groups to report on.
             tolerance: Numbers that differ by no more than this count as equal, such as "5%".
             thresholds: Two numbers on different sides of one of these are a flip.
@@ -245,6 +253,7 @@ class Predictions:
             arm=arm,
             split=split,
             clusters=clusters,
+            weight=weight,
             slices=slices,
             tolerance=tolerance,
             thresholds=thresholds,
