@@ -187,7 +187,7 @@ def _runs(arms: Collection[Predictions], declared: int | None, *, sequential: bo
         raise OptionError(
             "{declared} runs cannot be declared. Pass a number above 0.", declared=declared
         )
-    n_runs = [len(arm.runs) for arm in arms]
+    n_runs = [arm.source.n_runs for arm in arms]
     stores = [arm.source.location for arm in arms if arm.source.manifests]
     numbers = [n for store in stores if store and (n := declared_by(store)) is not None]
     if declared is not None and numbers and declared not in numbers:
@@ -255,7 +255,7 @@ def compare_versions(
             notes=tuple(dict.fromkeys(note for arm in arms.values() for note in arm.notes)),
         )
     checks = {name: arm.checks for name, arm in arms.items()}
-    if max(len(arm.runs) for arm in arms.values()) >= VERDICT_FROM:
+    if max(arm.source.n_runs for arm in arms.values()) >= VERDICT_FROM:
         # A single new run is judged by the spread of the old ones.
         checks = {
             name: tuple(check for check in own if check.name != "few-runs")

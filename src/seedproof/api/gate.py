@@ -256,7 +256,9 @@ def _stage(
         there = loaded["target"]
         names = there.runs
         lacks_declared = any(name not in names for name in planned_names(place)[:declared])
-    n_runs = min(len(x.runs) for x in loaded.values())
+    n_runs = min(
+        x.n_runs if isinstance(x, Measurement) else x.source.n_runs for x in loaded.values()
+    )
     if any(isinstance(x, Predictions) and x.source.settings.are_trials for x in loaded.values()):
         return stage_of_trials(n_runs, declared, allows_missing=allows_missing)
     stage = stage_of(n_runs, declared, lacks_declared=lacks_declared, allows_missing=allows_missing)

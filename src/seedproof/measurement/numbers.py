@@ -15,7 +15,7 @@ from seedproof.metrics.card import card_name
 from seedproof.metrics.numbers import NUMBER_FAMILIES
 from seedproof.metrics.numbers.batch import NumberBatch, number_batches
 from seedproof.metrics.numbers.family import NumberFamily
-from seedproof.metrics.numbers.levels import Tree
+from seedproof.metrics.numbers.levels import Tree, run_names
 from seedproof.metrics.numbers.means import Means
 from seedproof.metrics.numbers.runs import RunEquality
 from seedproof.metrics.numbers.spread import Spread, with_whole_runs
@@ -96,11 +96,8 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         return rows.append_column("numbers", lists(numbers.T, np.float64))
 
     def run_names(self, source: ShardSource) -> tuple[str, ...]:
-        """Return the names of the runs, whose trials and judges follow them after a slash."""
-        if source.settings.levels is None:
-            return source.runs
-        n_inner, first = len(source.settings.levels.names) - 1, self._tree.begins[0]
-        return tuple(source.runs[i].rsplit("/", n_inner)[0] for i in self._tree.order[first])
+        """Return the names of the runs, each of which may have several trials or judges."""
+        return run_names(source.settings, source.runs)
 
     @property
     def levels(self) -> Mapping[str, int]:

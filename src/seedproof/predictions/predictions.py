@@ -359,10 +359,13 @@ class Predictions:
 
     def first(self, n_runs: int) -> "Predictions":
         """Return the same with its first runs only, in the order of the plan."""
-        if n_runs >= len(self.runs):
+        if n_runs >= self.source.n_runs:
             return self
-        pairs = None if self.pairs is None else self.pairs[:n_runs]
-        return replace(self, source=self.source.some_runs(range(n_runs)), pairs=pairs)
+        run_of = self.source.run_of_repeats
+        kept = list(dict.fromkeys(run_of))[:n_runs]
+        order = [repeat for repeat, run in enumerate(run_of) if run in kept]
+        pairs = None if self.pairs is None else tuple(self.pairs[repeat] for repeat in order)
+        return replace(self, source=self.source.some_runs(order), pairs=pairs)
 
     def paired_by_name(self) -> "Predictions":
         """Return the same, paired with runs of the same names in other arms."""

@@ -135,6 +135,17 @@ class ShardSource(ABC):
         return -(-self.n_examples // self.rows_per_shard)
 
     @property
+    def run_of_repeats(self) -> tuple[int, ...]:
+        """The run of each repeat: itself, unless runs have several trials or judges."""
+        levels = self.settings.levels
+        return tuple(range(len(self.runs))) if levels is None else levels.codes[0]
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs, each of which may have several trials or judges."""
+        return len(set(self.run_of_repeats))
+
+    @property
     def repeats(self) -> str:
         """Unit of repetition: trials, seeds where they are recorded, runs otherwise."""
         if self.settings.are_trials:

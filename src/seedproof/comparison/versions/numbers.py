@@ -5,6 +5,7 @@ less within them it is the energy distance, as flips beyond noise are for classe
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +13,27 @@ import pyarrow as pa
 from seedproof.comparison.versions.disagreement import Change, Disagreement, distances, means
 from seedproof.comparison.versions.result import NUMBER_COLUMNS
 from seedproof.comparison.versions.sums import VersionBatch, VersionSums
+from seedproof.metrics.numbers.levels import Tree, run_names
 from seedproof.records.arrow import to_arrow
 from seedproof.records.schema import Kind
-from seedproof.records.shards import Shard, ShardSource
+from seedproof.records.shards import Shard, ShardSource, WrappedShards
 from seedproof.stats.rank_tests import examine_numbers
 from seedproof.typing import FloatArray
+
+
+class MeansOfRuns(WrappedShards):
+    """Runs that have several trials or judges, each with the mean of its numbers."""
+
+    def __init__(self, source: ShardSource) -> None:
+        super().__init__(source)
+        self._tree = Tree.of(source.settings, len(source.runs))
+        self.runs = run_names(source.settings, source.runs)
+        self.settings = replace(source.settings, levels=None)
+
+    def shard(self, index: int) -> Shard:
+        """Read one shard, with one number per run and example."""
+        shard = self.source.shard(index)
+        return replace(shard, numbers=self._tree.numbers(np.asarray(shard.numbers))[0])
 
 
 class NumberVersionSums(VersionSums):
