@@ -20,7 +20,7 @@ from seedproof.api.gate_inputs import (
     refuse_itself,
     store_of,
 )
-from seedproof.api.scalars import gate_scalars
+from seedproof.api.scalars import gate_scalars, refuse_lower
 from seedproof.comparison.arms.compare import compare_arms
 from seedproof.comparison.arms.compare_summaries import compare_summaries
 from seedproof.comparison.arms.result import ComparedArm, Comparison
@@ -157,10 +157,7 @@ def gate(
             allowed=allowed,
             **options,
         )
-    if lower is not None:
-        raise OptionError(
-            "`{option}` applies to single numbers per run. Remove it.", option="lower"
-        )
+    refuse_lower(lower)
     targets = [alone(x) for x in (target, baseline) if x is not None]
     inputs = opened_once([recognized(x) for x in targets], options)
     options = _with_thresholds(options, rules, inputs)

@@ -36,9 +36,7 @@ def load_inputs(
         else:
             is_other = name == "baseline" and kind_of_input(recognized) == "store"
             how = of_baseline if is_other else options
-            loaded[name] = load_one(
-                recognized, how, least_runs=2, least_trials=1, may_be_numbers=True
-            )
+            loaded[name] = load_one(recognized, how, least_runs=2, least_trials=1)
     if options.get("common_examples"):
         records = {name: x for name, x in loaded.items() if isinstance(x, Predictions)}
         loaded |= on_common_examples(records) if len(records) > 1 else {}

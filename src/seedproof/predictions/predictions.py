@@ -281,7 +281,7 @@ class Predictions:
             >>> sp.Predictions.load({"monday": ["a", "b"], "tuesday": ["a", "a"]}).runs
             ('monday', 'tuesday')
         """
-        return load(target, options, least_runs=1, may_be_numbers=True)
+        return load(target, options, least_runs=1)
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -396,14 +396,12 @@ class Predictions:
 Loadable: TypeAlias = Predictions | Target
 
 
-def load(
-    target: Loadable, options: LoadOptions, *, least_runs: int, may_be_numbers: bool = False
-) -> Predictions:
+def load(target: Loadable, options: LoadOptions, *, least_runs: int) -> Predictions:
     """Read predictions from anything that holds them."""
     recognized = target if isinstance(target, Predictions) else recognize(target)
     kind = "predictions" if isinstance(recognized, Predictions) else recognized.kind
     check_options([kind], options)
-    return load_one(recognized, options, least_runs=least_runs, may_be_numbers=may_be_numbers)
+    return load_one(recognized, options, least_runs=least_runs)
 
 
 def load_one(
@@ -412,15 +410,12 @@ def load_one(
     *,
     least_runs: int,
     least_trials: int | None = None,
-    may_be_numbers: bool = False,
 ) -> Predictions:
     """Read one of several inputs with the options that apply to it.
 
     Trials of one model need as many as runs, unless `least_trials` is given.
     """
     loaded = _loaded(target, options, least_runs=least_runs)
-    if loaded.source.kind is Kind.NUMBERS and not may_be_numbers:
-        raise only_measured()
     if loaded.source.settings.are_trials and least_trials is not None:
         least_runs = least_trials
     if len(loaded.runs) < least_runs:
