@@ -328,15 +328,6 @@ def test_requested_metrics_come_with_the_mean():
     assert "mae" not in report
 
 
-def test_reports_of_numbers_cannot_be_compared_or_judged(refused, tmp_path):
-    numbers, _ = regression()
-    sp.measure(numbers).save(tmp_path / "saved")
-
-    saved = tmp_path / "saved"
-    assert isinstance(refused("compare", saved, saved), OptionError)
-    assert isinstance(refused("gate", saved, "--max", "flip_rate=0.5"), OptionError)
-
-
 # ---------------------------------------------------------------------------------- slices
 
 

@@ -139,9 +139,14 @@ def compare(
                 option=next(name for name, is_given in extra.items() if is_given),
             )
         ordered = baseline_first(reports, baseline)
-        return ComparisonReport(
-            compare_summaries(ordered, reference=gold, primary=primary, margins=margins)
+        compared = compare_summaries(
+            ordered,
+            reference=gold,
+            primary=primary,
+            margins=margins,
+            lower_is_better=options.get("lower_is_better", False),
         )
+        return ComparisonReport(compared)
     arms = load_arms(inputs, options, baseline=baseline, paired=paired)  # type: ignore[arg-type] # no report is among them
     for arm in arms.values():
         check_allowed(requested, arm.source)

@@ -116,6 +116,12 @@ def opened_once(inputs: list[Recognized], options: LoadOptions) -> list[Recogniz
     return [Input("store", store) for _ in stores]
 
 
+def are_trials(loaded: Measurement | Predictions) -> bool:
+    """Return whether repeats are trials of one model."""
+    repeats = loaded.repeats if isinstance(loaded, Measurement) else loaded.source.repeats
+    return repeats == "trials"
+
+
 def kind_of_input(recognized: Recognized) -> str:
     """Return the kind of input as options name it, such as "store"."""
     if isinstance(recognized, Measurement):

@@ -112,7 +112,7 @@ TAKEN_BY: dict[str, frozenset[str]] = {
     ),
     "store": frozenset({"arm", "split", "common_examples", "trials", *FURTHER, *NUMBERS}),
     "predictions": frozenset({"common_examples"}),
-    "report": frozenset(),
+    "report": frozenset({"lower_is_better"}),
     "nothing": frozenset(),
 }
 INPUTS = ("array", "npz", "table", "store")

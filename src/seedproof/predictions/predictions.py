@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seedproof.errors import NotFoundError, OptionError, TooFewRunsError
+from seedproof.errors import NotFoundError, TooFewRunsError
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, by_severity
 from seedproof.predictions.input_checks import checks_of, run_sums
@@ -426,15 +426,6 @@ def load_one(
             n_runs=len(loaded.runs),
         )
     return loaded
-
-
-def only_measured() -> OptionError:
-    """Return the error for numbers in a verb that takes classes only, and for their reports."""
-    return OptionError(
-        "Numbers are measured, compared and judged from their tables, arrays or stores, and not by "
-        "this verb or from a saved report.",
-        kind=str(Kind.NUMBERS),
-    )
 
 
 def _loaded(target: Predictions | Input, options: LoadOptions, *, least_runs: int) -> Predictions:
