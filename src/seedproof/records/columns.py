@@ -408,6 +408,8 @@ def _likely_columns(
 def _suggested_numbers(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
     roles = ("example", "value", "trial", "run", "judge", "target")
     likely, _ = _likely_columns(roles, names, given)
+    if "trial" in likely and "run" not in given:
+        likely.pop("run", None)  # such as the name of the only model
     is_complete = {"example", "value"} <= likely.keys() and not likely.keys().isdisjoint(LEVELS)
     return likely if is_complete else None
 

@@ -105,7 +105,7 @@ class Numbers(AnswerKind):
             base.n_runs,
             arm.n_runs,
             is_paired=is_paired,
-            are_trials=base.settings.are_trials,
+            are_trials=base.settings.are_trials and arm.settings.are_trials,
             better=direction_of_mean(base),
         )
 
@@ -123,7 +123,7 @@ class Numbers(AnswerKind):
             base.n_runs,
             arm.n_runs,
             is_paired=is_paired,
-            are_trials=base.settings.are_trials,
+            are_trials=base.settings.are_trials and arm.settings.are_trials,
             better=direction_of_mean(base),
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from seedproof.stats.distributions import expit, logit, normal_quantile
 from seedproof.stats.intervals import NORMAL, PLAIN, WITHOUT_RUNS, Estimate, Level
-from seedproof.stats.looks import AT_LOOK, LOOKS, first_look, look_at
+from seedproof.stats.looks import AT_LOOK, AT_TRIAL_LOOK, LOOKS, first_look, look_at
 
 EVEN = 0.5
 # A figure with its interval at any level.
@@ -76,7 +76,7 @@ def stage_of_trials(
     Unless their number was declared, more may be added and judged again after each: the part of
     the interval that is their noise is wider.
     """
-    level = PLAIN if n_trials == declared else AT_LOOK
+    level = PLAIN if n_trials == declared else AT_TRIAL_LOOK
     stage = Stage(n_trials, n_trials, level, declared=declared, are_trials=True)
     if declared is None or n_trials >= declared or allows_missing:
         return stage
