@@ -21,14 +21,15 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from seedproof.comparison.decide.judge import baseline_runs, judge, step_at
-from seedproof.comparison.decide.ledger import Settings
+from seedproof.comparison.decide.judge import judge
 from seedproof.comparison.decide.level import next_level
+from seedproof.comparison.decide.schedule import Schedule
 from seedproof.metrics.statistic import MeanOverExamples
 from seedproof.stats.families import MetricContrast
 
 N_CANDIDATES, N_BETTER = 200, 10
 GAINS, LOSSES = (0.5, 2.0), (0.0, 2.0)
+FALSE_KEEPS = 0.1
 MEASURED = ("true_keeps", "false_keeps", "runs", "gain")
 # Share of the candidates without a gain that lose, and number of candidates that gain.
 SCENARIOS = {
@@ -95,21 +96,20 @@ def welch(loop: Loop, gains: np.ndarray) -> None:
             runs = scores
 
 
-def decide(
-    loop: Loop, gains: np.ndarray, *, new_runs: bool = True, settings: Settings | None = None
-) -> None:
+def decide(loop: Loop, gains: np.ndarray, *, new_runs: bool = True) -> None:
     """Keep as `seedproof decide` does; baselines get new runs when a candidate needs them."""
-    settings = settings or Settings("accuracy", max_runs=20, false_keeps=0.1, min_gain=0.0)
+    schedule = Schedule.of_runs(20)
     runs, n_selecting, keeps = loop.train(0.0, 5), 0, []
     for n_before, gain in enumerate(gains):
-        level = next_level(n_before, keeps, settings.false_keeps)
+        level = next_level(n_before, keeps, FALSE_KEEPS)
         scores, answer = np.empty(0), "run more"
         while answer == "run more":
-            _, step = step_at(len(scores), settings.max_runs)
+            _, step = schedule.at(len(scores))
             scores = np.append(scores, loop.train(gain, step - len(scores)))
-            missing = baseline_runs(step) + (n_selecting if new_runs else 0) - len(runs)
+            missing = schedule.baseline_runs(step) + (n_selecting if new_runs else 0) - len(runs)
             runs = np.append(runs, loop.train(0.0, max(missing, 0)))
-            answer = judge(contrast(runs, scores), level=level, settings=settings).answer
+            row = contrast(runs, scores)
+            answer = judge(row, schedule, level=level, min_gain=0.0).answer
         if answer == "keep":
             loop.keep(gain)
             keeps.append(n_before + 1)

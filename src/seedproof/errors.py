@@ -16,7 +16,8 @@ SeedproofError                      SP000
 │   ├── DtypeError (TypeError)      SP112  values have the wrong type
 │   ├── ClassesError                SP113  too few or too many classes
 │   ├── MissingValueError           SP114  a run, id, prediction or probability is empty
-│   └── OptionError                 SP115  an argument or option has a value that is not allowed
+│   ├── OptionError                 SP115  an argument or option has a value that is not allowed
+│   └── WeightError                 SP116  a weight of an example differs, or is not 0 or above
 ├── StoreError                      SP200  a store on disk cannot be used
 │   ├── DamagedStoreError           SP201  the data differ from what was committed
 │   ├── SchemaVersionError          SP202  written by a newer seedproof
@@ -176,6 +177,12 @@ class OptionError(InputError):
     """An argument or option has a value that is not allowed."""
 
     code = "SP115"
+
+
+class WeightError(InputError):
+    """Runs have different weights for an example, or a weight is not a number from 0 on."""
+
+    code = "SP116"
 
 
 class StoreError(SeedproofError):

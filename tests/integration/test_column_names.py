@@ -71,3 +71,17 @@ def test_unrecognizable_table_is_refused_with_its_columns(refused, tmp_path):
     assert error.code == "SP103"
     assert error.fields["columns"] == ("x", "y", "z")
     assert error.fields["suggestion"] is None
+
+
+def test_command_suggested_for_trials_does_not_take_the_model_for_a_run(seedproof, tmp_path):
+    rows = [f"gpt,{task},{trial},{(task + trial) % 2}" for task in range(6) for trial in range(3)]
+    text = "\n".join(["model,task,trial,reward", *rows, ""])
+    (tmp_path / "trials.csv").write_text(text, encoding="utf-8")
+    words = ("--example", "task", "--trial", "trial", "--value", "rewrd")
+    code, _, err = seedproof("measure", "trials.csv", "--json", *words)
+    assert code == 2
+
+    command = shlex.split(err[err.index("seedproof measure") :])
+    code, out, _ = seedproof(*command[1:])
+
+    assert (code, json.loads(out)["repeats"]) == (0, "trials")

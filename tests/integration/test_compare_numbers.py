@@ -297,3 +297,62 @@ def test_a_table_with_a_column_of_arms_is_compared(seedproof, tmp_path, suffix):
     (arm,) = json.loads(out)["arms"]
     assert arm["name"] == "new"
     assert arm["effects"]["mean"]["low"] == pytest.approx(apart.effect("new", "mean").low)
+
+
+# ------------------------------------------------------------------------------- saved reports
+
+
+def saved(arms, folder, **options):
+    """Return folders of the reports of several arms."""
+    for name, numbers in arms.items():
+        sp.measure(numbers, **options).save(folder / name)
+    return [folder / name for name in arms]
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_saved_reports_of_trials_are_compared(lower, tmp_path, seedproof):
+    """Tasks are not paired, so that the interval is wider than that of the records."""
+    arms = {"old": outcomes(seed=1), "new": outcomes(2.0, seed=2)}
+    folders = saved(arms, tmp_path, trials=True)
+
+    code, out, _ = seedproof(
+        "compare", *folders, "--json", *(["--lower-is-better"] if lower else [])
+    )
+
+    effects = json.loads(out)["arms"][0]["effects"]
+    effect = sp.compare(arms, trials=True, lower_is_better=lower).effect("new", "mean")
+    assert code == 0
+    assert effects["mean"]["verdict"] == effect.verdict == ("worse" if lower else "better")
+    assert effects["mean"]["value"] == pytest.approx(effect.value)
+    assert effects["mean"]["high"] - effects["mean"]["low"] > effect.high - effect.low
+    assert effects["mean"]["over"] == "examples"
+    assert "pass^3" in effects
+
+
+def test_saved_reports_of_few_retrained_runs_get_no_verdict(tmp_path):
+    arms = {"old": regression(4)[0], "new": regression(4, shift=9.0, seed=1)[0]}
+
+    report = sp.compare(saved(arms, tmp_path))
+
+    assert report.effect("new", "mean").verdict == "too few runs"
+    assert "variance_run" not in {x.metric for x in report.effects("new").values() if x.low}
+
+
+def test_saved_reports_with_targets_are_compared_by_their_errors(tmp_path):
+    old, targets = regression(6, noise=2.0)
+    new, _ = regression(6, noise=1.0, seed=1)
+
+    report = sp.compare(saved({"old": old, "new": new}, tmp_path, targets=targets))
+
+    assert report.effect("new", "mae").verdict == "better"
+    assert report.effect("new", "mean").verdict in {"no difference shown", "higher", "lower"}
+    report.save(tmp_path / "out")
+    assert (tmp_path / "out" / "comparison.html").is_file()
+
+
+def test_reports_of_numbers_and_of_classes_are_refused(tmp_path):
+    numbers = saved({"numbers": outcomes()}, tmp_path, trials=True)
+    classes = saved({"classes": outcomes().astype(int)}, tmp_path)
+
+    with pytest.raises(OptionError):
+        sp.compare([*numbers, *classes])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import seedproof as sp
-from seedproof.errors import OptionError, UnknownNameError
+from seedproof.errors import MissingExampleError, OptionError, UnknownNameError
 
 
 def outcomes(rate, n_trials=4, n_tasks=200, seed=0):
@@ -155,3 +155,43 @@ def test_page_and_files_of_a_gate_of_trials(seedproof, trials, tmp_path):
     assert "trials" in out
     assert "mean" in (tmp_path / "gate.xml").read_text(encoding="utf-8")
     assert sp.gate(path, columns=sp.Columns(example="task", value="reward"), min={"mean": 0.5})
+
+
+# ------------------------------------------------------------------------------- saved reports
+
+
+def test_saved_report_of_trials_is_judged_with_a_wider_interval_than_its_table(tmp_path):
+    """A report does not say how much of the interval is noise of trials, so that all may be."""
+    numbers = outcomes(0.7)
+    sp.measure(numbers, trials=True).save(tmp_path / "new")
+
+    of_report, of_records = (
+        sp.gate(target, min={"mean": 0.5}, **options).rules[0]
+        for target, options in ((tmp_path / "new", {}), (numbers, {"trials": True}))
+    )
+
+    assert of_report.outcome == of_records.outcome == "pass"
+    assert of_report.estimate == of_records.estimate
+    assert of_report.deciding.low < of_records.deciding.low < of_records.estimate.low
+
+
+def test_trials_are_judged_against_a_saved_baseline(seedproof, trials, tmp_path):
+    sp.measure(outcomes(0.7, seed=1), trials=True).save(tmp_path / "old")
+    better, worse = trials("b", outcomes(0.9, seed=2)), trials("w", outcomes(0.4, seed=3))
+    rule = ("--no-worse", "mean", "--baseline", tmp_path / "old")
+
+    codes = [seedproof("gate", path, *COLUMNS, *rule)[0] for path in (better, worse)]
+    turned = seedproof("gate", worse, *COLUMNS, *rule, "--lower-is-better")[0]
+
+    assert (codes, turned) == ([0, 1], 0)
+
+
+def test_saved_baseline_of_other_targets_is_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    targets = rng.normal(20, 5, 100)
+    numbers = targets + rng.normal(0, 1, (6, 100))
+    sp.measure(numbers, targets=targets + 1).save(tmp_path / "old")
+    baseline = {"baseline": tmp_path / "old", "no_worse": ["mae"]}
+
+    with pytest.raises(MissingExampleError):
+        sp.gate(numbers + 0.01, targets=targets, **baseline)

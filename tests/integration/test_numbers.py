@@ -169,6 +169,16 @@ def test_clusters_widen_intervals():
     assert width[1] > 2 * width[0]
 
 
+def test_two_clusters_give_no_interval_of_ratios():
+    numbers, targets = regression()
+    clusters = np.arange(numbers.shape[1]) % 2
+
+    report = sp.measure(numbers, targets=targets, clusters=clusters)
+
+    assert report["r2"].low is None
+    assert report["variance_example"].low is None
+
+
 def test_metrics_of_ones_own_take_targets_and_numbers():
     numbers, targets = regression()
     report = sp.measure(numbers, targets=targets, extra={"worst": lambda y, x: np.abs(x - y).max()})
@@ -316,15 +326,6 @@ def test_requested_metrics_come_with_the_mean():
 
     assert "mean" in report
     assert "mae" not in report
-
-
-def test_reports_of_numbers_cannot_be_compared_or_judged(refused, tmp_path):
-    numbers, _ = regression()
-    sp.measure(numbers).save(tmp_path / "saved")
-
-    saved = tmp_path / "saved"
-    assert isinstance(refused("compare", saved, saved), OptionError)
-    assert isinstance(refused("gate", saved, "--max", "flip_rate=0.5"), OptionError)
 
 
 # ---------------------------------------------------------------------------------- slices

@@ -64,7 +64,7 @@ def blame(
         )
     if isinstance(target, Result):
         raise _no_seeds(target)
-    predictions = load(target, options, least_runs=2, may_be_numbers=True)
+    predictions = load(target, options, least_runs=2)
     source, progress = predictions.source, options.get("progress")
     if source.kind is Kind.NUMBERS:
         return VarianceReport(blame_numbers(source, engine=pool, progress=progress))

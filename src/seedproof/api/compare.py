@@ -139,9 +139,14 @@ def compare(
                 option=next(name for name, is_given in extra.items() if is_given),
             )
         ordered = baseline_first(reports, baseline)
-        return ComparisonReport(
-            compare_summaries(ordered, reference=gold, primary=primary, margins=margins)
+        compared = compare_summaries(
+            ordered,
+            reference=gold,
+            primary=primary,
+            margins=margins,
+            lower_is_better=options.get("lower_is_better", False),
         )
+        return ComparisonReport(compared)
     arms = load_arms(inputs, options, baseline=baseline, paired=paired)  # type: ignore[arg-type] # no report is among them
     for arm in arms.values():
         check_allowed(requested, arm.source)
@@ -187,7 +192,7 @@ def _runs(arms: Collection[Predictions], declared: int | None, *, sequential: bo
         raise OptionError(
             "{declared} runs cannot be declared. Pass a number above 0.", declared=declared
         )
-    n_runs = [len(arm.runs) for arm in arms]
+    n_runs = [arm.source.n_runs for arm in arms]
     stores = [arm.source.location for arm in arms if arm.source.manifests]
     numbers = [n for store in stores if store and (n := declared_by(store)) is not None]
     if declared is not None and numbers and declared not in numbers:
@@ -255,7 +260,7 @@ def compare_versions(
             notes=tuple(dict.fromkeys(note for arm in arms.values() for note in arm.notes)),
         )
     checks = {name: arm.checks for name, arm in arms.items()}
-    if max(len(arm.runs) for arm in arms.values()) >= VERDICT_FROM:
+    if max(arm.source.n_runs for arm in arms.values()) >= VERDICT_FROM:
         # A single new run is judged by the spread of the old ones.
         checks = {
             name: tuple(check for check in own if check.name != "few-runs")

@@ -1,47 +1,33 @@
 """`sp.decide`: keep a candidate of a research loop, discard it, or run more."""
 
+import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
-from seedproof.api.compare import arm_data
-from seedproof.comparison.arms.compare import compare_arms
-from seedproof.comparison.arms.result import Comparison
-from seedproof.comparison.decide.judge import (
-    Decision,
-    Reason,
-    Verdict,
-    baseline_runs,
-    judge,
-    looks_to,
-    refuse_without_interval,
-    step_at,
+from seedproof.api.decide_inputs import (
+    Compared,
+    PredictionSides,
+    ScalarSides,
+    Sides,
+    recognized,
 )
-from seedproof.comparison.decide.ledger import (
-    FILE_NAME,
-    N_IDENTIFYING,
-    Decided,
-    Entry,
-    Ledger,
-    Settings,
-    digest_of,
-)
+from seedproof.api.scalars import refuse_lower
+from seedproof.comparison.decide.judge import Decision, Reason, Verdict, check_row, judge
+from seedproof.comparison.decide.ledger import FILE_NAME, Decided, Entry, Ledger, Settings
+from seedproof.comparison.decide.schedule import Schedule
 from seedproof.comparison.gate.rules import allowed_checks
 from seedproof.engines import Engine
 from seedproof.errors import OptionError
 from seedproof.measurement.engines import measuring_engine
-from seedproof.measurement.selection import check_allowed, known_metrics
-from seedproof.metrics.statistic import VERDICT_FROM
-from seedproof.predictions.arms import short_names
-from seedproof.predictions.options import LoadOptions, check_options
-from seedproof.predictions.predictions import Loadable, Predictions, load_one, on_common_examples
-from seedproof.predictions.targets import Input, opened, recognize
+from seedproof.predictions.options import LoadOptions
+from seedproof.predictions.predictions import Loadable, Predictions
+from seedproof.predictions.targets import Input, opened
 from seedproof.records.decoding import DecodingError, decode
-from seedproof.records.location import Location
 from seedproof.report.decide import DecisionReport
+from seedproof.scalars.read import has_scalars
 from seedproof.stats.effect import Effect
 
 
@@ -49,12 +35,13 @@ def decide(
     baseline: Loadable,
     candidate: Loadable,
     *,
-    metric: str = "accuracy",
-    max_runs: int = 20,
+    metric: str | None = None,
+    max_runs: int | None = None,
     false_keeps: float = 0.1,
     min_gain: float = 0.0,
     ledger: str | os.PathLike[str] | None = None,
     baseline_arm: str | None = None,
+    lower: Sequence[str] | None = None,
     allow: Iterable[str] = (),
     engine: str | Engine = "serial",
     workers: int | None = None,
@@ -67,19 +54,27 @@ def decide(
     the answer does not depend on how often it is called. Over all candidates of a loop, the
     expected share of false keeps is limited.
 
+    Trials of one model, asked again, are judged over examples: any number of them may decide. Runs
+    of models that were trained again need five.
+
     Args:
-        baseline: Runs of the current best: whatever `sp.Predictions.load` takes. All of them count,
-            and they are at least as many as the candidate's. If it was kept in the same loop, the
-            runs that it was kept for are not enough: as many new ones are needed.
-        candidate: Runs of the variant that may replace it, on the same examples.
-        metric: Name of the metric that decides.
-        max_runs: Runs of a candidate at which it is decided at last: 5, 10, 20, 40 or 80.
+        baseline: Runs of the current best: whatever `sp.Predictions.load` takes, or single numbers
+            per run, as for `sp.measure_scalars`. All of them count, and they are at least as many
+            as the candidate's. If it was kept in the same loop, the runs that it was kept for are
+            not enough: as many new ones are needed.
+        candidate: Runs of the variant that may replace it, on the same examples if there are any.
+        metric: Name of the metric that decides. If omitted `accuracy`; of numbers `mean`, or `mae`
+            if there are targets; of single numbers per run the first one.
+        max_runs: Runs of a candidate at which it is decided at last: 5, 10, 20, 40 or 80; 20 if
+            omitted. Any number of trials of one model; 5 if omitted.
         false_keeps: The largest expected share of keeps that are not better than their baseline.
         min_gain: The least gain of interest: a difference, or a share of the baseline for metrics
             that are compared by their ratio. A candidate is discarded if its interval excludes it.
         ledger: File that remembers the candidates of the loop; if omitted, `decisions.jsonl` in
             the store of the baseline.
         baseline_arm: Arm of the baseline's store; the same as `arm` if omitted.
+        lower: Of single numbers per run, the metrics that are better when lower. If omitted, those
+            whose names contain a word such as loss, error or cost.
         allow: Names of checks whose errors do not keep the candidate from being decided.
         engine: Where the work is done: `serial`, `processes`, or `ray`. Figures are the same.
         workers: Number of shards at a time, with processes or ray.
@@ -103,28 +98,22 @@ def decide(
         'keep'
     """
     pool = measuring_engine(engine, workers=workers, address=address)
-    known_metrics([metric])
-    looks_to(max_runs)
-    settings = Settings(metric, max_runs, float(false_keeps), float(min_gain))
-    _check_shares(settings)
     allowed = allowed_checks(allow)
-    inputs = [_recognized(target) for target in (baseline, candidate)]
-    check_options([_kind(x) for x in inputs], options)
-    names = _names([baseline, candidate], inputs, [baseline_arm, options.get("arm")])
-    book = Ledger(_ledger_path(inputs[0], ledger), settings)
-    of_baseline: LoadOptions = {**options, "arm": baseline_arm or options.get("arm")}
-    how = of_baseline if _kind(inputs[0]) == "store" else options
-    arms = {
-        "baseline": load_one(inputs[0], how, least_runs=1),
-        "candidate": load_one(inputs[1], options, least_runs=1),
-    }
-    for arm in arms.values():
-        check_allowed((metric,), arm.source)
-    if options.get("common_examples"):
-        arms = on_common_examples(arms)
+    place = _ledger_path(recognized(baseline), ledger)
+    sides: Sides
+    if has_scalars(candidate, options, () if metric is None else [metric]):
+        sides = ScalarSides.load((baseline, candidate), metric, baseline_arm, lower, options)
+    else:
+        refuse_lower(lower)
+        sides = PredictionSides.load((baseline, candidate), metric, baseline_arm, pool, options)
+    schedule = sides.schedule(max_runs)
+    settings = Settings(
+        sides.metric, schedule.last, float(false_keeps), float(min_gain), sides.lower_is_better
+    )
+    _check_settings(settings, is_share=sides.is_share)
+    book = Ledger(place, settings)
     loop = book.read()
-    base, new = arms["baseline"], arms["candidate"]
-    digests = [digest_of(arm) if len(arm.runs) >= N_IDENTIFYING else None for arm in (base, new)]
+    digests = sides.digests(schedule.n_identifying)
     if digests[0] is not None and digests[0] == digests[1]:
         raise OptionError(
             "The baseline and the candidate are the same runs. Pass other runs as the candidate; "
@@ -135,51 +124,51 @@ def decide(
     selected = loop.entries.get(digests[0] or "")
     is_selected = selected is not None and selected.answer == "keep"
     n_selecting = selected.n_runs if selected is not None and is_selected else 0
-    step, following = step_at(len(new.runs), max_runs)
+    n_baseline, n_candidate = sides.n_runs
+    step, following = schedule.at(n_candidate)
     result = Decision(
         Verdict("run more", "too few runs"),
         settings,
-        name=names[1],
+        name=sides.names[1],
         ledger=str(book.path),
         n_runs=step or 0,
-        n_candidate=len(new.runs),
-        n_baseline=len(base.runs),
+        n_candidate=n_candidate,
+        n_baseline=n_baseline,
         n_selecting=n_selecting,
         candidate=digests[1],
         n_kept=len(loop.keeps),
+        are_trials=sides.are_trials,
     )
     entry = loop.entries.get(digests[1] or "")
     if entry is not None and entry.answer is not None:
         return DecisionReport(_recorded(result, entry, book))
-    if step is None or len(base.runs) - n_selecting < baseline_runs(step):
-        return DecisionReport(_with_more(result, following if step is None else step))
-    compared = _compared({"baseline": base, "candidate": new.first(step)}, metric, pool, options)
-    return DecisionReport(_judged(result, compared, book, allowed, following=following))
+    if step is None or n_baseline - n_selecting < schedule.baseline_runs(step):
+        return DecisionReport(_with_more(result, schedule, following if step is None else step))
+    compared = sides.compared(step)
+    return DecisionReport(_judged(result, compared, schedule, book, allowed))
 
 
 def _judged(
     result: Decision,
-    compared: Comparison,
+    compared: Compared,
+    schedule: Schedule,
     book: Ledger,
     allowed: tuple[str, ...],
-    *,
-    following: int | None,
 ) -> Decision:
     """Return the decision on a compared candidate, after writing it to the ledger."""
     # A candidate may be discarded after two runs; none is kept before the fifth.
     checks = tuple(check for check in compared.checks if check.name != "few-runs")
-    row = compared.arms[0].contrasts[result.settings.metric]
-    effect = row.effect()
+    effect = compared.row.effect()
     result = replace(result, effect=effect, notes=compared.notes, checks=checks)
     if {check.name for check in checks if check.severity == "error"} - set(allowed):
         return replace(result, verdict=Verdict("repair", "untrusted input"))
-    if result.n_runs >= VERDICT_FROM:
-        refuse_without_interval(effect)
+    check_row(compared.row)
     entry = book.begin(str(result.candidate), result.name)
-    verdict = judge(row, level=entry.level, settings=result.settings)
+    verdict = judge(compared.row, schedule, level=entry.level, min_gain=result.settings.min_gain)
     result = replace(result, verdict=verdict, level=entry.level, position=entry.position)
     if verdict.answer == "run more":
-        return _with_more(result, following)
+        _, following = schedule.at(result.n_runs)
+        return _with_more(result, schedule, following)
     facts = {"reason": verdict.reason, "chance": verdict.chance, "effect": effect.summary()}
     facts["n_baseline"] = result.n_baseline
     answer: Decided = "keep" if verdict.answer == "keep" else "discard"
@@ -189,28 +178,14 @@ def _judged(
     return replace(result, n_kept=len(book.read().keeps))
 
 
-def _compared(
-    arms: dict[str, Predictions], metric: str, engine: Engine | None, options: LoadOptions
-) -> Comparison:
-    with TemporaryDirectory(prefix="seedproof-") as working:
-        return compare_arms(
-            arm_data(arms),
-            Location.of(working),
-            metrics=(metric,),
-            primary=metric,
-            skip_damaged=options.get("skip_damaged", False),
-            engine=engine,
-            progress=options.get("progress"),
-        )
-
-
-def _with_more(result: Decision, step: int | None) -> Decision:
+def _with_more(result: Decision, schedule: Schedule, step: int | None) -> Decision:
     """Return an open decision with the runs to add until the next step."""
-    step = result.settings.max_runs if step is None else step
+    step = schedule.last if step is None else step
+    needed = schedule.baseline_runs(step) + result.n_selecting
     return replace(
         result,
         more_candidate=max(step - result.n_candidate, 0),
-        more_baseline=max(baseline_runs(step) + result.n_selecting - result.n_baseline, 0),
+        more_baseline=max(needed - result.n_baseline, 0),
     )
 
 
@@ -245,29 +220,6 @@ def _recorded(result: Decision, entry: Entry, book: Ledger) -> Decision:
     )
 
 
-def _recognized(target: Loadable) -> Predictions | Input:
-    """Recognize a target; a list with one path is that path, as the command line gives it."""
-    if isinstance(target, Predictions):
-        return target
-    if isinstance(target, list | tuple) and len(target) == 1 and isinstance(target[0], str):
-        return recognize(target[0])
-    return recognize(target)
-
-
-def _kind(recognized: Predictions | Input) -> str:
-    return "predictions" if isinstance(recognized, Predictions) else recognized.kind
-
-
-def _names(
-    targets: list[Any], inputs: list[Predictions | Input], arms: list[str | None]
-) -> list[str]:
-    """Names of both: of the arm of a store if it is given, else of the file."""
-    usual = short_names(targets)
-    usual = ["baseline", "candidate"] if usual == ["baseline", "arm 1"] else usual
-    triples = zip(usual, inputs, arms, strict=True)
-    return [(_kind(x) == "store" and arm) or name for name, x, arm in triples]
-
-
 def _ledger_path(baseline: Predictions | Input, ledger: str | os.PathLike[str] | None) -> Path:
     if ledger is not None:
         return Path(ledger)
@@ -284,10 +236,16 @@ def _ledger_path(baseline: Predictions | Input, ledger: str | os.PathLike[str] |
     )
 
 
-def _check_shares(settings: Settings) -> None:
-    values = {"false_keeps": settings.false_keeps, "min_gain": settings.min_gain}
-    for name, value in values.items():
-        if not 0.0 <= value < 1.0 or (name == "false_keeps" and value == 0.0):
+def _check_settings(settings: Settings, *, is_share: bool) -> None:
+    """Refuse shares outside their range; a gain of numbers of any size is not a share."""
+    for option, value, low, high in (
+        ("false_keeps", settings.false_keeps, 0.0, 1.0),
+        ("min_gain", settings.min_gain, -math.ulp(0.0), 1.0 if is_share else math.inf),
+    ):
+        if not low < value < high:
             raise OptionError(
-                "{option} is {value}. Pass a share between 0 and 1.", option=name, value=value
+                "{option} is {value}. Pass a {noun}.",
+                option=option,
+                value=value,
+                noun="share between 0 and 1" if high == 1.0 else "number of at least 0",
             )

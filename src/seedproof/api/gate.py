@@ -12,6 +12,7 @@ from seedproof.api.gate_inputs import (
     Judged,
     Recognized,
     alone,
+    are_trials,
     environment_notes,
     kind_of_input,
     load_inputs,
@@ -20,7 +21,7 @@ from seedproof.api.gate_inputs import (
     refuse_itself,
     store_of,
 )
-from seedproof.api.scalars import gate_scalars
+from seedproof.api.scalars import gate_scalars, refuse_lower
 from seedproof.comparison.arms.compare import compare_arms
 from seedproof.comparison.arms.compare_summaries import compare_summaries
 from seedproof.comparison.arms.result import ComparedArm, Comparison
@@ -157,10 +158,7 @@ def gate(
             allowed=allowed,
             **options,
         )
-    if lower is not None:
-        raise OptionError(
-            "`{option}` applies to single numbers per run. Remove it.", option="lower"
-        )
+    refuse_lower(lower)
     targets = [alone(x) for x in (target, baseline) if x is not None]
     inputs = opened_once([recognized(x) for x in targets], options)
     options = _with_thresholds(options, rules, inputs)
@@ -191,7 +189,10 @@ def gate(
             measured = _measured("target", loaded["target"], Path(working), pool, progress)
             notes, checks = notes + measured.notes, measured.checks
         else:
-            compared = _compared(loaded, Path(working), pool, progress)
+            lower_is_better = options.get("lower_is_better", False)
+            compared = _compared(
+                loaded, Path(working), pool, progress, lower_is_better=lower_is_better
+            )
             measured, base = compared.arms[0].measurement, compared.baseline.measurement
             check_means(rules, no_worse, compared)
             effects = _effects(compared.arms[0], stage)
@@ -199,7 +200,7 @@ def gate(
             notes, checks = notes + compared.notes, compared.checks
     return GateReport(
         judge(
-            _figures(measured),
+            _figures(measured, stage),
             rules,
             stage=stage,
             baseline=known,
@@ -256,8 +257,10 @@ def _stage(
         there = loaded["target"]
         names = there.runs
         lacks_declared = any(name not in names for name in planned_names(place)[:declared])
-    n_runs = min(len(x.runs) for x in loaded.values())
-    if any(isinstance(x, Predictions) and x.source.settings.are_trials for x in loaded.values()):
+    n_runs = min(
+        x.n_runs if isinstance(x, Measurement) else x.source.n_runs for x in loaded.values()
+    )
+    if any(are_trials(x) for x in loaded.values()):
         return stage_of_trials(n_runs, declared, allows_missing=allows_missing)
     stage = stage_of(n_runs, declared, lacks_declared=lacks_declared, allows_missing=allows_missing)
     cannot_be_cut = any(
@@ -267,12 +270,17 @@ def _stage(
     return replace(stage, hold="between looks") if cannot_be_cut and not stage.hold else stage
 
 
-def _figures(measured: Measurement) -> dict[str, Figure]:
+def _figures(measured: Measurement, stage: Stage) -> dict[str, Figure]:
     """Return the figures with their intervals at any level."""
     return {
         name: partial(estimate, measured.statistics[name])
         if name in measured.statistics
-        else widened(known, SCALES.get(card_name(name), LOG), measured.n_runs)
+        else widened(
+            known,
+            SCALES.get(card_name(name), LOG),
+            measured.n_runs,
+            are_trials=stage.are_trials,
+        )
         for name, known in measured.metrics.items()
     }
 
@@ -282,16 +290,17 @@ def _effects(arm: ComparedArm, stage: Stage) -> dict[str, Callable[[Level], Effe
     return {
         name: arm.contrasts[name].effect
         if name in arm.contrasts
-        else partial(_widened_effect, effect, stage.judged_runs)
+        else partial(_widened_effect, effect, stage)
         for name, effect in arm.effects.items()
     }
 
 
-def _widened_effect(effect: Effect, n_runs: int, level: Level) -> Effect:
+def _widened_effect(effect: Effect, stage: Stage, level: Level) -> Effect:
     if effect.value is None or effect.low is None or effect.high is None:
         return effect
     plain = Estimate(effect.value, effect.low, effect.high, effect.over)
-    at = widened(plain, LOG if effect.scale == "ratio" else LINEAR, n_runs)(level)
+    scale = LOG if effect.scale == "ratio" else LINEAR
+    at = widened(plain, scale, stage.judged_runs, are_trials=stage.are_trials)(level)
     return replace(effect, low=at.low, high=at.high)
 
 
@@ -371,6 +380,8 @@ def _compared(
     working: Path,
     engine: Engine | None,
     progress: Progress | None,
+    *,
+    lower_is_better: bool,
 ) -> Comparison:
     """Compare in one pass over the records of both, or by figures if one is a report."""
     names = ["baseline", "target"]
@@ -381,8 +392,8 @@ def _compared(
     reports = {name: _measured(name, loaded[name], working, engine, progress) for name in names}
     if len({examples_digest(report.example_table) for report in reports.values()}) > 1:
         raise MissingExampleError(
-            "The target and the baseline have different examples or gold labels. Predict the same "
-            "examples with both.",
+            "The target and the baseline have different examples, gold labels or targets. Predict "
+            "the same examples with both.",
             sides=("target", "baseline"),
         )
-    return compare_summaries(reports)
+    return compare_summaries(reports, lower_is_better=lower_is_better)

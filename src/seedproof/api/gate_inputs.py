@@ -36,9 +36,7 @@ def load_inputs(
         else:
             is_other = name == "baseline" and kind_of_input(recognized) == "store"
             how = of_baseline if is_other else options
-            loaded[name] = load_one(
-                recognized, how, least_runs=2, least_trials=1, may_be_numbers=True
-            )
+            loaded[name] = load_one(recognized, how, least_runs=2, least_trials=1)
     if options.get("common_examples"):
         records = {name: x for name, x in loaded.items() if isinstance(x, Predictions)}
         loaded |= on_common_examples(records) if len(records) > 1 else {}
@@ -116,6 +114,12 @@ def opened_once(inputs: list[Recognized], options: LoadOptions) -> list[Recogniz
         return inputs
     store = opened(stores[0], skip_damaged=bool(options.get("skip_damaged")))
     return [Input("store", store) for _ in stores]
+
+
+def are_trials(loaded: Measurement | Predictions) -> bool:
+    """Return whether repeats are trials of one model."""
+    repeats = loaded.repeats if isinstance(loaded, Measurement) else loaded.source.repeats
+    return repeats == "trials"
 
 
 def kind_of_input(recognized: Recognized) -> str:

@@ -87,7 +87,7 @@ def measure(
             function="sp.measure_scalars",
         )
     requested, functions = known_metrics(metrics), checked_functions(extra)
-    predictions = load(target, options, least_runs=2, may_be_numbers=True)
+    predictions = load(target, options, least_runs=2)
     source, notes = predictions.source, predictions.notes
     check_allowed(requested, source)
     if requested is not None:

@@ -188,7 +188,8 @@ def _tests(
     nothing = Drawn(0, 0.0)
     of_mean, of_flips = (drawn.get(kind, nothing) for kind in ("mean", "flip_rate"))
     if pilot is not None and pilot.are_trials:
-        n_drawn = of_mean.n_clusters or of_mean.n_examples
+        n_examples = of_mean.n_examples if pilot.weights is None else pilot.weights.n_effective
+        n_drawn = of_mean.n_clusters or n_examples
         trials = TrialTest(
             1.0 if sd is None else sd,
             correlation,

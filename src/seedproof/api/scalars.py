@@ -217,26 +217,32 @@ def _baseline(
     """Return another arm of the target, or an arm of another input."""
     if isinstance(baseline, str) and (baseline in scalars.arms or not Path(baseline).exists()):
         return scalars.arm(baseline)
-    others = load_scalars(baseline, options, metrics)
-    if name is None and len(others.arms) > 1:
-        raise _ambiguous(others, "baseline_arm")
-    return next(iter(others.arms.values())) if name is None else others.arm(name)
+    return arm_named(load_scalars(baseline, options, metrics), name, "baseline_arm")
 
 
 def _judged_arm(scalars: Scalars, name: str | None, baseline: ScalarArm | None) -> ScalarArm:
     """Return the named arm, or the only one besides the baseline."""
+    others = {key: arm for key, arm in scalars.arms.items() if name or arm is not baseline}
+    return arm_named(replace(scalars, arms=others), name, "arm")
+
+
+def arm_named(scalars: Scalars, name: str | None, option: str) -> ScalarArm:
+    """Return an arm by its name, which may be omitted if there is only one."""
     if name is not None:
         return scalars.arm(name)
-    others = [arm for arm in scalars.arms.values() if arm is not baseline]
-    if len(others) != 1:
-        raise _ambiguous(scalars, "arm")
-    return others[0]
+    if len(scalars.arms) != 1:
+        raise OptionError(
+            "There are {n_arms} arms: {arms}. Name one of them with `{option}`.",
+            option=option,
+            n_arms=len(scalars.arms),
+            arms=tuple(scalars.arms),
+        )
+    return next(iter(scalars.arms.values()))
 
 
-def _ambiguous(scalars: Scalars, option: str) -> OptionError:
-    return OptionError(
-        "There are {n_arms} arms: {arms}. Name one of them with `{option}`.",
-        option=option,
-        n_arms=len(scalars.arms),
-        arms=tuple(scalars.arms),
-    )
+def refuse_lower(lower: Sequence[str] | None) -> None:
+    """Refuse the names of metrics that are better when lower for anything with examples."""
+    if lower is not None:
+        raise OptionError(
+            "`{option}` applies to single numbers per run. Remove it.", option="lower"
+        )

@@ -5,7 +5,7 @@ from typing import Any
 from seedproof.cli import options
 
 # How tables of numbers are read.
-NUMBERS = ("run", "trial", "judge", "example", "value", "memory")
+NUMBERS = ("run", "trial", "judge", "example", "value", "weight", "memory")
 
 
 @options.add_options(*NUMBERS, *options.STORES, *options.ENGINE)

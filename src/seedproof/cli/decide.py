@@ -8,7 +8,7 @@ import typer
 from seedproof.cli import options
 
 
-@options.add_options(*options.READING, *options.ENGINE)
+@options.add_options(*options.READING, *options.NUMBERS, *options.ENGINE)
 def decide(
     baseline: Annotated[
         str,
@@ -28,13 +28,20 @@ def decide(
         ),
     ],
     *,
-    metric: Annotated[str, typer.Option(help="Metric that decides.")] = "accuracy",
-    max_runs: Annotated[
-        int,
+    metric: Annotated[
+        str | None,
         typer.Option(
-            help="Runs at which a candidate is decided at last: 5, 10, 20, 40 or 80.",
+            help="Metric that decides.  [default: accuracy; mae or mean of numbers; the first "
+            "of one number per run]"
         ),
-    ] = 20,
+    ] = None,
+    max_runs: Annotated[
+        int | None,
+        typer.Option(
+            help="Runs at which a candidate is decided at last: 5, 10, 20, 40 or 80; any number "
+            "of trials.  [default: 20 runs, 5 trials]",
+        ),
+    ] = None,
     false_keeps: Annotated[
         float, typer.Option(help="Largest expected share of keeps that are not better.")
     ] = 0.1,
@@ -58,6 +65,7 @@ def decide(
     baseline_arm: Annotated[
         str | None, typer.Option(help="Arm of the baseline's store.  [default: same as --arm]")
     ] = None,
+    lower: options.Lower = None,
     as_json: options.Json = False,
     reading: dict[str, Any],
 ) -> None:
@@ -81,6 +89,7 @@ def decide(
             min_gain=min_gain,
             ledger=ledger,
             baseline_arm=baseline_arm,
+            lower=options.split_names(lower),
             allow=options.split_names(allow) or (),
             **reading,
         )

@@ -76,7 +76,7 @@ _COLUMNS = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS, *_ITEM_COLUMNS, *_TEXT_COLUMNS)
 TABLES = (*_COLUMNS, "positive", "memory")
 STORES = ("arm", "split", "common_examples", "skip_damaged")
 READING = (*_CLASS_COLUMNS, "positive", "classes", "clusters", "slices", *STORES, "memory")
-NUMBERS = (*_NUMBER_COLUMNS, "tolerance", "thresholds", "lower_is_better")
+NUMBERS = (*_NUMBER_COLUMNS, "tolerance", "thresholds", "lower_is_better", "weight")
 ITEMS = (*_ITEM_COLUMNS, "relevant", "keep")
 TEXTS = (*_TEXT_COLUMNS, "distinguish")
 # Options of the kinds of answers that are not classes.
@@ -143,6 +143,10 @@ _SHARED: dict[str, tuple[Any, ...]] = {
     "clusters": (
         *(str | None, None, "Column that identifies groups of related examples."),
         *("--cluster", "--clusters"),
+    ),
+    "weight": (
+        *(str | None, None, "Column with the weights of the examples, for numbers."),
+        *("--weight", "--weights"),
     ),
     "slices": (
         *(list[str] | None, None, "Also report results for each value of this column."),

@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from seedproof.errors import LabelConflictError, MissingExampleError, OptionError
+from seedproof.errors import LabelConflictError, MissingExampleError, OptionError, WeightError
 from seedproof.measurement.selection import answers_of
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.number_settings import ExampleWeights, NumberSettings
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import Shard, ShardSource
 from seedproof.typing import IntArray
@@ -66,8 +66,8 @@ class ArmAlignment:
         if kind != "classes" and _shared(source) != _shared(first):
             raise OptionError(
                 "{name!r} and {other_name!r} are read with different tolerances, thresholds, "
-                "directions, ways to compare texts, or units of repetition (runs or trials). Read "
-                "both in the same way.",
+                "directions, weights, ways to compare texts, or units of repetition (runs or "
+                "trials). Read both in the same way.",
                 name=self.names[0],
                 other_name=name,
                 settings=first.settings,
@@ -91,6 +91,7 @@ class ArmAlignment:
         if not shard.ids.equals(first.ids):
             raise self._different_examples(arm_idx, first, shard)
         self._check_labels(arm_idx, first, shard)
+        self._check_weights(arm_idx, first, shard)
         return shard
 
     def _read(self, arm_idx: int, index: int) -> Shard:
@@ -120,6 +121,26 @@ class ArmAlignment:
             **names,
             example=here,
             other_example=there,
+        )
+
+    def _check_weights(self, arm_idx: int, first: Shard, shard: Shard) -> None:
+        """Refuse weights that differ from those of the first arm."""
+        weights, others = (
+            of_arm.weights(self.sources[index].settings.weights)
+            for index, of_arm in ((0, first), (arm_idx, shard))
+        )
+        if weights is None or others is None or np.allclose(weights, others, rtol=1e-9, atol=0.0):
+            return
+        place = int(np.argmax(np.abs(weights - others)))
+        raise WeightError(
+            "Example {example!r} has different weights in {name!r} and {other_name!r}: it is to "
+            "{share:.4g} and {other_share:.4g} of the mean weight. Give it the same weight "
+            "everywhere.",
+            example=first.ids[place].as_py(),
+            name=self.names[0],
+            other_name=self.names[arm_idx],
+            share=float(weights[place]),
+            other_share=float(others[place]),
         )
 
     def _check_labels(self, arm_idx: int, first: Shard, shard: Shard) -> None:
@@ -155,8 +176,12 @@ class ArmAlignment:
 
 
 def _shared(source: ShardSource) -> NumberSettings:
-    """Return the settings that arms have in common; their levels may differ."""
-    return replace(source.settings, levels=None)
+    """Return the settings that arms have in common; their levels may differ.
+
+    Weights are compared example by example.
+    """
+    weights = None if source.settings.weights is None else ExampleWeights("")
+    return replace(source.settings, levels=None, weights=weights)
 
 
 def _known(label: str | np.floating) -> str | float | None:

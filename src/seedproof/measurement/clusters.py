@@ -43,6 +43,11 @@ NOT_IN_EXPLANATIONS = Message(
     "Clusters do not apply to intervals of explanations, which are over examples.",
 )
 
+NOT_WEIGHTED = Message(
+    "explanations-without-weights",
+    "Weights do not apply to figures of explanations, which count every example equally.",
+)
+
 
 @dataclass(frozen=True)
 class Clusters:
@@ -125,8 +130,10 @@ class ClusterAccumulator:
         if not is_labeled.all():
             labeled = Places(places[is_labeled])
         self._places = {EXAMPLES: every, LABELED: labeled}
-        for name, of_examples in self._places.items():
-            self.sums.count(name, of_examples.of_examples)
+        weights = batch.weights
+        of_labeled = None if weights is None else weights[is_labeled]
+        self.sums.count(EXAMPLES, every.of_examples, weights=weights)
+        self.sums.count(LABELED, labeled.of_examples, weights=of_labeled)
 
     def add(self, values: Mapping[str, ExampleValues], sizes: str = EXAMPLES) -> None:
         """Add metrics of the examples of the batch: all of them, or the labeled ones."""

@@ -1,7 +1,7 @@
 """Metrics of the user's own: one number per run, from its predicted classes."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -88,17 +88,26 @@ def with_extra(
         metrics={**measurement.metrics, **{name: estimate(x) for name, x in statistics.items()}},
         detail={**measurement.detail, **detail},
         statistics={**measurement.statistics, **statistics},
-        notes=(*measurement.notes, _note(tuple(extra))),
+        notes=(
+            *measurement.notes,
+            *_notes(tuple(extra), is_weighted=measurement.weights is not None),
+        ),
     )
 
 
-def _note(names: tuple[str, ...]) -> Message:
-    return Message(
+def _notes(names: tuple[str, ...], *, is_weighted: bool) -> Iterator[Message]:
+    yield Message(
         "extra-metrics",
         "The intervals of {names} are over runs alone: they do not include that other examples "
         "would give other values.",
         names=names,
     )
+    if is_weighted:
+        yield Message(
+            "extra-metrics-without-weights",
+            "Your own metrics get no weights: {names} count every example equally.",
+            names=names,
+        )
 
 
 def _answers(source: ShardSource, left_out: Sequence[int]) -> tuple[IntArray | None, IntArray]:

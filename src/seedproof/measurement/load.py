@@ -1,22 +1,28 @@
 """Load a saved measurement: figures, and one row per example."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from seedproof.errors import SchemaVersionError, SeedproofError, UnreadableError, first_line
+from seedproof.errors import (
+    OptionError,
+    SchemaVersionError,
+    SeedproofError,
+    UnreadableError,
+    first_line,
+)
 from seedproof.measurement.clusters import Clusters
 from seedproof.measurement.dynamics import DynamicsMeasurement, DynamicsSummary
-from seedproof.measurement.examples import StoredExamples, example_files, least_stable
+from seedproof.measurement.examples import KEYS, StoredExamples, example_files, least_stable
 from seedproof.measurement.explanations.result import ExplanationMeasurement, ExplanationSummary
 from seedproof.measurement.group_metrics import GroupMetrics
+from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.measurement.result import FORMAT, Measurement
 from seedproof.messages import recorded
 from seedproof.predictions.checks import Check
-from seedproof.predictions.predictions import only_measured
 from seedproof.records.decoding import DecodingError, decode, read_json
 from seedproof.records.location import Location
 from seedproof.records.schema import ITEMS, Kind
@@ -46,6 +52,7 @@ class _Summary:
     explanations: Mapping[str, ExplanationSummary] = field(default_factory=dict)
     dynamics: DynamicsSummary | None = None
     repeats: str = "runs"
+    levels: Mapping[str, int] = field(default_factory=dict)
     clusters: Clusters | None = None
     by_class: tuple[GroupMetrics, ...] = ()
     slices: Mapping[str, tuple[GroupMetrics, ...]] = field(default_factory=dict)
@@ -68,8 +75,12 @@ def load_saved(folder: Location) -> Measurement:
                 newest=FORMAT,
             )
         summary = decode(_Summary, content, allow_unknown=True)
-        if summary.kind in (Kind.NUMBERS, Kind.TEXTS, *ITEMS):
-            raise only_measured()
+        if summary.kind in (Kind.TEXTS, *ITEMS):
+            raise OptionError(
+                "A saved report of {kind} cannot be compared or judged. Pass the records.",
+                kind=summary.kind,
+            )
+        keys = NumberAccumulators.keys if summary.kind == Kind.NUMBERS else KEYS
         return Measurement(
             runs=summary.runs,
             classes=summary.classes,
@@ -78,7 +89,7 @@ def load_saved(folder: Location) -> Measurement:
             kind=summary.kind,
             metrics=summary.metrics,
             detail={name: _array(name, values) for name, values in summary.detail.items()},
-            unstable_examples=_unstable_examples(place),
+            unstable_examples=_unstable_examples(place, keys),
             example_table=StoredExamples(place),
             notes=tuple(map(recorded, summary.notes)),
             checks=summary.checks,
@@ -90,6 +101,7 @@ def load_saved(folder: Location) -> Measurement:
             if summary.dynamics is None
             else DynamicsMeasurement.from_summary(summary.dynamics),
             repeats=summary.repeats,
+            levels=summary.levels,
             clusters=summary.clusters,
             by_class=summary.by_class,
             slices=summary.slices,
@@ -105,11 +117,12 @@ def load_saved(folder: Location) -> Measurement:
         ) from error
 
 
-def _unstable_examples(place: Location) -> pa.Table:
+def _unstable_examples(place: Location, keys: Sequence[str]) -> pa.Table:
     unstable: pa.Table | None = None
     for batch in StoredExamples(place).batches():
         rows = pa.Table.from_batches([batch])
-        unstable = least_stable(rows if unstable is None else pa.concat_tables([unstable, rows]))
+        known = rows if unstable is None else pa.concat_tables([unstable, rows])
+        unstable = least_stable(known, keys)
     if unstable is None:
         raise ValueError("no example")
     return unstable.combine_chunks()

@@ -15,6 +15,7 @@ from seedproof.errors import (
 from seedproof.measurement.accumulators import Accumulators, MetricAccumulators
 from seedproof.measurement.clusters import (
     NOT_IN_EXPLANATIONS,
+    NOT_WEIGHTED,
     ClusterKeys,
     blocks_in,
     cluster_hint,
@@ -285,6 +286,7 @@ def measured(
         repeats=source.repeats,
         levels=accumulators.levels,
         clusters=None if sums is None or clusters is None else sums.described(clusters),
+        weights=source.settings.weights,
         by_class=by_class,
         slices=slices,
         statistics=statistics,
@@ -306,6 +308,8 @@ def with_explanations(
     sources, notes = explanations_of(source, skip_damaged=skip_damaged)
     if sources and measurement.clusters is not None:
         notes = (*notes, NOT_IN_EXPLANATIONS)
+    if sources and measurement.weights is not None:
+        notes = (*notes, NOT_WEIGHTED)
     explanations: dict[str, ExplanationMeasurement] = {}
     for method, explained in sources.items():
         try:

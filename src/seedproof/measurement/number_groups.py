@@ -13,7 +13,7 @@ from seedproof.metrics.accumulator import Accumulator, BatchT
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.means import Means
-from seedproof.metrics.numbers.spread import Spread
+from seedproof.metrics.numbers.spread import Spread, with_whole_runs
 from seedproof.metrics.statistic import VERDICT_FROM, Statistic
 from seedproof.records.number_settings import NumberSettings
 from seedproof.records.shards import Shard
@@ -66,10 +66,10 @@ class _Group(Generic[BatchT]):
             if self.n_labeled or "labels" not in family.needs
             for name, x in family.result().items()
         }
-        chosen = {name: results[name] for name in reported if name in results}
-        if self.clusters is None:
-            return chosen
-        return {name: self.clusters.result(name, x) for name, x in chosen.items()}
+        if self.clusters is not None:
+            results = {name: self.clusters.result(name, x) for name, x in results.items()}
+        results = with_whole_runs(results)
+        return {name: results[name] for name in reported if name in results}
 
 
 class FamilyGroups(ABC, Generic[BatchT]):
@@ -176,4 +176,11 @@ class NumberGroups(FamilyGroups[NumberBatch]):
         del blocks
         numbers = np.asarray(shard.numbers, dtype=np.float64)[:, chosen]
         targets = None if shard.targets is None else shard.targets[chosen]
-        return (NumberBatch(np.ascontiguousarray(numbers), targets, tree=self._tree),)
+        weights = shard.weights(self._settings.weights)
+        batch = NumberBatch(
+            np.ascontiguousarray(numbers),
+            targets,
+            tree=self._tree,
+            weights=None if weights is None else weights[chosen],
+        )
+        return (batch,)

@@ -15,10 +15,11 @@ from seedproof.metrics.card import card_name
 from seedproof.metrics.numbers import NUMBER_FAMILIES
 from seedproof.metrics.numbers.batch import NumberBatch, number_batches
 from seedproof.metrics.numbers.family import NumberFamily
-from seedproof.metrics.numbers.levels import Tree
+from seedproof.metrics.numbers.levels import Tree, run_names
 from seedproof.metrics.numbers.means import Means
 from seedproof.metrics.numbers.runs import RunEquality
-from seedproof.metrics.numbers.spread import Spread
+from seedproof.metrics.numbers.spread import Spread, with_whole_runs
+from seedproof.metrics.statistic import Statistic
 from seedproof.predictions.checks import Check
 from seedproof.predictions.number_checks import number_checks_of
 from seedproof.records.shards import Shard, ShardSource
@@ -41,7 +42,7 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         slices: Sequence[str] = (),
     ) -> None:
         self._tree = Tree.of(source.settings, len(source.runs))
-        self._rows_per_shard = source.rows_per_shard
+        self._rows_per_shard, self._weights = source.rows_per_shard, source.settings.weights
         n_runs, names = self._tree.n_runs, {card_name(name) for name in requested or ()}
         families = [
             family(n_runs, source.settings)
@@ -69,6 +70,10 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         if isinstance(other, NumberAccumulators) and self.slices and other.slices:
             self.slices.merge(other.slices)
 
+    def result(self) -> dict[str, Statistic]:
+        """Return every metric over all examples so far, in display order."""
+        return with_whole_runs(super().result())
+
     def group_metrics(self, metrics: Mapping[str, Estimate]) -> GroupResults:
         """Return no classes, and the metrics of each value of a slice."""
         slices = {} if self.slices is None else self.slices.result(metrics["mean_difference"])
@@ -79,7 +84,8 @@ class NumberAccumulators(Accumulators[NumberBatch]):
     ) -> Iterator[NumberBatch]:
         """Yield a shard in pieces."""
         first = shard.index * self._rows_per_shard
-        return number_batches(shard, n_rows, blocks, self._tree, first)
+        weights = shard.weights(self._weights)
+        return number_batches(shard, n_rows, blocks, self._tree, first=first, weights=weights)
 
     def rows(self, shard: Shard, columns: Detail, classes: tuple[str, ...]) -> ExampleRows:
         """Return the examples of a shard with their columns."""
@@ -92,11 +98,8 @@ class NumberAccumulators(Accumulators[NumberBatch]):
         return rows.append_column("numbers", lists(numbers.T, np.float64))
 
     def run_names(self, source: ShardSource) -> tuple[str, ...]:
-        """Return the names of the runs, whose trials and judges follow them after a slash."""
-        if source.settings.levels is None:
-            return source.runs
-        n_inner, first = len(source.settings.levels.names) - 1, self._tree.begins[0]
-        return tuple(source.runs[i].rsplit("/", n_inner)[0] for i in self._tree.order[first])
+        """Return the names of the runs, each of which may have several trials or judges."""
+        return run_names(source.settings, source.runs)
 
     @property
     def levels(self) -> Mapping[str, int]:

@@ -17,6 +17,7 @@ from seedproof.messages import Message
 from seedproof.metrics.accumulator import Detail
 from seedproof.metrics.statistic import Statistic
 from seedproof.predictions.checks import Check, by_severity
+from seedproof.records.number_settings import ExampleWeights
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import FloatArray, IntArray
 
@@ -69,6 +70,7 @@ class Measurement:
         repeats: Unit of repetition: `seeds` if they are recorded, `runs` otherwise.
         levels: Number of runs, of trials of each and so on; empty if runs have a single answer.
         clusters: Examples that belong together; None if they are independent.
+        weights: Weights of the examples; None if all count equally.
         by_class: Metrics of each class that has an example; empty if there are too many classes.
         slices: The same by column, for each value of a slice.
         statistics: Each metric, ready for an interval at another level; empty if it was loaded.
@@ -91,6 +93,7 @@ class Measurement:
     repeats: str = "runs"
     levels: Mapping[str, int] = field(default_factory=dict)
     clusters: Clusters | None = None
+    weights: ExampleWeights | None = None
     by_class: tuple[GroupMetrics, ...] = ()
     slices: Mapping[str, tuple[GroupMetrics, ...]] = field(default_factory=dict)
     statistics: Mapping[str, Statistic] = field(default_factory=dict, repr=False)
@@ -156,6 +159,7 @@ class Measurement:
             "n_labeled": self.n_labeled,
             # Absent if there are none, so that digests of older reports stay the same.
             **({} if self.clusters is None else {"clusters": asdict(self.clusters)}),
+            **({} if self.weights is None else {"weights": self.weights.summary()}),
             "n_classes": self.n_classes,
             "kind": self.kind,
             "runs": list(self.runs),

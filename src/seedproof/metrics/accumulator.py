@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
-from seedproof.typing import BoolArray
+from seedproof.typing import BoolArray, FloatArray
 
 
 class AnswerBatch(Protocol):
@@ -22,6 +22,10 @@ class AnswerBatch(Protocol):
     @property
     def is_labeled(self) -> BoolArray:
         """True for each example whose gold label or target is known: (examples)."""
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """Weight of each example: (examples); None if all count equally."""
 
 
 BatchT = TypeVar("BatchT", bound=AnswerBatch)

@@ -76,6 +76,11 @@ class Batch:
         """Number of examples in this batch."""
         return int(self.predictions.shape[1])
 
+    @property
+    def weights(self) -> None:
+        """None: all examples count equally."""
+        return None
+
     @cached_property
     def contested(self) -> IntArray:
         """Ascending positions of the examples on which not all runs agree.

@@ -18,6 +18,8 @@ from seedproof.typing import FloatArray, IntArray
 ADDED = 2
 # Chosen in simulations: half width for the bias that remains, as a share of a bin's standard error.
 BIN_BIAS = 0.5
+# With fewer, nothing is known about their skewness.
+MIN_BLOCKS = 3
 # Logarithm of a ratio of mean squares that is 0 but for rounding.
 NO_RATIO = -50.0
 
@@ -26,7 +28,7 @@ NO_RATIO = -50.0
 class Residuals:
     """Totals of a quantity per cluster, less what its mean gives for as many examples."""
 
-    n_examples: int
+    n_examples: float  # or the sum of their weights
     whole: FloatArray  # from all runs, axes (clusters)
     without: FloatArray  # without run r, axes (runs, clusters)
 
@@ -355,23 +357,23 @@ class Agreement(Jackknifed):
 
 
 def log_ratio(
-    ratios: FloatArray, sizes: IntArray
+    ratios: FloatArray, sizes: IntArray | FloatArray
 ) -> tuple[float, FloatArray | None, Residuals] | None:
     """Return a ratio, its logarithms without each run, and the pulls of blocks on the logarithm.
 
     Args:
         ratios: From all runs, and without each if they count; from all examples, and without each
             block: axes (runs, blocks).
-        sizes: Number of all examples, and of those without each block.
+        sizes: Number of all examples, or sum of their weights, and the same without each block.
 
     Returns:
         None if there are too few examples for an interval.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(ratios)
-    if not (np.isfinite(logs).all() and logs.min() > NO_RATIO and len(sizes) > 2):
+    if not (np.isfinite(logs).all() and logs.min() > NO_RATIO and len(sizes) > MIN_BLOCKS):
         return None
     pulls = np.asarray((logs[:, :1] - logs[:, 1:]) * sizes[1:], dtype=np.float64)
     has_runs = len(logs) > 1
-    blocks = Residuals(int(sizes[0]), pulls[0], pulls[1:] if has_runs else pulls)
+    blocks = Residuals(float(sizes[0]), pulls[0], pulls[1:] if has_runs else pulls)
     return float(ratios[0, 0]), logs[1:, 0] if has_runs else None, blocks

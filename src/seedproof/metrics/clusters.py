@@ -109,9 +109,11 @@ class ClusterSums:
         places[self.keys] = np.arange(len(self.keys))
         return places[short]
 
-    def count(self, name: str, places: IntArray, n_rows: int = 1) -> None:
-        """Add 1 for each example to the first rows, given the place of its cluster."""
-        self._rows(name)[:n_rows] += np.bincount(places, minlength=len(self.keys))
+    def count(
+        self, name: str, places: IntArray, n_rows: int = 1, weights: FloatArray | None = None
+    ) -> None:
+        """Add 1, or its weight, for each example to the first rows, at the place of its cluster."""
+        self._rows(name)[:n_rows] += np.bincount(places, weights, minlength=len(self.keys))
 
     def add(
         self, name: str, values: IntArray | FloatArray, places: Places, *, first_row: int = 0
@@ -121,6 +123,7 @@ class ClusterSums:
 
     def add_values(self, name: str, values: ExampleValues, places: Places) -> None:
         """Add a quantity of the examples of a batch: from all runs, and without each."""
+        values = values.weighted
         listed = places.listed(values.places)
         self.denominators[name] = values.whole_denominator, values.without_denominator
         self.add(name, values.whole[np.newaxis], listed)
@@ -147,10 +150,10 @@ class ClusterSums:
         whole_denominator, without_denominator = self.denominators.get(name, (1, 1))
         totals[0] /= whole_denominator
         totals[1:] /= max(without_denominator, 1)  # 0 if no run can be left out
-        n_examples = int(counts.sum())
-        means = totals.sum(axis=1) / max(n_examples, 1)
+        size = float(counts.sum())
+        means = totals.sum(axis=1) / (size or 1.0)
         rest = totals - means[:, np.newaxis] * counts
-        return Residuals(n_examples, rest[0], rest[1:])
+        return Residuals(size, rest[0], rest[1:])
 
     def n_clusters(self, sizes: str, group: int = 0) -> int:
         """Return the number of clusters of a group that have an example."""

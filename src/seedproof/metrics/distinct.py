@@ -58,7 +58,7 @@ def distinct_by_runs(agreement_counts: IntArray) -> FloatArray:
     shares = np.maximum(np.arange(n_runs + 1), 1)
     n_examples = agreement_counts.sum() / n_runs
     means = [agreement_counts @ (_drawn(n_runs, k) / shares) for k in range(1, n_runs + 1)]
-    return np.asarray(means) / n_examples
+    return np.asarray(np.array(means) / n_examples)
 
 
 class Distinct(ClassFamily):

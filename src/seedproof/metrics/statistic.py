@@ -17,6 +17,7 @@ from seedproof.metrics.block_statistic import (
     Residuals,
     Shape,
 )
+from seedproof.metrics.weighted_moments import WeightedMoments
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 # With fewer runs there are figures and no verdicts.
@@ -37,27 +38,46 @@ class ExampleValues:
     without_denominator: int = 1
     places: IntArray | None = None  # ascending positions in the batch; None if all of it
     n_zeros: int = 0  # number of further examples, whose quantity is 0 with and without any run
-    by_run: IntArray | FloatArray | None = None  # of means over runs: sums over examples
+    by_run: IntArray | FloatArray | None = None  # of means over runs: weighted sums over examples
     # The jackknife variances over runs of `without`, summed over examples; None if not known yet.
     variances: float | None = None
+    weights: FloatArray | None = None  # per example; None if all count equally
 
     @property
     def values(self) -> FloatArray:
         """The quantity of each example: (examples,)."""
         return np.asarray(self.whole / self.whole_denominator, dtype=np.float64)
 
+    @property
+    def weighted(self) -> "ExampleValues":
+        """The quantity of each example times its weight."""
+        return self.scaled(self.weights)
 
-def mean_over_runs(values: BoolArray | FloatArray) -> ExampleValues:
+    def scaled(self, factors: FloatArray | None) -> "ExampleValues":
+        """Return the quantity of each example times a factor; the same if there are none."""
+        if factors is None:
+            return self
+        without = None if self.without is None else self.without * factors
+        return replace(self, whole=self.whole * factors, without=without)
+
+
+def mean_over_runs(
+    values: BoolArray | FloatArray, weights: FloatArray | None = None
+) -> ExampleValues:
     """Average over runs, from the axes (runs, examples); booleans stay integer counts."""
     n_runs = len(values)
     is_count = values.dtype == np.bool_
     whole = values.sum(axis=0, dtype=np.int32 if is_count else np.float64)
+    if weights is not None:
+        by_run = values @ weights
+    else:
+        by_run = np.count_nonzero(values, axis=1) if is_count else values.sum(axis=1)
     return ExampleValues(
         whole,
         whole - values if n_runs > 2 else None,
         whole_denominator=n_runs,
         without_denominator=n_runs - 1,
-        by_run=np.count_nonzero(values, axis=1) if is_count else values.sum(axis=1),
+        by_run=by_run,
         # Of k ones among R runs: (R-1)/R · (k - k²/R), without an array per run.
         variances=(n_runs - 1) / n_runs**2 * int((whole * (n_runs - whole)).sum(dtype=np.int64))
         if is_count
@@ -78,9 +98,13 @@ class ExampleSums:
     whole_denominator: int = 1
     without_denominator: int = 1
     shape: Shape | None = None  # of the quantity of examples; None if it does not matter
+    moments: WeightedMoments | None = None  # of the quantity of examples; None without weights
 
     def update(self, values: ExampleValues) -> None:
         """Add the examples of one batch."""
+        if values.weights is not None:
+            self.moments = WeightedMoments.of(values.values, values.weights).added_to(self.moments)
+            values = values.weighted
         self.whole_denominator = values.whole_denominator
         self.without_denominator = values.without_denominator
         self.n_examples += len(values.whole) + values.n_zeros
@@ -108,17 +132,23 @@ class ExampleSums:
             whole_denominator=last.whole_denominator,
             without_denominator=last.without_denominator,
             shape=None if self.shape is None else self.shape + (other.shape or Shape()),
+            moments=self.moments if other.moments is None else other.moments.added_to(self.moments),
         )
+
+    @property
+    def size(self) -> float:
+        """Number of examples, or the sum of their weights."""
+        return self.n_examples if self.moments is None else self.moments.size
 
     @property
     def mean_by_run(self) -> FloatArray:
         """The mean over examples of each run's own value: (runs,)."""
-        return np.asarray(self.by_run) / self.n_examples
+        return np.asarray(self.by_run) / self.size
 
     @property
     def mean(self) -> float:
         """The mean over examples."""
-        return self.total / (self.n_examples * self.whole_denominator)
+        return self.total / (self.size * self.whole_denominator)
 
     def mean_over_examples(
         self, *, scale: "Scale" = "log", largest: float | None = None, is_count: bool = False
@@ -126,19 +156,23 @@ class ExampleSums:
         """Return the finished statistic; see `MeanOverExamples` for the arguments."""
         without = None
         if self.without is not None:
-            without = self.without / (self.n_examples * self.without_denominator)
-        n = self.n_examples
-        spread = max(self.squares / n - self.mean**2, 0.0) / (n - 1) if n > 1 else 0.0
+            without = self.without / (self.size * self.without_denominator)
+        n, moments = self.n_examples, self.moments
+        if moments is not None:
+            spread = moments.variance
+        else:
+            spread = max(self.squares / n - self.mean**2, 0.0) / (n - 1) if n > 1 else 0.0
         return MeanOverExamples(
             value=self.mean,
             n_examples=n,
             without=without,
             example_variance=spread,
-            interaction_variance=self.interaction / n**2,
+            interaction_variance=self.interaction / self.size**2,
             scale=scale,
             largest=largest,
             is_count=is_count,
-            shape=self.shape,
+            shape=self.shape if moments is None else moments.shape,
+            n_effective=None if moments is None else moments.n_effective,
         )
 
 
@@ -164,6 +198,18 @@ Scale: TypeAlias = Literal["log", "logit", "linear"]
 
 
 @dataclass(frozen=True, eq=False)
+class WholeRuns:
+    """The part of a mean over pairs of runs that grows with the variance of the means of runs.
+
+    Nearly proportional to `(1 + share * (v - 1)) ** power`, if that variance is `v` times as large.
+    """
+
+    means: FloatArray  # of the runs, over all examples
+    share: float  # of their variance in the variance over runs on one example
+    power: float  # by which the mean over pairs follows the latter
+
+
+@dataclass(frozen=True, eq=False)
 class MeanOverExamples:
     """A mean over examples of a quantity that depends on all runs."""
 
@@ -183,6 +229,8 @@ class MeanOverExamples:
     step: float = 1.0  # of a share: the least by which one run changes the value of an example
     shape: Shape | None = None  # of the values of examples, if they may be skewed
     least: float = 0.0  # the least value one example can have, on the log scale
+    whole_runs: WholeRuns | None = None  # if runs may differ as a whole
+    n_effective: float | None = None  # number of examples of equal weight; None without weights
 
     @property
     def unbiased(self) -> float:
@@ -190,9 +238,11 @@ class MeanOverExamples:
         return self.value + self.bias_left
 
     @property
-    def n_drawn(self) -> int:
-        """Number of units that are drawn independently: clusters or examples."""
-        return self.n_examples if self.clusters is None else self.clusters.n_clusters
+    def n_drawn(self) -> float:
+        """Number of units that are drawn independently: clusters or examples of equal weight."""
+        if self.clusters is not None:
+            return self.clusters.n_clusters
+        return self.n_examples if self.n_effective is None else self.n_effective
 
     @property
     def is_clustered(self) -> bool:

@@ -90,7 +90,7 @@ def load_each(
     check_options(kinds, options)
     _check_paired(kinds, paired=paired)
     arms = {
-        name: load_one(read, options, least_runs=least_runs, least_trials=1, may_be_numbers=True)
+        name: load_one(read, options, least_runs=least_runs, least_trials=1)
         for name, read in zip(names, inputs, strict=True)
     }
     if paired:

@@ -42,6 +42,8 @@ class LoadOptions(TypedDict, total=False):
         columns: Names of the columns, with tables.
         clusters: Examples that belong together: one value per example, with arrays; the name of a
             column, with anything else.
+        weight: Weights of the examples, for numbers: one value per example, with arrays; the name
+            of a column, with anything else. Every mean over examples becomes a weighted one.
         slices: Groups of examples to report on: values per example by name, with arrays; names of
             columns, with anything else.
         arm: Arm of a store; may be omitted if there is only one.
@@ -79,6 +81,7 @@ class LoadOptions(TypedDict, total=False):
     distinguish: Sequence[str] | None
     columns: Columns | None
     clusters: npt.ArrayLike | str | None
+    weight: npt.ArrayLike | str | None
     slices: Mapping[str, npt.ArrayLike] | Sequence[str] | None
     arm: str | None
     split: str | None
@@ -94,6 +97,8 @@ SETTINGS = frozenset({"memory", "skip_damaged", "progress"})
 NUMBERS = frozenset({"tolerance", "thresholds", "lower_is_better"})
 # Options for ranked lists and sets.
 ITEMS = frozenset({"relevant", "gold", "keep"})
+# Columns of further facts about examples, or their values with arrays.
+FURTHER = frozenset({"clusters", "slices", "weight"})
 TAKEN_BY: dict[str, frozenset[str]] = {
     "array": frozenset(
         {
@@ -102,18 +107,15 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             "classes",
             "runs",
             "positive",
-            "clusters",
-            "slices",
             "targets",
             "trials",
+            *FURTHER,
             *NUMBERS,
             *ITEMS,
             "kind",
         }
     ),
-    "npz": frozenset(
-        {"classes", "positive", "clusters", "slices", "common_examples", "trials", *NUMBERS}
-    ),
+    "npz": frozenset({"classes", "positive", "common_examples", "trials", *FURTHER, *NUMBERS}),
     "table": frozenset(
         {
             "labels",
@@ -121,20 +123,19 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             "classes",
             "positive",
             "columns",
-            "clusters",
-            "slices",
             "common_examples",
             "targets",
             "distinguish",
+            *FURTHER,
             *NUMBERS,
             *ITEMS,
         }
     ),
     "store": frozenset(
-        {"arm", "split", "clusters", "slices", "common_examples", "trials", "distinguish", *NUMBERS}
+        {"arm", "split", "common_examples", "trials", "distinguish", *FURTHER, *NUMBERS}
     ),
     "predictions": frozenset({"common_examples"}),
-    "report": frozenset(),
+    "report": frozenset({"lower_is_better"}),
     "nothing": frozenset(),
 }
 INPUTS = ("array", "npz", "table", "store")

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, TypeAlias, Unpack
 
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seedproof.errors import ColumnError, NotFoundError, OptionError, TooFewRunsError
+from seedproof.errors import NotFoundError, TooFewRunsError
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, by_severity
 from seedproof.predictions.input_checks import checks_of, run_sums
@@ -32,7 +31,7 @@ from seedproof.predictions.shared_examples import (
 from seedproof.predictions.sources import TemporaryFolder, read, read_arm
 from seedproof.predictions.targets import Input, Target, recognize
 from seedproof.predictions.text_checks import text_checks_of, text_disagreement
-from seedproof.records.columns import Columns, shown
+from seedproof.records.columns import Columns, unusable_column
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.reader import Store
@@ -83,16 +82,7 @@ class Predictions:
         check_run_count(len(self.runs))
         for column in (*([self.clusters] if self.clusters else []), *self.slices):
             if column not in self.source.extras:
-                near = get_close_matches(column, self.source.extras, n=1)
-                raise ColumnError(
-                    "Column {column!r} cannot be used for clusters or slices.{meant} Such a column "
-                    "must have the same value in all runs of an example. Available: {listed}.",
-                    column=column,
-                    meant=f" Did you mean {near[0]!r}?" if near else "",
-                    nearest=near[0] if near else None,
-                    listed=shown(self.source.extras) or "none",
-                    known=self.source.extras,
-                )
+                raise unusable_column(column, self.source.extras, "clusters or slices")
 
     @classmethod
     def from_arrays(
@@ -105,6 +95,7 @@ class Predictions:
         runs: Sequence[str] | None = None,
         positive: str | int | None = None,
         clusters: npt.ArrayLike | None = None,
+        weight: npt.ArrayLike | None = None,
         slices: Mapping[str, npt.ArrayLike] | None = None,
         targets: npt.ArrayLike | None = None,
         trials: bool = False,
@@ -123,6 +114,7 @@ class Predictions:
             runs: Names of the runs; their positions if omitted.
             positive: The class whose probability floats with two axes (runs, examples) are.
             clusters: One value per example; examples with the same value belong together.
+            weight: Weight of each example, for numbers.
             slices: Values per example by name of the slice.
             targets: Right number of each example; None or NaN where unknown.
             trials: Runs are trials of one model, not models of their own; for numbers.
@@ -147,6 +139,7 @@ class Predictions:
             runs=runs,
             positive=positive,
             clusters=clusters,
+            weight=weight,
             slices=slices,
             targets=targets,
             trials=trials,
@@ -168,6 +161,7 @@ class Predictions:
         classes: Sequence[str] | None = None,
         positive: str | None = None,
         clusters: str | None = None,
+        weight: str | None = None,
         slices: Sequence[str] | None = None,
         tolerance: float | str | None = None,
         thresholds: Sequence[float] | float | None = None,
@@ -184,6 +178,7 @@ class Predictions:
             classes: Names of the classes, where the table has their indices.
             positive: The class whose probability the predictions are.
             clusters: Column of the examples that belong together.
+            weight: Column with the weights of the examples, for numbers.
             slices: Columns of the groups to report on.
             tolerance: Numbers that differ by no more than this count as equal, such as "5%".
             thresholds: Two numbers on different sides of one of these are a flip.
@@ -207,6 +202,7 @@ class Predictions:
             classes=classes,
             positive=positive,
             clusters=clusters,
+            weight=weight,
             slices=slices,
             tolerance=tolerance,
             thresholds=thresholds,
@@ -223,6 +219,7 @@ class Predictions:
         arm: str | None = None,
         split: str | None = None,
         clusters: str | None = None,
+        weight: str | None = None,
         slices: Sequence[str] | None = None,
         tolerance: float | str | None = None,
         thresholds: Sequence[float] | float | None = None,
@@ -236,6 +233,7 @@ class Predictions:
             arm: Name of the arm; may be omitted if there is only one.
             split: Name of the split; may be omitted if there is only one.
             clusters: Column of the examples that belong together.
+            weight: Column with the weights of the examples, for numbers.
             slices: Columns of the groups to report on.
             tolerance: Numbers that differ by no more than this count as equal, such as "5%".
             thresholds: Two numbers on different sides of one of these are a flip.
@@ -256,6 +254,7 @@ class Predictions:
             arm=arm,
             split=split,
             clusters=clusters,
+            weight=weight,
             slices=slices,
             tolerance=tolerance,
             thresholds=thresholds,
@@ -283,7 +282,7 @@ class Predictions:
             >>> sp.Predictions.load({"monday": ["a", "b"], "tuesday": ["a", "a"]}).runs
             ('monday', 'tuesday')
         """
-        return load(target, options, least_runs=1, may_be_numbers=True)
+        return load(target, options, least_runs=1)
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -363,10 +362,13 @@ class Predictions:
 
     def first(self, n_runs: int) -> "Predictions":
         """Return the same with its first runs only, in the order of the plan."""
-        if n_runs >= len(self.runs):
+        if n_runs >= self.source.n_runs:
             return self
-        pairs = None if self.pairs is None else self.pairs[:n_runs]
-        return replace(self, source=self.source.some_runs(range(n_runs)), pairs=pairs)
+        run_of = self.source.run_of_repeats
+        kept = list(dict.fromkeys(run_of))[:n_runs]
+        order = [repeat for repeat, run in enumerate(run_of) if run in kept]
+        pairs = None if self.pairs is None else tuple(self.pairs[repeat] for repeat in order)
+        return replace(self, source=self.source.some_runs(order), pairs=pairs)
 
     def paired_by_name(self) -> "Predictions":
         """Return the same, paired with runs of the same names in other arms."""
@@ -398,14 +400,12 @@ class Predictions:
 Loadable: TypeAlias = Predictions | Target
 
 
-def load(
-    target: Loadable, options: LoadOptions, *, least_runs: int, may_be_numbers: bool = False
-) -> Predictions:
+def load(target: Loadable, options: LoadOptions, *, least_runs: int) -> Predictions:
     """Read predictions from anything that holds them."""
     recognized = target if isinstance(target, Predictions) else recognize(target)
     kind = "predictions" if isinstance(recognized, Predictions) else recognized.kind
     check_options([kind], options)
-    return load_one(recognized, options, least_runs=least_runs, may_be_numbers=may_be_numbers)
+    return load_one(recognized, options, least_runs=least_runs)
 
 
 def load_one(
@@ -414,15 +414,12 @@ def load_one(
     *,
     least_runs: int,
     least_trials: int | None = None,
-    may_be_numbers: bool = False,
 ) -> Predictions:
     """Read one of several inputs with the options that apply to it.
 
     Trials of one model need as many as runs, unless `least_trials` is given.
     """
     loaded = _loaded(target, options, least_runs=least_runs)
-    if loaded.source.kind in {Kind.NUMBERS, Kind.TEXTS} and not may_be_numbers:
-        raise only_measured()
     if loaded.source.settings.are_trials and least_trials is not None:
         least_runs = least_trials
     if len(loaded.runs) < least_runs:
@@ -433,14 +430,6 @@ def load_one(
             n_runs=len(loaded.runs),
         )
     return loaded
-
-
-def only_measured() -> OptionError:
-    """Return the error for numbers in a verb that takes classes only, and for their reports."""
-    return OptionError(
-        "Numbers and texts are measured, compared and judged from their tables, arrays or stores, "
-        "and not by this verb or from a saved report.",
-    )
 
 
 def _loaded(target: Predictions | Input, options: LoadOptions, *, least_runs: int) -> Predictions:

@@ -12,6 +12,7 @@ from seedproof.errors import ClassesError, LabelConflictError, MissingExampleErr
 from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.records.levels import recorded_settings
+from seedproof.records.manifest import RunManifest
 from seedproof.records.probabilities import TopProbs
 from seedproof.records.schema import Gold, Kind, are_known
 from seedproof.records.shards import Shard, ShardSource, WrappedShards, all_classes, reindexed
@@ -170,12 +171,16 @@ def on_shared_examples(sources: Sequence[ShardSource]) -> tuple[ShardSource, lis
     note = note_on_dropped(len(ids), n_all)
     stacked = StackedShards([SubsetShards(source, ids) for source in sources])
     notes = [] if note is None else [note]
-    paths = [part.path for run in stacked.manifests for part in run.parts]
-    if any(path.startswith(("explanations/", "dynamics/")) for path in paths):
-        notes.append(
-            Message(
-                "only-predictions-of-common-examples",
-                "Explanations and dynamics are left out, because examples were dropped.",
-            )
-        )
-    return stacked, notes
+    return stacked, notes + note_on_other_records(stacked.manifests)
+
+
+def note_on_other_records(runs: Sequence[RunManifest]) -> list[Message]:
+    """Return a note that explanations and dynamics are left out; none if runs have none."""
+    paths = [part.path for run in runs for part in run.parts]
+    if not any(path.startswith(("explanations/", "dynamics/")) for path in paths):
+        return []
+    note = Message(
+        "only-predictions-of-common-examples",
+        "Explanations and dynamics are left out, because examples were dropped.",
+    )
+    return [note]

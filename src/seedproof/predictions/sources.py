@@ -16,6 +16,7 @@ from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS
 from seedproof.predictions.readers import read_with, reader_of
 from seedproof.predictions.shared_examples import common_ids, on_shared_examples
 from seedproof.predictions.targets import Input, opened
+from seedproof.predictions.weights import weighted
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
 from seedproof.records.item_arrays import item_kind, item_shards
@@ -26,7 +27,7 @@ from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
 from seedproof.records.npz import open_npz, open_npz_apart
 from seedproof.records.number_arrays import are_numbers, number_shards
-from seedproof.records.number_settings import NumberSettings, Tolerance
+from seedproof.records.number_settings import ExampleWeights, NumberSettings, Tolerance
 from seedproof.records.number_tables import have_numbers, read_numbers
 from seedproof.records.reader import Store
 from seedproof.records.schema import Kind
@@ -41,8 +42,8 @@ from seedproof.records.trec import is_trec_run, read_trec_run
 from seedproof.seeds.seed_design import note_on_shared_seeds
 from seedproof.typing import ArrowStream, Progress, is_count
 
-# Column of array clusters in the table of examples.
-CLUSTER = "cluster"
+# Columns of array clusters and weights in the table of examples.
+CLUSTER, WEIGHT = "cluster", "weight"
 # Options that name a column of a table, with its role.
 ROLES = {"labels": "label", "ids": "example", "targets": "target", "gold": "gold"}
 
@@ -90,20 +91,23 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
             option="slices",
             type_name=type(slices).__name__,
         )
-    if isinstance(clusters, str):
-        raise OptionError(
-            "`{option}` of arrays is one value per example, not a name.", option="clusters"
-        )
     extras = dict(slices or {})
-    if clusters is not None and CLUSTER in extras:
-        raise OptionError(
-            "The slice name {name!r} is reserved for clusters. Rename it.",
-            option="slices",
-            name=CLUSTER,
-        )
-    if clusters is not None:
-        extras[CLUSTER] = clusters
-    name = None if clusters is None else CLUSTER
+    for option, name in (("clusters", CLUSTER), ("weight", WEIGHT)):
+        values = options.get(option)
+        if isinstance(values, str):
+            raise OptionError(
+                "`{option}` of arrays is one value per example, not a name.", option=option
+            )
+        if values is not None and name in extras:
+            raise OptionError(
+                "The slice name {name!r} is reserved for `{reserved}`. Rename it.",
+                option="slices",
+                name=name,
+                reserved=option,
+            )
+        if values is not None:
+            extras[name] = values
+    cluster = None if clusters is None else CLUSTER
     is_named = bool(target.names) or any(options.get(x) is not None for x in ("runs", "ids"))
     kind = item_kind(target.parts, options)
     if kind is not None:
@@ -120,19 +124,21 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
             least_runs=least_runs,
             keep=_kept(options),
         )
-        return Loaded(items, clusters=name, slices=tuple(slices or ()))
+        return Loaded(items, clusters=cluster, slices=tuple(slices or ()))
     if _is_of_numbers(target, options):
-        numbers = number_shards(
-            target.parts,
-            targets=options.get("targets"),
-            ids=options.get("ids"),
-            runs=options.get("runs") or target.names,
-            extras=extras,
-            settings=_number_settings(options),
-            least_runs=least_runs,
+        numbers, notes = weighted(
+            number_shards(
+                target.parts,
+                targets=options.get("targets"),
+                ids=options.get("ids"),
+                runs=options.get("runs") or target.names,
+                extras=extras,
+                settings=_number_settings(options),
+                least_runs=least_runs,
+            )
         )
         checks = _transposed(numbers, is_named=is_named)
-        return Loaded(numbers, clusters=name, slices=tuple(slices or ()), checks=checks)
+        return Loaded(numbers, tuple(notes), cluster, tuple(slices or ()), checks=checks)
     source = ArrayShards(
         target.parts,
         labels=options.get("labels"),
@@ -144,14 +150,13 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         alone=least_runs == 1,
     )
     checks = _transposed(source, is_named=is_named)
-    return Loaded(source, clusters=name, slices=tuple(slices or ()), checks=checks)
+    return Loaded(source, clusters=cluster, slices=tuple(slices or ()), checks=checks)
 
 
 def _is_of_numbers(target: Input, options: Mapping[str, Any]) -> bool:
     """Return whether arrays hold numbers: an option says so, or they are floats with two axes."""
-    if (
-        any(options.get(name) for name in ("trials", *NUMBERS))
-        or options.get("targets") is not None
+    if any(options.get(name) for name in ("trials", *NUMBERS)) or any(
+        options.get(name) is not None for name in ("targets", "weight")
     ):
         return True
     is_of_classes = any(options.get(name) is not None for name in ("positive", "labels", "classes"))
@@ -164,6 +169,9 @@ def _number_settings(
     """Return the choices of the user, added to what a store has recorded."""
     known = recorded or NumberSettings()
     tolerance, thresholds = options.get("tolerance"), options.get("thresholds")
+    weight = options.get("weight")
+    if weight is not None:
+        weight = ExampleWeights(weight if isinstance(weight, str) else WEIGHT)
     if thresholds is None:
         thresholds = ()
     elif isinstance(thresholds, int | float):
@@ -175,6 +183,7 @@ def _number_settings(
         are_trials=known.are_trials or bool(options.get("trials")),
         better="lower" if options.get("lower_is_better") else "higher",
         normalization=Normalization.distinguishing(_names("distinguish", options)),
+        weights=weight,
     )
 
 
@@ -183,7 +192,9 @@ def _from_npz(target: Input, options: Mapping[str, Any], least_runs: int) -> Loa
         "names": target.names,
         "classes": options.get("classes"),
         "positive": options.get("positive"),
-        "extras": _names("slices", options) + _names("clusters", options),
+        "extras": tuple(
+            name for option in ("slices", "clusters", "weight") for name in _names(option, options)
+        ),
         "memory": parse_memory(options.get("memory") or DEFAULT_MEMORY),
         "settings": _number_settings(options),
     }
@@ -235,8 +246,17 @@ def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -
 
 def _described(loaded: Loaded, options: Mapping[str, Any]) -> Loaded:
     clusters = _names("clusters", options)
+    if _names("weight", options) and loaded.source.kind is not Kind.NUMBERS:
+        raise OptionError(
+            "`{option}` applies to numbers, and these runs give classes. Remove it.",
+            option="weight",
+        )
+    source, notes = weighted(loaded.source)
     return loaded._replace(
-        clusters=clusters[0] if clusters else None, slices=_names("slices", options)
+        source=source,
+        notes=(*loaded.notes, *notes),
+        clusters=clusters[0] if clusters else None,
+        slices=_names("slices", options),
     )
 
 

@@ -198,6 +198,21 @@ def are_several(wide: Sequence[str], given: str) -> bool:
     return len(wide) > given.count(",") and len(wide) > 1
 
 
+def unusable_column(column: str, known: Sequence[str], use: str) -> ColumnError:
+    """Return the error for a further column that does not exist, or in which runs differ."""
+    near = get_close_matches(column, known, n=1)
+    return ColumnError(
+        "Column {column!r} cannot be used for {use}.{meant} Such a column must have the same value "
+        "in all runs of an example. Available: {listed}.",
+        column=column,
+        use=use,
+        meant=f" Did you mean {near[0]!r}?" if near else "",
+        nearest=near[0] if near else None,
+        listed=shown(known) or "none",
+        known=tuple(known),
+    )
+
+
 def shown(names: Sequence[str]) -> str:
     """Return the first column names of a table, and their number."""
     more = f", … ({len(names)} in all)" if len(names) > 12 else ""
@@ -275,6 +290,8 @@ def _suggested_repeats(
 ) -> dict[str, str] | None:
     """Return likely columns of numbers or texts: ids, answers, and a level of repetition."""
     likely, _ = likely_columns(roles, names, given)
+    if "trial" in likely and "run" not in given:
+        likely.pop("run", None)  # such as the name of the only model
     is_complete = {*roles[:2]} <= likely.keys() and not likely.keys().isdisjoint(LEVELS)
     return likely if is_complete else None
 

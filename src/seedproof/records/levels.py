@@ -59,11 +59,15 @@ def in_order(repeats: Sequence[Repeat]) -> list[Repeat]:
 def settings_of(names: Sequence[str], repeats: Sequence[Repeat]) -> NumberSettings:
     """Return settings that say what repeats, given the names of the levels and ordered repeats.
 
+    A single run with several trials is one model with trials.
+
     >>> settings_of(
     ...     ["trial", "judge"], [("0", "a"), ("0", "b"), ("1", "a"), ("1", "b")]
     ... ).levels
     Levels(names=('trial', 'judge'), codes=((0, 0, 1, 1), (0, 1, 0, 1)))
     """
+    if len(names) > 1 and names[0] == "run" and len({repeat[0] for repeat in repeats}) == 1:
+        names, repeats = names[1:], [repeat[1:] for repeat in repeats]
     are_trials = bool(names) and "run" not in names
     if len(names) < 2:
         return NumberSettings(are_trials=are_trials)

@@ -68,6 +68,31 @@ class Levels:
 
 
 @dataclass(frozen=True)
+class ExampleWeights:
+    """Weights of the examples, from one of the further columns.
+
+    Args:
+        column: Name of the column.
+        mean: Mean of its values, by which they are divided.
+        n_effective: Number of examples of equal weight whose mean is as precise: the squared sum of
+            the weights over the sum of their squares (Kish 1965, Survey Sampling).
+    """
+
+    column: str
+    mean: float = 1.0
+    n_effective: float = 0.0
+
+    def summary(self) -> dict[str, str | float]:
+        """Return plain data."""
+        return {"column": self.column, "n_effective": self.n_effective}
+
+
+def weighted_by(weights: ExampleWeights | None) -> str:
+    """Return ", weighted by 'cost'", for the end of a phrase; empty without weights."""
+    return "" if weights is None else f", weighted by {weights.column!r}"
+
+
+@dataclass(frozen=True)
 class NumberSettings:
     """Choices for the metrics of numbers and texts."""
 
@@ -86,3 +111,5 @@ class NumberSettings:
     normalization: Normalization = USUAL
     # A column of the user's own says which texts are the same answer.
     by_meaning: bool = False
+    # None if all examples count equally.
+    weights: ExampleWeights | None = None

@@ -21,6 +21,7 @@ from seedproof.errors import (
     SeedproofError,
     TooFewRunsError,
     UnreadableError,
+    WeightError,
 )
 from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
@@ -273,6 +274,8 @@ class RepeatedRows:
             notes.append(dropped_examples(self.runs, ids, grid >= 0, may_differ=options.may_differ))
             grid, ids = grid[:, is_kept], ids.filter(to_arrow(is_kept))
         extras, dropped = self._extras(grid)
+        if settings.weights is not None and settings.weights.column in dropped:
+            raise self._differing_weights(settings.weights.column, grid, ids)
         notes += notes_on_dropped_columns(dropped)
         own = replace(settings, are_trials=are_trials, levels=known.levels)
         return AlignedRows(ids, grid, own, extras, notes)
@@ -297,6 +300,20 @@ class RepeatedRows:
         grid = np.full(len(counts), -1, dtype=np.int64)
         grid[flat] = np.arange(len(flat))
         return grid.reshape(len(self.runs), len(ids))
+
+    def _differing_weights(self, name: str, grid: IntArray, ids: pa.Array) -> WeightError:
+        """Return the error for weights that are not the same in all runs."""
+        of_runs = np.array(self.table.column(name).to_pylist(), dtype=object)[grid]
+        run, example = (int(x[0]) for x in np.nonzero(of_runs != of_runs[0]))
+        return WeightError(
+            "The weight of example {example!r} is {first!s} in run {first_run!r} and {other!s} in "
+            "run {run!r}. Give it one weight.",
+            example=ids[example].as_py(),
+            first=of_runs[0, example],
+            other=of_runs[run, example],
+            first_run=self.runs[0],
+            run=self.runs[run],
+        )
 
     def _extras(self, grid: IntArray) -> tuple[pa.Table | None, list[str]]:
         """Return columns whose value is the same in all runs, as text, and the other names."""

@@ -359,6 +359,11 @@ class StoreShards(ShardSource):
         group = self._readers[0].groups[index]
         return group.rows, group.n_labeled
 
+    def further_column(self, index: int, column: str) -> tuple[pa.Array, pa.ChunkedArray]:
+        """Return the ids of row group `index`, and a further column, without any prediction."""
+        facts = self._readers[0].read(index, ["example", EXTRA_PREFIX + column])
+        return pa.concat_arrays(facts.column("example").chunks), facts.column(EXTRA_PREFIX + column)
+
     def shard(self, index: int) -> Shard:
         """Read row group `index` of every run."""
         first = self._readers[0]

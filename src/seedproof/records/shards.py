@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import ShapeError
-from seedproof.records.arrow import to_arrow
+from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.items import Relevance
-from seedproof.records.number_settings import Levels, NumberSettings
+from seedproof.records.number_settings import ExampleWeights, Levels, NumberSettings
 from seedproof.records.probabilities import UNLABELED, TopProbs
 from seedproof.records.schema import Kind, Layout
 from seedproof.records.text_answers import AnswerKeys
@@ -97,10 +97,31 @@ class Shard:
             extras=pa.concat_tables(extras) if extras else None,
         )
 
+    def weights(self, chosen: ExampleWeights | None) -> FloatArray | None:
+        """Return the weights of the examples, with a mean of 1 over all; None if there are none."""
+        if chosen is None or self.extras is None:
+            return None
+        return as_weights(self.extras.column(chosen.column)) / chosen.mean
+
     @property
     def gold(self) -> IntArray:
         """Gold class indices of all examples, -1 where unknown."""
         return np.full(len(self), UNLABELED) if self.labels is None else self.labels
+
+
+def as_weights(column: pa.ChunkedArray) -> FloatArray:
+    """Return the values of a column as numbers, NaN where a value is missing or no number."""
+    try:
+        return to_numpy(column.cast(pa.float64()).combine_chunks(), missing=np.nan)
+    except pa.ArrowException:
+        return np.array([_as_number(value) for value in column.to_pylist()])
+
+
+def _as_number(value: object) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        return np.nan
 
 
 class ShardSource(ABC):
@@ -129,6 +150,17 @@ class ShardSource(ABC):
         return -(-self.n_examples // self.rows_per_shard)
 
     @property
+    def run_of_repeats(self) -> tuple[int, ...]:
+        """The run of each repeat: itself, unless runs have several trials or judges."""
+        levels = self.settings.levels
+        return tuple(range(len(self.runs))) if levels is None else levels.codes[0]
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs, each of which may have several trials or judges."""
+        return len(set(self.run_of_repeats))
+
+    @property
     def repeats(self) -> str:
         """Unit of repetition: trials, seeds where they are recorded, runs otherwise."""
         if self.settings.are_trials:
@@ -143,6 +175,13 @@ class ShardSource(ABC):
         if shard.relevance is not None:
             return len(shard), int(np.count_nonzero(shard.relevance.is_known))
         return len(shard), int(np.count_nonzero(shard.gold != UNLABELED))
+
+    def further_column(self, index: int, column: str) -> tuple[pa.Array, pa.ChunkedArray]:
+        """Return the ids of the examples of one shard, and their values in a further column."""
+        shard = self.shard(index)
+        if shard.extras is None:
+            raise ValueError(f"this shard has no column {column!r}")
+        return shard.ids, shard.extras.column(column)
 
     def predictions_alone(self) -> "ShardSource":
         """Return the same runs with predicted classes only, if that saves reading."""

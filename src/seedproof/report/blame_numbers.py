@@ -11,6 +11,7 @@ from rich.text import Text
 from seedproof.comparison.blame.numbers import EXAMPLE, More, NumberBlame, VariancePart
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.records.number_settings import weighted_by
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
 from seedproof.report.numbers import WithInterval, WithUnit
@@ -22,7 +23,7 @@ from seedproof.stats.intervals import Estimate
 HEADER = ("part", "sd", "of one number", "of the mean")
 TOPIC = "Parts of the variance"
 SENTENCES = {
-    "parts": "{repeats} · {n_examples:,} examples",
+    "parts": "{repeats} · {n_examples:,} examples{weights}",
     "standard-error": "The mean is {mean}, with a standard error of {error}.",
     "largest-part": "The largest part of its uncertainty comes from {part}: {share} of the squared "
     "standard error.",
@@ -33,6 +34,8 @@ SENTENCES = {
     "that of runs may be far off.",
     "independent-trials": "Trials of one model are independent, so that none is better than "
     "another on all examples.",
+    "weighted": "Figures are weighted: {n_examples:,} examples are as informative as "
+    "{n_effective:.1f} of equal weight.",
     "residual": "{part} contains the noise of single numbers.",
     "largest": "of the squared standard error of the mean.",
 }
@@ -158,7 +161,12 @@ class VarianceReport(Result):
 
 
 def _title(blame: NumberBlame) -> Message:
-    return _say("parts", repeats=_repeats(blame), n_examples=blame.sizes[EXAMPLE])
+    return _say(
+        "parts",
+        repeats=_repeats(blame),
+        n_examples=blame.sizes[EXAMPLE],
+        weights=weighted_by(blame.weights),
+    )
 
 
 def _repeats(blame: NumberBlame) -> str:
@@ -191,6 +199,9 @@ def _rows(blame: NumberBlame) -> Iterator[tuple[str, ...]]:
 
 def _notes(blame: NumberBlame) -> Iterator[Message]:
     residual = next(part for part in blame.parts if part.metric == "variance_residual")
+    if blame.weights is not None:
+        n_examples, n_effective = blame.sizes[EXAMPLE], blame.weights.n_effective
+        yield _say("weighted", n_examples=n_examples, n_effective=n_effective)
     if blame.repeats == "trials":
         yield _say("independent-trials")
     elif next(iter(blame.sizes.values())) < VERDICT_FROM:

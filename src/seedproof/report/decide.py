@@ -9,6 +9,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from seedproof.comparison.decide.judge import Answer, Decision
+from seedproof.comparison.decide.ledger import Settings
+from seedproof.measurement.selection import is_metric
 from seedproof.messages import Message, Sentences, printable
 from seedproof.metrics.card import Unit, card
 from seedproof.predictions.checks import Check
@@ -36,28 +38,30 @@ MARKS: dict[Answer, Mark] = {"keep": "good", "discard": "bad", "run more": "open
 MEANINGS: dict[Mark, str] = {"good": "kept", "bad": "discarded", "open": "undecided"}
 SENTENCES = {
     "shown-better": "Keep {name}: it is shown to be better than the baseline.",
-    "not-shown": "Discard {name}: after {n_runs} runs it is not shown to be better.",
-    "futile": "Discard {name}: it would hardly be kept after {max_runs} runs ({chance}).",
+    "not-shown": "Discard {name}: after {judged} it is not shown to be better.",
+    "futile": "Discard {name}: it would hardly be kept after {most} ({chance}).",
     "gain-too-small": "Discard {name}: a gain of {min_gain:g} or more is unlikely.",
-    "open": "Run more of {name}: nothing is decided after {n_runs} runs.",
-    "too-few-runs": "Run more: there are too few runs to judge {name}.",
+    "open": "Run more of {name}: nothing is decided after {judged}.",
+    "too-few-runs": "Run more: there are too few {repeats} to judge {name}.",
     "untrusted-input": "Repair the input: a check reports an error, so {name} is not judged.",
-    "difference": "{metric} {change} against the baseline, with {n_runs} runs against "
-    "{n_baseline}; the brackets are a 95 % interval over {over}.",
-    "ratio": "{metric} {change} times the baseline's, with {n_runs} runs against {n_baseline}; the "
+    "difference": "{metric} {change} against the baseline, with {judged} against {n_baseline}; "
+    "the brackets are a 95 % interval over {over}.",
+    "ratio": "{metric} {change} times the baseline's, with {judged} against {n_baseline}; the "
     "brackets are a 95 % interval over {over}.",
-    "no-change": "{metric} of {n_runs} runs was compared with {n_baseline} runs of the baseline.",
+    "no-change": "{metric} of {judged} was compared with {n_baseline} of the baseline.",
+    "direction": "A {direction} {metric} is taken as better.",
+    "trials": "Trials of one model are judged over examples, whose means contain their noise.",
     "next": "Add {more}, then decide again.",
-    "chance": "If the gain is about what these runs show, it will be kept with a probability of "
-    "{chance}.",
+    "chance": "If the gain is about what these {repeats} show, it will be kept with a probability "
+    "of {chance}.",
     "loop": "This is candidate {position} of the loop, {n_kept} kept so far. It is kept if a "
     "one-sided test at {level:.2g} shows a gain, so that at most {false_keeps} of all keeps "
     "are expected to be false.",
-    "recorded": "The decision was made earlier. Further runs do not change it.",
-    "after-keep": "If it becomes the baseline, add new runs of it first, because its first "
-    "{n_runs} were chosen for their results, and continue with --ledger {ledger}.",
-    "selecting": "The first {n_selecting} runs of the baseline were chosen for their results, so "
-    "that new ones are needed in addition.",
+    "recorded": "The decision was made earlier. Further {repeats} do not change it.",
+    "after-keep": "If it becomes the baseline, add new {repeats} of it first, because its first "
+    "{judged} were chosen for their results, and continue with --ledger {ledger}.",
+    "selecting": "The first {n_selecting} {repeats} of the baseline were chosen for their results, "
+    "so that new ones are needed in addition.",
 }
 _say = Sentences(SENTENCES)
 
@@ -139,6 +143,7 @@ class DecisionReport(Result):
             **{name: getattr(result, name) for name in fields},
             "more_runs": {"candidate": self.more_runs[0], "baseline": self.more_runs[1]},
             "n_kept": result.n_kept,
+            "repeats": result.repeats,
             "is_recorded": result.is_recorded,
             "effect": None if result.effect is None else result.effect.summary(),
             "checks": [check.summary() for check in result.checks],
@@ -214,7 +219,8 @@ class DecisionReport(Result):
 
     @property
     def _size(self) -> str:
-        return f"{self.result.n_candidate:,} runs against {self.result.n_baseline:,}"
+        judged = _counted(self.result.n_candidate, self.result.repeats)
+        return f"{judged} against {self.result.n_baseline:,}"
 
     def _about(self) -> str:
         return f"{self.answer}: {self._size}"
@@ -235,9 +241,9 @@ class _Colored:
 
 
 def _unit(effect: Effect) -> Unit:
-    unit = card(effect.metric).unit
     if effect.scale == "ratio":
         return "score"
+    unit = card(effect.metric).unit if is_metric(effect.metric) else "value"
     return "points" if unit == "percent" else unit
 
 
@@ -245,49 +251,75 @@ def _percent(share: float | None) -> str | None:
     return None if share is None else f"{100 * share:.0f}{sign('percent')}"
 
 
+def _counted(n_runs: int, repeats: str) -> str:
+    return f"{n_runs} {repeats.removesuffix('s' * (n_runs == 1))}"
+
+
+def _direction(settings: Settings) -> str | None:
+    """Return the direction in which the metric is better, unless its card says so."""
+    if is_metric(settings.metric) and card(settings.metric).better != "neither":
+        return None
+    return "lower" if settings.lower_is_better else "higher"
+
+
 def _sentences(result: Decision) -> Iterator[Message]:
-    verdict, effect, settings = result.verdict, result.effect, result.settings
-    name = repr(printable(result.name))
-    yield Message(
+    verdict, settings, repeats = result.verdict, result.settings, result.repeats
+    judged = _counted(result.n_runs, repeats)
+    yield _say(
         verdict.reason.replace(" ", "-"),
-        SENTENCES[verdict.reason.replace(" ", "-")],
-        name=name,
-        n_runs=result.n_runs,
-        max_runs=settings.max_runs,
+        name=repr(printable(result.name)),
+        judged=judged,
+        most=_counted(settings.max_runs, repeats),
+        repeats=repeats,
         min_gain=settings.min_gain,
         chance=_percent(verdict.chance),
     )
+    yield from _grounds(result, judged)
+    yield from _outlook(result)
+    if verdict.answer == "keep":
+        yield _say("after-keep", judged=judged, repeats=repeats, ledger=result.ledger)
+    if result.is_recorded:
+        yield _say("recorded", repeats=repeats)
+
+
+def _grounds(result: Decision, judged: str) -> Iterator[Message]:
+    """Yield the change of the metric, and what was assumed about it."""
+    effect, settings = result.effect, result.settings
     if effect is not None:
         change: object = ""
         if effect.value is not None:
             estimate = Estimate(effect.value, effect.low, effect.high, effect.over)
             change = WithInterval(estimate, _unit(effect))
-        yield Message(
+        yield _say(
             "no-change" if effect.value is None else effect.scale,
-            SENTENCES["no-change" if effect.value is None else effect.scale],
             metric=effect.metric,
             change=change,
-            n_runs=result.n_runs,
+            judged=judged,
             n_baseline=result.n_baseline,
             over=effect.over,
         )
+    if (direction := _direction(settings)) is not None:
+        yield _say("direction", direction=direction, metric=settings.metric)
+    if result.are_trials:
+        yield _say("trials")
+
+
+def _outlook(result: Decision) -> Iterator[Message]:
+    """Yield what to add, and the place of the candidate in the loop."""
+    verdict, repeats = result.verdict, result.repeats
     if result.more_candidate or result.more_baseline:
         counts = ((result.more_candidate, "candidate"), (result.more_baseline, "baseline"))
-        parts = [f"{n} run{'s' * (n > 1)} of the {whose}" for n, whose in counts if n]
+        parts = [f"{_counted(n, repeats)} of the {whose}" for n, whose in counts if n]
         yield _say("next", more=" and ".join(parts))
     if verdict.answer == "run more" and verdict.chance is not None:
-        yield _say("chance", chance=_percent(verdict.chance))
+        yield _say("chance", chance=_percent(verdict.chance), repeats=repeats)
     if result.n_selecting:
-        yield _say("selecting", n_selecting=result.n_selecting)
+        yield _say("selecting", n_selecting=result.n_selecting, repeats=repeats)
     if result.level is not None:
         yield _say(
             "loop",
             position=result.position,
             n_kept=result.n_kept,
             level=result.level,
-            false_keeps=_percent(settings.false_keeps),
+            false_keeps=_percent(result.settings.false_keeps),
         )
-    if verdict.answer == "keep":
-        yield _say("after-keep", n_runs=result.n_runs, ledger=result.ledger)
-    if result.is_recorded:
-        yield _say("recorded")

@@ -59,6 +59,8 @@ SENTENCES = {
     "hold simultaneously with the confidence of the plan, and the power is that of each arm.",
     "primary-metric": "The power holds for the primary metric of the comparison, see --primary of "
     "seedproof compare. Other metrics are exploratory and need more {repeats}.",
+    "weighted": "The mean is weighted by the column {column!r}: the pilot's examples are as "
+    "informative as {n_effective:.1f} of equal weight. New ones are assumed to have like weights.",
     "enough-examples": "For {kinds}, the number of examples is assumed to be sufficient; a pilot "
     "checks that.",
     "unrelated-examples": "For {kinds}, both arms are assumed to {answer} on unrelated examples, "
@@ -124,9 +126,14 @@ class Plan(Result):
 
     def summary(self) -> dict[str, Any]:
         """Return everything as plain data."""
+        figures, pilot = asdict(self.figures), self.figures.pilot
+        if pilot is not None:
+            del figures["pilot"]["weights"]
+            if pilot.weights is not None:
+                figures["pilot"]["weights"] = pilot.weights.summary()
         return {
             "format": FORMAT,
-            **asdict(self.figures),
+            **figures,
             "answers": [asdict(answer) for answer in self.answers],
             "reaches": [asdict(reach) for reach in self.reaches],
         }
@@ -380,6 +387,9 @@ def _notes(
     if figures.arms > 1:
         yield _say("several-arms", n_arms=figures.arms)
     yield _say("primary-metric", repeats=_repeats(figures))
+    weights = None if figures.pilot is None else figures.pilot.weights
+    if weights is not None:
+        yield _say("weighted", column=weights.column, n_effective=weights.n_effective)
     if figures.pilot is None or figures.pilot.n_examples:
         yield from _about_examples(kinds, figures)
 

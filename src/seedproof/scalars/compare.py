@@ -32,7 +32,12 @@ NO_SPREAD = Message("no-spread", "neither arm varies over its runs")
 class OwnContrast(MetricContrast):
     """A metric of the user's own, compared like one of ours."""
 
-    like: str = MEAN_LIKE
+    is_spread: bool = False
+
+    @property
+    def like(self) -> str:
+        """Name of the metric of ours that it is compared like."""
+        return SPREAD_LIKE if self.is_spread else MEAN_LIKE
 
     def effect(self, level: Level = PLAIN, *, margin: float | None = None) -> Effect:
         """Return the effect, judged equivalent if it is shown to be within the margin."""
@@ -151,7 +156,7 @@ def pair_of(
     n_runs = base.n_runs, arm.n_runs
     contrasts: dict[str, MetricContrast] = {}
     for metric, direction in better.items():
-        for figure, like in ((metric, MEAN_LIKE), (metric + SPREAD, SPREAD_LIKE)):
+        for figure, is_spread in ((metric, False), (metric + SPREAD, True)):
             contrasts[figure] = OwnContrast(
                 figure,
                 groups,
@@ -160,7 +165,7 @@ def pair_of(
                 is_paired,
                 n_runs,
                 better=direction,
-                like=like,
+                is_spread=is_spread,
             )
     return ArmPair(name, against, is_paired, contrasts=contrasts)
 

@@ -17,6 +17,7 @@ from seedproof.errors import (
     MissingValueError,
     OptionError,
     SeedproofError,
+    TooFewRunsError,
     UnknownNameError,
 )
 from seedproof.measurement.selection import known_metrics
@@ -124,7 +125,11 @@ def _first(names: Sequence[str], candidates: Sequence[str]) -> str | None:
 
 
 def load_scalars(
-    target: object, options: Mapping[str, Any], metrics: Sequence[str] | None = None
+    target: object,
+    options: Mapping[str, Any],
+    metrics: Sequence[str] | None = None,
+    *,
+    least_runs: int = 2,
 ) -> Scalars:
     """Read the runs of all arms; all metrics that they have if none are named.
 
@@ -154,6 +159,15 @@ def load_scalars(
             "dataframe with a column of runs and a column per metric.",
             kind=recognized.kind,
         )
+    for of_arm in scalars.arms.values():
+        if of_arm.n_runs < least_runs:
+            raise TooFewRunsError(
+                "Arm {arm!r} has only one run: {run!r}. Pass at least 2 runs of it, or leave "
+                "it out.",
+                arm=of_arm.name,
+                run=of_arm.runs[0],
+                n_runs=1,
+            )
     arm = options.get("arm")
     return scalars if arm is None else scalars.only(arm)
 

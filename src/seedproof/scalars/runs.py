@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from seedproof.errors import TooFewRunsError, UnknownNameError
+from seedproof.errors import UnknownNameError
 from seedproof.messages import Message
 from seedproof.metrics.statistic import MeanOverRuns, SpreadOverRuns, Statistic
 from seedproof.predictions.checks import Check, by_severity, named, of_arms
@@ -84,17 +84,6 @@ class Scalars:
     arms: Mapping[str, ScalarArm]
     notes: tuple[Message, ...] = ()
     location: Location | None = None  # of a store
-
-    def __post_init__(self) -> None:
-        for arm in self.arms.values():
-            if arm.n_runs < 2:
-                raise TooFewRunsError(
-                    "Arm {arm!r} has only one run: {run!r}. Pass at least 2 runs of it, or leave "
-                    "it out.",
-                    arm=arm.name,
-                    run=arm.runs[0],
-                    n_runs=1,
-                )
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -18,9 +18,14 @@ class Cross:
     n_examples: int = 0
     products: float = 0.0
     interaction: float = 0.0
+    # Sums of weights, of their squares, and of these times both quantities; None without weights.
+    weighted: FloatArray | None = None
 
     def update(self, base: ExampleValues, arm: ExampleValues) -> None:
         """Add the same batch of both arms."""
+        weights, base, arm = base.weights, base.weighted, arm.weighted
+        if weights is not None:
+            self.add_weights(weights, base.values, arm.values)
         self.n_examples += len(base.whole) + base.n_zeros
         in_base, in_arm = _common(base.places, arm.places)
         self.products += float(base.values[in_base] @ arm.values[in_arm])
@@ -29,21 +34,38 @@ class Cross:
             covariances = _jackknife_covariances(base.without[:, in_base], arm.without[:, in_arm])
             self.interaction += covariances / denominators
 
+    def add_weights(self, weights: FloatArray, base: FloatArray, arm: FloatArray) -> None:
+        """Add the weights of examples, given both quantities times the weight."""
+        sums = np.array([weights.sum(), weights @ weights, weights @ base, weights @ arm])
+        self.weighted = sums if self.weighted is None else self.weighted + sums
+
     def merge(self, other: "Cross") -> None:
         """Add other examples."""
         self.n_examples += other.n_examples
         self.products += other.products
         self.interaction += other.interaction
+        if other.weighted is not None:
+            own = 0.0 if self.weighted is None else self.weighted
+            self.weighted = own + other.weighted
 
     def example_covariance(self, base: float, arm: float) -> float:
         """Return the covariance of the two means from drawing examples."""
         n = self.n_examples
-        return (self.products / n - base * arm) / (n - 1) if n > 1 else 0.0
+        if n < 2:
+            return 0.0
+        if self.weighted is None:
+            return (self.products / n - base * arm) / (n - 1)
+        # Of the residuals of both, as in `WeightedMoments`.
+        size, squares, of_base, of_arm = self.weighted.tolist()
+        n_effective = size**2 / squares
+        products = self.products - base * of_arm - arm * of_base + base * arm * squares
+        return float(products / size**2 * n_effective / (n_effective - 1))
 
     @property
     def interaction_covariance(self) -> float:
         """Part of it that the covariance over runs counts as well."""
-        return self.interaction / self.n_examples**2
+        size = self.n_examples if self.weighted is None else float(self.weighted[0])
+        return self.interaction / size**2
 
 
 Places: TypeAlias = IntArray | slice

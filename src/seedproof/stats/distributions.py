@@ -92,6 +92,36 @@ def _fraction(a: float, b: float, x: float) -> float:
     return value
 
 
+@lru_cache(maxsize=256)
+def chi_square_quantile(df: float, share: float) -> float:
+    """Return the lower quantile of a χ² variable, for a share of at most 0.5.
+
+    Newton's method on the logarithm of the share below, which is concave and almost linear in ln x.
+    """
+    a = df / 2
+    # Below the quantile: the density without its exponential factor encloses more.
+    x = exp((log(share) + lgamma(a + 1)) / a)
+    for _ in range(100):
+        below, slope = _gamma_share(a, x)
+        step = log(share / below) / slope
+        x *= exp(step)
+        if abs(step) < 1e-14:
+            break
+    return 2 * x
+
+
+def _gamma_share(a: float, x: float) -> tuple[float, float]:
+    """Probability that a gamma variable is below x, and the slope of its logarithm in ln x."""
+    # Series of the incomplete gamma function: Press et al. (2007), 6.2.
+    term = total = 1 / a
+    n = a
+    while term > total * 1e-17:
+        n += 1
+        term *= x / n
+        total += term
+    return total * exp(a * log(x) - x - lgamma(a)), 1 / total
+
+
 def upward_skewness(values: FloatArray) -> float:
     """Return the bias-corrected skewness of at least three values, or 0 if it is negative."""
     n, deviations = len(values), values - values.mean()

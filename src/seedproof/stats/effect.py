@@ -203,7 +203,7 @@ class Contrast:
         return self.half_width(level) + student_quantile(self.df, POWER) * float(np.sqrt(variance))
 
 
-def unseen_variance(drawn: float, noise: float, *, n_drawn: int, step: float) -> float:
+def unseen_variance(drawn: float, noise: float, *, n_drawn: float, step: float) -> float:
     """Return the variance of a difference of shares that few examples do not show.
 
     Half an example in each direction is added: Agresti and Min (2005), Statistics in Medicine

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from seedproof.metrics.card import Better
+from seedproof.metrics.card import Better, card
 from seedproof.metrics.statistic import MeanOverExamples, Statistic
 from seedproof.stats.contrast import compared, left_out_values
 from seedproof.stats.covariance import Cross
@@ -46,6 +46,17 @@ class MetricContrast:
     # Trials of one model: examples contain their noise, so that any number of them is judged.
     are_trials: bool = False
     better: Better = "neither"  # of a metric whose card names no direction
+
+    @property
+    def like(self) -> str:
+        """Name of the metric whose scale and direction it has."""
+        return self.metric
+
+    @property
+    def direction(self) -> Better:
+        """Direction in which the metric is better."""
+        of_card = card(self.like).better
+        return self.better if of_card == "neither" else of_card
 
     def effect(self, level: Level = PLAIN, *, margin: float | None = None) -> Effect:
         """Return the effect, judged equivalent if it is shown to be within the margin."""

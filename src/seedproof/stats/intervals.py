@@ -28,6 +28,7 @@ from seedproof.metrics.statistic import (
     SpreadOverRuns,
     Statistic,
     ValueOnly,
+    WholeRuns,
 )
 from seedproof.stats.distributions import (
     expit,
@@ -36,7 +37,7 @@ from seedproof.stats.distributions import (
     student_quantile,
     upward_skewness,
 )
-from seedproof.stats.spread_interval import spread_interval, spread_of
+from seedproof.stats.spread_interval import largest_variance, spread_interval, spread_of
 from seedproof.typing import FloatArray
 
 CONFIDENCE = 0.95
@@ -225,13 +226,24 @@ def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, f
         left_out = logit(np.clip(statistic.without, floor, 1 - floor))
     runs = level.student(len(left_out)) ** 2 * jackknife_variance(left_out)
     widenings = _widenings(left_out, level) if statistic.scale == "log" else (1.0, 1.0)
+    from_runs = [widening**2 * runs for widening in widenings]
+    if statistic.whole_runs is not None:
+        from_runs[1] = max(from_runs[1], _of_whole_runs(statistic.whole_runs, level) ** 2)
     below, above = (
-        two_way_variance(
-            widening**2 * runs, skewed**2 * alone, quantile**2 * interaction, level.run_share
-        )
-        for widening, skewed in zip(widenings, (less, more), strict=True)
+        two_way_variance(of_runs, skewed**2 * alone, quantile**2 * interaction, level.run_share)
+        for of_runs, skewed in zip(from_runs, (less, more), strict=True)
     )
     return below, above
+
+
+def _of_whole_runs(part: WholeRuns, level: Level) -> float:
+    """Half width above, on the log scale, because whole runs may differ more than these do.
+
+    A few runs that happen to be alike show too small a variance, and a jackknife that is too sure
+    of it.
+    """
+    factor = largest_variance(part.means, level.tail, level.run_share)
+    return part.power * float(np.log1p(part.share * (factor - 1)))
 
 
 def _shape_of_drawn(statistic: MeanOverExamples) -> tuple[float, tuple[float, float]]:

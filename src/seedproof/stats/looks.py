@@ -14,11 +14,11 @@ LOOKS = (5, 10, 20, 40, 80)
 # Share outside on each side at every look: 2.5 % divided by their number. Looks share their runs,
 # so 0.0063 would do for normal values; flip rates of few runs need the difference.
 LOOK_TAIL = 0.005
-# Trials of one model are judged with all of them, however many. The same share covers a look after
-# each of so many trials, whose noise is normal: 2.81 standard errors, where Pocock (1977),
-# Biometrika 64:191, needs 2.67.
-MOST_TRIAL_LOOKS = 20
 AT_LOOK = Level(tail=LOOK_TAIL, is_of_pairs=True)
+# Trials of one model are judged with all of them, however many. Their noise is normal, and a look
+# after each of so many trials needs 2.67 standard errors: Pocock (1977), Biometrika 64:191.
+MOST_TRIAL_LOOKS = 20
+AT_TRIAL_LOOK = Level(tail=0.0038)
 
 
 @dataclass(frozen=True, slots=True)

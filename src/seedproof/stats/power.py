@@ -132,7 +132,7 @@ class TrialTest(MeanTest):
     Here `sd` is that of the mean of a single trial of each example.
     """
 
-    n_drawn: int = 2  # examples, or clusters
+    n_drawn: float = 2  # examples of equal weight, or clusters
 
     least_runs: ClassVar[int] = 1
 

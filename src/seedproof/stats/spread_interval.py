@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from seedproof.stats.distributions import normal_quantile, student_quantile
+from seedproof.stats.distributions import chi_square_quantile, normal_quantile, student_quantile
 from seedproof.typing import FloatArray
 
 # The fewest values for a useful interval of an sd.
@@ -38,6 +38,20 @@ def spread_interval(
     if half_width is None:
         return None
     return float(spread * np.exp(-half_width)), float(spread * np.exp(half_width))
+
+
+def largest_variance(values: FloatArray, tail: float, run_share: float = 1.0) -> float:
+    """Return the upper end of the interval of a variance over runs, as a multiple of its value.
+
+    Fewer runs than an interval needs have that of normal values. Their figures have no verdicts,
+    and the lower end of a sum with other parts hardly ever misses: the upper end misses for both.
+    """
+    n_runs, interval = len(values), spread_interval(values, tail, run_share)
+    if interval is not None:
+        return (interval[1] / spread_of(values)) ** 2
+    both = 2 * tail if n_runs < SPREAD_FROM else tail
+    normal = (n_runs - 1) / chi_square_quantile(n_runs - 1, both)
+    return float(normal ** np.sqrt(run_share))
 
 
 def _jackknifed_log_spread(values: FloatArray, tail: float, run_share: float) -> float | None:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seedproof.errors import TooFewRunsError
 from seedproof.scalars.runs import ScalarArm, Scalars
 
 
@@ -88,7 +87,5 @@ def test_arms_with_the_same_numbers_are_reported():
     assert Scalars({name: arms[name] for name in "ac"}).checks == ()
 
 
-def test_few_runs_are_a_warning_and_a_single_one_is_refused():
+def test_few_runs_are_a_warning():
     assert [check.name for check in scalars(loss=[0.1, 0.2]).checks] == ["few-runs"]
-    with pytest.raises(TooFewRunsError):
-        scalars(loss=[0.1])

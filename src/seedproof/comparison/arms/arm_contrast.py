@@ -1,7 +1,7 @@
 """Sums over the examples that two arms share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Generic, Self, TypeAlias
 
@@ -156,15 +156,13 @@ class NumberPairs(PairSums[NumberBatch]):
     ) -> dict[str, MetricContrast]:
         """Return each metric that both arms have, without those that say the same as another."""
         known = super().contrasts(base, arm, seed_groups)
-        repeated = REPEATED | (SAME_AS_FLIPS if "flip_rate" in known else frozenset())
         return {
             metric: replace(
-                contrast,
+                known[metric],
                 are_trials=self._are_trials,
                 better=self._better if metric == "mean" else "neither",
             )
-            for metric, contrast in known.items()
-            if metric not in repeated
+            for metric in without_repeated(known)
         }
 
 
@@ -250,6 +248,12 @@ class NumberContrast(NumberPairs, ArmContrast[NumberBatch]):
     def results(self) -> dict[str, Any]:
         """Return the examples whose mean changes most."""
         return {"fallen": self.most_changed.fallen, "risen": self.most_changed.risen}
+
+
+def without_repeated(metrics: Collection[str]) -> list[str]:
+    """Return metrics of numbers without those that say the same as another."""
+    repeated = REPEATED | (SAME_AS_FLIPS if "flip_rate" in metrics else frozenset())
+    return [metric for metric in metrics if metric not in repeated]
 
 
 def partners_in(

@@ -27,6 +27,7 @@ from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError,
 from seedproof.measurement.accumulators import Accumulators
 from seedproof.measurement.clusters import (
     NOT_IN_EXPLANATIONS,
+    NOT_WEIGHTED,
     ClusterKeys,
     blocks_in,
     cluster_hint,
@@ -273,6 +274,8 @@ def compare_arms(
         )
         if clusters is not None and finished[0].explanations.measured:
             notes.append(NOT_IN_EXPLANATIONS)
+        if alignment.sources[0].settings.weights and finished[0].explanations.measured:
+            notes.append(NOT_WEIGHTED)
     counts = [arms[0].source.counts(index) for index, _ in whole.left_out]
     n_lost = sum(n_rows for n_rows, _ in counts), sum(n_labeled for _, n_labeled in counts)
     results = [arm.accumulators.result() for arm in whole.arms]

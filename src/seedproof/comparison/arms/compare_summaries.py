@@ -3,15 +3,28 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from seedproof.comparison.arms.arm_contrast import without_repeated
 from seedproof.comparison.arms.judge import check_margins, primary_metric
-from seedproof.comparison.arms.kinds import Classes
+from seedproof.comparison.arms.kinds import Classes, Numbers
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import MissingExampleError, OptionError
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.metrics import METRIC_NAMES
+from seedproof.metrics.card import Better, card_name
+from seedproof.metrics.numbers import NUMBER_NAMES
+from seedproof.metrics.numbers.ranks import Ranks
+from seedproof.metrics.numbers.variance import Variances
 from seedproof.predictions.checks import of_arms
-from seedproof.stats.effect import Effect, scale_of, usual_margin, with_enough_runs
+from seedproof.records.schema import Kind
+from seedproof.stats.effect import (
+    UNBOUNDED,
+    Effect,
+    directed,
+    scale_of,
+    usual_margin,
+    with_enough_runs,
+)
 from seedproof.stats.estimate_contrast import NO_COUNTERPART, from_estimates
 from seedproof.stats.families import with_equivalence
 from seedproof.stats.intervals import PLAIN, Estimate, Level
@@ -23,8 +36,12 @@ NOTE = Message(
 )
 # Metrics that grow with the number of runs, so they are compared only if both have equally many.
 GROWS_WITH_RUNS = frozenset({"label_entropy"})
-# Metrics whose ratio has no interval, because both values may be 0.
-WITHOUT_RATIO = frozenset({"accuracy_sd_excess"})
+# Metrics whose ratio has no interval, because both values may be 0 or negative.
+WITHOUT_RATIO = frozenset(
+    {"accuracy_sd_excess", "mean_sd_excess", "r2", *Ranks.figures, *Variances.figures}
+)
+# Scores of 0 and 1 have it.
+OF_PASSES = "pass^1"
 
 
 def compare_summaries(
@@ -33,10 +50,12 @@ def compare_summaries(
     reference: str | None = None,
     primary: str | None = None,
     margins: Mapping[str, float] | None = None,
+    lower_is_better: bool = False,
 ) -> Comparison:
     """Compare every report with the first, which is the baseline.
 
-    Reports do not say how their metrics are correlated, so the level is divided by their number.
+    Reports do not say how their metrics are correlated, so the level is divided by their number,
+    nor in which direction the mean of scores is better.
     """
     if len(reports) < 2:
         raise OptionError(
@@ -49,6 +68,13 @@ def compare_summaries(
         )
     (base_name, base), *others = reports.items()
     for name, report in others:
+        if len({x.kind == Kind.NUMBERS for x in (base, report)}) > 1:
+            raise OptionError(
+                "One of {name!r} and {other_name!r} has numbers, and the other classes. Compare "
+                "reports of the same kind.",
+                name=base_name,
+                other_name=name,
+            )
         if (report.n_examples, report.n_labeled) != (base.n_examples, base.n_labeled):
             raise MissingExampleError(
                 "{name!r} is of {n_examples:,} examples ({n_labeled:,} labeled) and "
@@ -61,9 +87,14 @@ def compare_summaries(
                 other_n_examples=report.n_examples,
                 other_n_labeled=report.n_labeled,
             )
-    primary = primary_metric(primary, base.metrics, Classes.usual_primary)
+    is_of_numbers = base.kind == Kind.NUMBERS
+    kind = Numbers if is_of_numbers else Classes
+    primary = primary_metric(primary, base.metrics, kind.usual_primary)
     margins = margins or {}
-    figures = {name: _figures(base, report) for name, report in others}
+    of_mean: Better = "lower" if lower_is_better else "higher"
+    if not is_of_numbers or base.n_labeled:
+        of_mean = "neither"
+    figures = {name: _figures(base, report, of_mean) for name, report in others}
     explained = {name: _explained(base, report) for name, report in others}
     rows = [figure for own in figures.values() for figure in own.values()]
     rows += [x for methods in explained.values() for own in methods.values() for x in own.values()]
@@ -92,13 +123,14 @@ def compare_summaries(
         primary=primary,
         notes=(NOTE, *_own_metrics(reports)),
         checks=of_arms({name: report.checks for name, report in reports.items()}),
+        better=of_mean,
     )
 
 
 def _own_metrics(reports: Mapping[str, Measurement]) -> tuple[Message, ...]:
     """Return a note on metrics of the user's own, whose better direction is unknown."""
     names = {name: None for report in reports.values() for name in report.metrics}
-    own = tuple(name for name in names if name not in METRIC_NAMES)
+    own = tuple(name for name in names if not _is_ours(name))
     if not own:
         return ()
     return (
@@ -110,6 +142,10 @@ def _own_metrics(reports: Mapping[str, Measurement]) -> tuple[Message, ...]:
     )
 
 
+def _is_ours(metric: str) -> bool:
+    return card_name(metric) in (*METRIC_NAMES, *NUMBER_NAMES)
+
+
 @dataclass(frozen=True)
 class _Figures:
     """One metric of a report and of the baseline's."""
@@ -119,32 +155,45 @@ class _Figures:
     arm: Estimate
     n_runs: int  # of the one that has fewer
     is_comparable: bool = True
+    are_trials: bool = False  # of one model: any number of them is judged
+    better: Better = "neither"  # of a metric whose card names no direction
+    has_margin: bool = True  # that is usual
 
     def effect(self, level: Level, margin: float | None = None) -> Effect:
         """Return the effect at a level."""
         if not self.is_comparable:
             effect = Effect(self.metric, scale_of(self.metric), None, note=NO_COUNTERPART)
-            return with_enough_runs(effect, self.n_runs)
-        margin = usual_margin(self.metric) if margin is None else margin
-        return with_equivalence(self._at, level, margin)
+            return self._judged(effect)
+        if margin is None and self.has_margin:
+            margin = usual_margin(self.metric)
+        return with_equivalence(self._at, level, margin, needs_runs=not self.are_trials)
 
     def _at(self, level: Level) -> Effect:
         effect = from_estimates(self.metric, self.base, self.arm, level=level)
-        return with_enough_runs(effect, self.n_runs)
+        return self._judged(directed(effect, self.better))
+
+    def _judged(self, effect: Effect) -> Effect:
+        return effect if self.are_trials else with_enough_runs(effect, self.n_runs)
 
 
-def _figures(base: Measurement, arm: Measurement) -> dict[str, _Figures]:
+def _figures(base: Measurement, arm: Measurement, better: Better) -> dict[str, _Figures]:
     is_uneven = base.n_runs != arm.n_runs
+    are_trials = base.repeats == arm.repeats == "trials"
+    are_passes = all(OF_PASSES in x.metrics for x in (base, arm))
+    known = [name for name in base.metrics if name in arm.metrics and _is_ours(name)]
     return {
         metric: _Figures(
             metric,
-            estimate,
+            base.metrics[metric],
             arm.metrics[metric],
             min(base.n_runs, arm.n_runs),
-            metric not in WITHOUT_RATIO and not (is_uneven and metric in GROWS_WITH_RUNS),
+            is_comparable=card_name(metric) not in WITHOUT_RATIO
+            and not (is_uneven and metric in GROWS_WITH_RUNS),
+            are_trials=are_trials,
+            better=better if metric == "mean" else "neither",
+            has_margin=metric not in UNBOUNDED or (are_passes and metric == "mean"),
         )
-        for metric, estimate in base.metrics.items()
-        if metric in arm.metrics and metric in METRIC_NAMES
+        for metric in (without_repeated(known) if base.kind == Kind.NUMBERS else known)
     }
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from seedproof.stats.intervals import PLAIN, Level
-from seedproof.stats.looks import AT_LOOK, first_look, look_at
+from seedproof.stats.looks import AT_LOOK, AT_TRIAL_LOOK, first_look, look_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,9 @@ class ComparedRuns:
     @property
     def level(self) -> Level:
         """The level of each interval, before several of them are judged together."""
-        return AT_LOOK if self.is_sequential and self.n_runs != self.declared else PLAIN
+        if not self.is_sequential or self.n_runs == self.declared:
+            return PLAIN
+        return AT_TRIAL_LOOK if self.are_trials else AT_LOOK
 
     def summary(self) -> dict[str, Any]:
         """Return plain data."""

@@ -104,10 +104,10 @@ class Numbers(AnswerKind):
     def pair(self, base: ShardSource, arm: ShardSource, *, is_paired: bool) -> NumberPairs:
         """Return sums of two arms, without examples."""
         return NumberPairs(
-            len(base.runs),
-            len(arm.runs),
+            base.n_runs,
+            arm.n_runs,
             is_paired=is_paired,
-            are_trials=base.settings.are_trials,
+            are_trials=base.settings.are_trials and arm.settings.are_trials,
             better=direction_of_mean(base),
         )
 
@@ -122,10 +122,10 @@ class Numbers(AnswerKind):
         """Return sums of the baseline and an arm, without examples."""
         del partners
         return NumberContrast(
-            len(base.runs),
-            len(arm.runs),
+            base.n_runs,
+            arm.n_runs,
             is_paired=is_paired,
-            are_trials=base.settings.are_trials,
+            are_trials=base.settings.are_trials and arm.settings.are_trials,
             better=direction_of_mean(base),
         )
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from typing import Any
 
@@ -12,6 +12,7 @@ from seedproof.measurement.clusters import blocks_in
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.metrics.numbers.variance import RESIDUAL, Variances
+from seedproof.records.number_settings import ExampleWeights
 from seedproof.records.shards import ShardSource
 from seedproof.stats.intervals import Estimate, estimate
 from seedproof.typing import Progress
@@ -65,6 +66,7 @@ class NumberBlame:
         standard_error: Its standard error by the parts.
         parts: All parts, the largest part of the standard error first.
         more: The effect of twice as many of each unit, the largest first.
+        weights: Weights of the examples; None if all count equally.
     """
 
     sizes: Mapping[str, int]
@@ -73,10 +75,13 @@ class NumberBlame:
     standard_error: float
     parts: tuple[VariancePart, ...]
     more: tuple[More, ...]
+    weights: ExampleWeights | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return everything as plain data, without path, time, host or version."""
-        return {"format": FORMAT, **asdict(self)}
+        plain = {"format": FORMAT, **asdict(replace(self, weights=None))}
+        del plain["weights"]
+        return plain if self.weights is None else {**plain, "weights": self.weights.summary()}
 
     def to_json(self) -> str:
         """Return the summary as JSON text."""
@@ -105,14 +110,21 @@ def blame_numbers(
             n_examples=source.n_examples,
         )
     units = {name: _units(name, family.tree.names) for name in variances}
-    squared = _squared_error(variances, units, sizes)
+    weights = source.settings.weights
+    # What examples add to the squared error of a weighted mean grows with unequal weights.
+    design_effect = 1.0 if weights is None else source.n_examples / weights.n_effective
+    drawn = {
+        name: variance * (design_effect if EXAMPLE in units[name] else 1.0)
+        for name, variance in variances.items()
+    }
+    squared = _squared_error(drawn, units, sizes)
     parts = [
         VariancePart(
             metric=name,
             units=units[name],
             share=estimate(statistics[name]),
             sd=variance**0.5,
-            of_mean=_squared_error({name: variance}, units, sizes) / squared,
+            of_mean=_squared_error({name: drawn[name]}, units, sizes) / squared,
         )
         for name, variance in variances.items()
     ]
@@ -120,7 +132,7 @@ def blame_numbers(
         More(
             unit,
             n_now,
-            1 - (_squared_error(variances, units, {**sizes, unit: 2 * n_now}) / squared) ** 0.5,
+            1 - (_squared_error(drawn, units, {**sizes, unit: 2 * n_now}) / squared) ** 0.5,
         )
         for unit, n_now in sizes.items()
     ]
@@ -131,6 +143,7 @@ def blame_numbers(
         standard_error=squared**0.5,
         parts=tuple(sorted(parts, key=lambda part: -part.of_mean)),
         more=tuple(sorted(more, key=lambda option: -option.narrower)),
+        weights=weights,
     )
 
 

@@ -7,27 +7,22 @@ from statistics import NormalDist
 from typing import Literal, TypeAlias
 
 from seedproof.comparison.decide.ledger import Settings
+from seedproof.comparison.decide.schedule import Schedule
 from seedproof.errors import OptionError
 from seedproof.messages import Message
-from seedproof.metrics.card import card
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import Check
 from seedproof.stats.contrast import Pair, contrast, left_out_values
 from seedproof.stats.distributions import student_quantile
-from seedproof.stats.effect import Contrast, Effect
+from seedproof.stats.effect import Contrast, Effect, scale_of
 from seedproof.stats.estimate_contrast import NO_COUNTERPART
 from seedproof.stats.families import MetricContrast
 from seedproof.stats.intervals import WITHOUT_RUNS, Level, jackknife_variance
-from seedproof.stats.looks import LOOKS
 
-# Runs at which a candidate may be discarded, but not kept: this costs no false keep.
-FIRST_SCREEN = 2
 # A candidate is discarded if its chance of being kept at the last look is lower.
 FUTILE = 0.05
 # Share outside the one-sided interval that must exclude the least gain of interest.
 NO_GAIN_TAIL = 0.1
-# A level below this keeps nothing.
-LEAST_LEVEL = 1e-12
 
 Answer: TypeAlias = Literal["keep", "discard", "run more", "repair"]
 Reason: TypeAlias = Literal[
@@ -71,8 +66,14 @@ class Decision:
     n_kept: int = 0
     candidate: str | None = None
     is_recorded: bool = False  # the decision was made earlier
+    are_trials: bool = False  # of one model, where runs are models of their own
     notes: tuple[Message, ...] = ()
     checks: tuple[Check, ...] = ()
+
+    @property
+    def repeats(self) -> str:
+        """Unit of repetition, for texts."""
+        return "trials" if self.are_trials else "runs"
 
     @property
     def exit_code(self) -> int:
@@ -80,38 +81,9 @@ class Decision:
         return EXIT_CODES[self.verdict.answer]
 
 
-def looks_to(max_runs: int) -> tuple[int, ...]:
-    """Return the numbers of runs at which a candidate can be kept."""
-    if max_runs not in LOOKS:
-        raise OptionError(
-            "max_runs is {value}. Pass a number of runs at which verdicts are planned: {known}.",
-            value=max_runs,
-            known=tuple(map(str, LOOKS)),
-            option="max_runs",
-        )
-    return tuple(look for look in LOOKS if look <= max_runs)
-
-
-def step_at(n_runs: int, max_runs: int) -> tuple[int | None, int | None]:
-    """Return the latest planned number of runs that is reached, and the next one."""
-    steps = (FIRST_SCREEN, *looks_to(max_runs))
-    reached = [step for step in steps if step <= n_runs]
-    following = next((step for step in steps if step > n_runs), None)
-    return (reached[-1] if reached else None), following
-
-
-def baseline_runs(step: int) -> int:
-    """Return the runs that the baseline needs for a step, in addition to those that selected it.
-
-    A baseline was kept because it looked good: new runs lower the bar to what it is worth.
-    """
-    return max(step, VERDICT_FROM)
-
-
-def judge(row: MetricContrast, *, level: float, settings: Settings) -> Verdict:
+def judge(row: MetricContrast, schedule: Schedule, *, level: float, min_gain: float) -> Verdict:
     """Return the answer on the runs of a contrast, whose number is planned."""
-    n_runs, last = row.n_runs[1], settings.max_runs
-    levels = _levels(level, settings) if level > LEAST_LEVEL else {}
+    n_runs, last, levels = row.n_runs[1], schedule.last, schedule.levels(level)
     verdict = row.effect(levels[n_runs]).verdict if n_runs in levels else None
     if verdict in {"better", "steadier"}:
         return Verdict("keep", "shown better")
@@ -120,11 +92,13 @@ def judge(row: MetricContrast, *, level: float, settings: Settings) -> Verdict:
     gain = _gain(row)
     if gain is None:
         return Verdict("run more", "open")
-    chance = _chance(row, gain, levels[last], last)
+    forecast = _chance_of_trials if row.are_trials else _chance
+    chance = forecast(row, gain, levels[last], last)
     if chance < FUTILE:
         return Verdict("discard", "futile", chance)
     most = gain.center + gain.half_width(_NO_GAIN)
-    if gain.over not in WITHOUT_RUNS and most <= _least_gain(row.metric, settings.min_gain):
+    covers_runs = row.are_trials or gain.over not in WITHOUT_RUNS
+    if covers_runs and most <= _least_gain(row, min_gain):
         return Verdict("discard", "gain too small", chance)
     return Verdict("run more", "open", chance)
 
@@ -132,42 +106,40 @@ def judge(row: MetricContrast, *, level: float, settings: Settings) -> Verdict:
 _NO_GAIN = Level(tail=NO_GAIN_TAIL, example_tail=NO_GAIN_TAIL)
 
 
-def _levels(level: float, settings: Settings) -> dict[int, Level]:
-    """Level of each look: most is spent at the last, where a true gain is easiest to show.
-
-    Examples are drawn once, so that their part needs no division.
-    """
-    looks = looks_to(settings.max_runs)
-    whole = sum(look**2 for look in looks)
-    return {look: Level(tail=level * look**2 / whole, example_tail=level) for look in looks}
-
-
-def refuse_without_interval(effect: Effect) -> None:
-    """Raise an error if a metric has no interval with any number of runs."""
-    if effect.note is not None and effect.note.code == NO_COUNTERPART.code:
+def check_row(row: MetricContrast) -> None:
+    """Refuse a metric without a better direction, or without an interval at any number of runs."""
+    if row.direction == "neither":
+        raise OptionError(
+            "Neither a higher nor a lower {metric} is better here, so that no candidate is kept "
+            "for it. Name another metric, such as {example}.",
+            metric=row.metric,
+            example="mae" if row.metric == "mean" else "mean",
+        )
+    note = row.effect().note
+    is_judged = row.are_trials or row.n_runs[1] >= VERDICT_FROM
+    if is_judged and note is not None and note.code == NO_COUNTERPART.code:
         raise OptionError(
             "{metric} cannot be decided on: it has no interval here. Name another metric, such as "
-            "accuracy.",
-            metric=effect.metric,
+            "accuracy, or mean of numbers.",
+            metric=row.metric,
         )
 
 
 def _gain(row: MetricContrast) -> Contrast | None:
     """Contrast with a positive center if the candidate is better; None if it has no such form."""
-    pair = Pair(row.metric, row.is_paired, row.cross)
+    pair = Pair(row.like, row.is_paired, row.cross)
     if pair.is_ratio and not row.effect().value:  # one of the two is 0
         return None
     difference = contrast(row.base, row.arm, pair)
-    if difference is None or card(row.metric).better == "higher":
+    if difference is None or row.direction == "higher":
         return difference
     return replace(difference, center=-difference.center)
 
 
-def _least_gain(metric: str, min_gain: float) -> float:
-    is_higher = card(metric).better == "higher"
-    if not Pair(metric, is_paired=False).is_ratio:
+def _least_gain(row: MetricContrast, min_gain: float) -> float:
+    if scale_of(row.like) != "ratio":
         return min_gain
-    return log1p(min_gain) if is_higher else -log1p(-min_gain)
+    return log1p(min_gain) if row.direction == "higher" else -log1p(-min_gain)
 
 
 def _chance(row: MetricContrast, gain: Contrast, level: Level, last: int) -> float:
@@ -176,7 +148,7 @@ def _chance(row: MetricContrast, gain: Contrast, level: Level, last: int) -> flo
     per_run, of_base = gain.run_variance * n_runs, 0.0
     if not row.is_paired or gain.over in WITHOUT_RUNS:
         # A few runs say little about their own spread; the baseline has more of them.
-        is_ratio = Pair(row.metric, is_paired=False).is_ratio
+        is_ratio = scale_of(row.like) == "ratio"
         squares = degrees = 0.0
         for statistic in (row.base, row.arm):
             left_out = left_out_values(statistic, is_ratio=is_ratio)
@@ -192,3 +164,18 @@ def _chance(row: MetricContrast, gain: Contrast, level: Level, last: int) -> flo
     if spread == 0.0:
         return float(missing < 0)
     return NormalDist().cdf(-missing / spread)
+
+
+def _chance_of_trials(row: MetricContrast, gain: Contrast, level: Level, last: int) -> float:
+    """Chance of being kept at the last look of trials: more of them shrink their noise alone."""
+    n_base, n_trials = row.n_runs
+    per_trial = gain.run_variance / (1 / n_base + 1 / n_trials)
+    noise = per_trial * (1 / max(n_base, last) + 1 / last)
+    then = replace(
+        gain,
+        run_variance=noise,
+        interaction_variance=noise,
+        example_variance=gain.example_variance - gain.run_variance + noise,
+    )
+    missing, spread = then.half_width(level) - gain.center, sqrt(gain.run_variance - noise)
+    return NormalDist().cdf(-missing / spread) if spread > 0.0 else float(missing < 0)

@@ -7,7 +7,7 @@ line when it begins and another when it is decided.
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from seedproof.comparison.decide.level import next_level
 from seedproof.errors import OptionError, StoreError
@@ -25,8 +26,6 @@ from seedproof.records.locks import lock
 
 FORMAT = 1
 FILE_NAME = "decisions.jsonl"
-# Runs that identify a candidate; further ones may be added later.
-N_IDENTIFYING = 2
 
 Decided: TypeAlias = Literal["keep", "discard"]
 
@@ -39,6 +38,7 @@ class Settings:
     max_runs: int
     false_keeps: float
     min_gain: float
+    lower_is_better: bool = False  # of a metric whose card names no direction
 
 
 @dataclass(frozen=True)
@@ -214,14 +214,19 @@ def _append(file: BinaryIO, line: Mapping[str, Any]) -> None:
     os.fsync(file.fileno())
 
 
-def digest_of(predictions: Predictions) -> str:
-    """Return a digest of the first runs, which stays the same when runs are added."""
-    source, digest = predictions.source.some_runs(range(N_IDENTIFYING)), blake2b(digest_size=16)
+def digest_of(arrays: Iterable[npt.NDArray[Any] | None]) -> str:
+    """Return a digest of the first runs of a candidate, to which others may be added."""
+    digest = blake2b(digest_size=16)
+    for array in arrays:
+        if array is not None:
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def answers_of(predictions: Predictions) -> Iterator[npt.NDArray[Any] | None]:
+    """Yield everything that runs say about their examples."""
+    source = predictions.source
     for index in range(source.n_shards):
         shard = source.shard(index)
-        arrays = [shard.probs, shard.predictions]
-        arrays += [] if shard.top is None else [shard.top.classes, shard.top.probs]
-        for array in arrays:
-            if array is not None:
-                digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+        yield from (shard.probs, shard.predictions, shard.numbers)
+        yield from () if shard.top is None else (shard.top.classes, shard.top.probs)

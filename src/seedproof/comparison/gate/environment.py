@@ -16,7 +16,7 @@ from seedproof.records.manifest import RunManifest
 # was given.
 HARDWARE = ("machine", "system")
 # Columns that two tables of the same examples share.
-IDENTITY = ("example", "label")
+IDENTITY = ("example", "label", "target")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _runs(n_runs: int) -> str:
 
 
 def examples_digest(examples: ExampleTable) -> str:
-    """Return a digest of the ids and gold labels of examples, independent of batches."""
+    """Return a digest of the ids and right answers of examples, independent of batches."""
     # Lengths apart from letters, so that ("a", "bc") and ("ab", "c") differ.
     digests = {name: (blake2b(digest_size=16), blake2b(digest_size=16)) for name in IDENTITY}
     for batch in examples.batches(IDENTITY):

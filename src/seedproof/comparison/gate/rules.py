@@ -168,7 +168,7 @@ def check_means(
             metric="mean",
         )
     margin = no_worse.get("mean") if isinstance(no_worse, Mapping) else None
-    if margin is None and compared.arms[0].contrasts["mean"].effect().margin is None:
+    if margin is None and compared.arms[0].effects["mean"].margin is None:
         raise OptionError(
             "These numbers are not between 0 and 1, so no usual margin fits their {metric}. Write "
             "--no-worse {metric}=0.1, or no_worse={{{metric!r}: 0.1}} in Python.",

@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from seedproof.stats.distributions import expit, logit
-from seedproof.stats.intervals import PLAIN, WITHOUT_RUNS, Estimate, Level
-from seedproof.stats.looks import AT_LOOK, LOOKS, first_look, look_at
+from seedproof.stats.distributions import expit, logit, normal_quantile
+from seedproof.stats.intervals import NORMAL, PLAIN, WITHOUT_RUNS, Estimate, Level
+from seedproof.stats.looks import AT_LOOK, AT_TRIAL_LOOK, LOOKS, first_look, look_at
 
 EVEN = 0.5
 # A figure with its interval at any level.
@@ -76,7 +76,7 @@ def stage_of_trials(
     Unless their number was declared, more may be added and judged again after each: the part of
     the interval that is their noise is wider.
     """
-    level = PLAIN if n_trials == declared else AT_LOOK
+    level = PLAIN if n_trials == declared else AT_TRIAL_LOOK
     stage = Stage(n_trials, n_trials, level, declared=declared, are_trials=True)
     if declared is None or n_trials >= declared or allows_missing:
         return stage
@@ -144,15 +144,23 @@ def forecast(
     return NormalDist().cdf((distance - then) / change) if change > 0.0 else 0.0
 
 
-def widened(plain: Estimate, scale: IntervalScale, n_runs: int) -> Figure:
+def widened(
+    plain: Estimate, scale: IntervalScale, n_runs: int, *, are_trials: bool = False
+) -> Figure:
     """Return a figure of which only its 95 % interval is known, as in a saved report.
 
-    Its half widths grow with Student's quantile, as if all of them came from the runs.
+    Its half widths grow with Student's quantile, as if all of them came from the runs; with the
+    normal one, as if all of them were the noise of trials.
     """
 
     def at(level: Level) -> Estimate:
-        factor = level.student(n_runs) / PLAIN.student(n_runs)
-        if plain.low is None or plain.high is None or plain.over in WITHOUT_RUNS or factor == 1.0:
+        if plain.low is None or plain.high is None:
+            return plain
+        if are_trials:
+            factor = normal_quantile(1 - level.tail) / NORMAL
+        else:
+            factor = level.student(n_runs) / PLAIN.student(n_runs) if n_runs > 1 else 1.0
+        if factor == 1.0 or (plain.over in WITHOUT_RUNS and not are_trials):
             return plain
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             low, value, high = (scale.to(x) for x in (plain.low, plain.value, plain.high))

@@ -10,6 +10,7 @@ from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.statistic import MeanOverExamples, SpreadOverRuns, Statistic
+from seedproof.records.number_settings import ExampleWeights
 from seedproof.records.schema import Kind as Kinds
 from seedproof.stats.contrast import Pair, contrast
 from seedproof.stats.effect import scale_of
@@ -52,6 +53,7 @@ class Pilot:
     has_two_arms: bool = False  # so that the correlations over examples are estimates
     is_of_numbers: bool = False  # so that the mean is not that of right answers
     are_trials: bool = False  # of one model, which need no other runs
+    weights: ExampleWeights | None = None  # of the examples; None if all count equally
 
 
 def pilot_of(measurement: Measurement) -> Pilot:
@@ -74,6 +76,7 @@ def pilot_of(measurement: Measurement) -> Pilot:
             if (drawn := _drawn(metric, measurement)) is not None
         },
         is_of_numbers=is_of_numbers,
+        weights=measurement.weights,
     )
 
 
@@ -99,6 +102,7 @@ def _pilot_of_trials(measurement: Measurement) -> Pilot:
         drawn=drawn,
         is_of_numbers=True,
         are_trials=True,
+        weights=measurement.weights,
     )
 
 

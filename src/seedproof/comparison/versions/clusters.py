@@ -10,7 +10,7 @@ from seedproof.measurement.clusters import EXAMPLES, LABELED, Clusters
 from seedproof.metrics.block_statistic import Residuals
 from seedproof.metrics.clusters import KEY_BITS, ClusterSums, Places
 from seedproof.records.probabilities import UNLABELED
-from seedproof.typing import IntArray
+from seedproof.typing import FloatArray, IntArray
 
 
 def needs_labels(figure: str) -> bool:
@@ -30,20 +30,32 @@ class ClusterTotals:
         n_rows = 1 + n_old + n_new + max(n_old, n_new)
         self.whole, self.groups = ClusterSums(n_rows), ClusterSums(n_rows)
 
-    def open(self, keys: IntArray, codes: IntArray, labels: IntArray | None) -> IntArray:
+    def open(
+        self,
+        keys: IntArray,
+        codes: IntArray,
+        labels: IntArray | None,
+        weights: FloatArray | None = None,
+    ) -> IntArray:
         """Count the examples of a shard; return the places of their clusters, axes as `codes`."""
         is_labeled = slice(0) if labels is None else labels != UNLABELED
         is_member = codes[1:] >= 0
         places = np.full(codes.shape, -1)
         places[0] = self.whole.places(keys)
         places[1:][is_member] = self.groups.places(((codes[1:] << KEY_BITS) | keys)[is_member])
-        self._count(EXAMPLES, places)
+        self._count(EXAMPLES, places, weights=weights)
         self._count(LABELED, places[:, is_labeled])
         return places
 
-    def _count(self, name: str, places: IntArray, n_rows: int = 1) -> None:
-        self.whole.count(name, places[0], n_rows)
-        self.groups.count(name, places[1:][places[1:] >= 0], n_rows)
+    def _count(
+        self, name: str, places: IntArray, n_rows: int = 1, weights: FloatArray | None = None
+    ) -> None:
+        is_member = places[1:] >= 0
+        of_groups = None
+        if weights is not None:
+            of_groups = np.broadcast_to(weights, is_member.shape)[is_member]
+        self.whole.count(name, places[0], n_rows, weights)
+        self.groups.count(name, places[1:][is_member], n_rows, of_groups)
 
     def add(self, changes: Mapping[str, Change], places: IntArray) -> None:
         """Add changes of examples, given the places of their clusters: (kinds, examples)."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from seedproof.comparison.arm_alignment import ArmAlignment
-from seedproof.comparison.versions.numbers import NumberVersionSums
+from seedproof.comparison.versions.numbers import MeansOfRuns, NumberVersionSums
 from seedproof.comparison.versions.result import VersionComparison
 from seedproof.comparison.versions.sums import ClassVersionSums, VersionSums
 from seedproof.comparison.versions.texts import TextVersionSums
@@ -41,7 +41,11 @@ def compare_versions(
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> VersionComparison:
-    """Compare a new version with the old one, and separate the changes that another run causes."""
+    """Compare a new version with the old one, and separate the changes that another run causes.
+
+    Runs that have several trials or judges are compared by their means.
+    """
+    old, new = (x if x.settings.levels is None else MeansOfRuns(x) for x in (old, new))
     if len(old.runs) == len(new.runs) == 1:
         raise TooFewRunsError(
             "Both versions have a single run, so the differences between runs are unknown. "

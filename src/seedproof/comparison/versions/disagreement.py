@@ -26,6 +26,17 @@ class Change:
     # If a version has one run: the same with run r of the other version in its place.
     swapped: FloatArray | None = None
 
+    def scaled(self, factors: FloatArray | None) -> "Change":
+        """Return the quantity of each example times a factor; the same if there are none."""
+        if factors is None:
+            return self
+
+        def times(values: FloatArray | None) -> FloatArray | None:
+            return None if values is None else values * factors[:, np.newaxis]
+
+        without = map(times, (self.without_old, self.without_new, self.swapped))
+        return Change(self.whole * factors, *without)
+
     def joined(
         self, join: Callable[[FloatArray, FloatArray], FloatArray], other: "Change"
     ) -> "Change":
@@ -84,14 +95,16 @@ class Disagreement:
         )
 
     @classmethod
-    def of_numbers(cls, old: FloatArray, new: FloatArray) -> "Disagreement":
+    def of_numbers(
+        cls, old: FloatArray, new: FloatArray, weights: FloatArray | None = None
+    ) -> "Disagreement":
         """Add up absolute differences of numbers, axes (runs, examples)."""
         n_old, pooled = len(old), np.concatenate([old, new])
         sums = np.zeros((2, *pooled.shape))  # within a version, and across
         pairs = np.zeros((len(pooled), len(pooled)))
         for run_idx in range(len(pooled)):
             apart = np.abs(pooled - pooled[run_idx])
-            pairs[run_idx] = apart.sum(axis=1)
+            pairs[run_idx] = apart.sum(axis=1) if weights is None else apart @ weights
             own, other = (apart[:n_old], apart[n_old:])[:: 1 if run_idx < n_old else -1]
             sums[:, run_idx] = own.sum(axis=0), other.sum(axis=0)
         within, across = (np.ascontiguousarray(x.T) for x in sums)

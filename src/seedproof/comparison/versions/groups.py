@@ -53,8 +53,11 @@ class GroupSums:
     def __init__(self) -> None:
         self.totals: dict[str, FloatArray] = {}
 
-    def update(self, change: Change, members: "csr_array") -> None:
+    def update(
+        self, change: Change, members: "csr_array", weights: FloatArray | None = None
+    ) -> None:
         """Add examples, whose groups are the rows of `members`, axes (groups, examples)."""
+        change = change.scaled(weights)
         swapped = change.swapped
         parts = {
             "total": change.whole,
@@ -66,6 +69,12 @@ class GroupSums:
             "swapped": swapped,
             "swapped_interaction": None if swapped is None else swapped.var(axis=1, ddof=1),
         }
+        if weights is not None:
+            parts |= {
+                "size": weights,
+                "size_squares": np.square(weights),
+                "size_products": weights * change.whole,
+            }
         for name, values in parts.items():
             if values is not None:
                 self._add(name, members @ values)
@@ -126,14 +135,29 @@ class GroupMean:
     are_trials: bool = False  # of one model: examples contain their noise
 
     @property
-    def n_drawn(self) -> int:
-        """Number of clusters, or of examples."""
-        return self.n_examples if self.clusters is None else self.clusters["old"].n_clusters
+    def size(self) -> float:
+        """Number of examples, or the sum of their weights."""
+        return float(self.totals.get("size", self.n_examples))
+
+    @property
+    def n_effective(self) -> float | None:
+        """Number of examples of equal weight; None without weights."""
+        squares = self.totals.get("size_squares")
+        if squares is None or self.n_examples == 1:
+            return None
+        return self.size**2 / float(squares)
+
+    @property
+    def n_drawn(self) -> float:
+        """Number of clusters, or of examples of equal weight."""
+        if self.clusters is not None:
+            return self.clusters["old"].n_clusters
+        return self.n_effective or self.n_examples
 
     @property
     def value(self) -> float:
         """Mean over the examples."""
-        value = float(self.totals["total"]) / self.n_examples
+        value = float(self.totals["total"]) / self.size
         return 0.0 if abs(value) < 1e-12 else value  # what rounding leaves of a difference
 
     def estimate(self, name: str) -> Estimate:
@@ -223,7 +247,7 @@ class GroupMean:
             return 0.0, 0.0, 0
         runs = counted = 0.0
         for version in several:
-            without = self.totals[version] / self.n_examples
+            without = self.totals[version] / self.size
             if is_log:
                 without = np.log(np.maximum(without, 0.5 * min(1 / self.n_examples, self.value)))
             runs += jackknife_variance(without)
@@ -236,7 +260,7 @@ class GroupMean:
         The quantity with each run of the other version in its place shows how much one run varies;
         the factor corrects for one run fewer in the other version.
         """
-        without = self.totals["swapped"] / self.n_examples
+        without = self.totals["swapped"] / self.size
         n_runs = len(without)
         factor = ((n_runs - 1) / n_runs) ** 2 * (1 + 1 / n_runs)
         counted = factor * self._interaction("swapped")
@@ -251,7 +275,7 @@ class GroupMean:
     def _interaction(self, part: str) -> float:
         """Part of the variance from drawing examples that the variance over runs counts as well."""
         if self.clusters is None:
-            return float(self.totals[f"{part}_interaction"]) / self.n_examples**2
+            return float(self.totals[f"{part}_interaction"]) / self.size**2
         residuals = self.clusters[part]
         counted, n_runs = residuals.jackknife_covariance(residuals), len(residuals.without)
         # Single runs in place of each other, not means without a run.
@@ -261,16 +285,22 @@ class GroupMean:
         if self.clusters is not None:
             residuals = self.clusters["old"]
             return residuals.example_covariance(residuals)
-        n = self.n_examples
-        spread = float(self.totals["squares"]) / n - self.value**2
-        return max(spread, 0.0) / (n - 1) if n > 1 else 0.0
+        n, value, squares = self.n_drawn, self.value, float(self.totals["squares"])
+        if self.n_examples < 2:
+            return 0.0
+        if self.n_effective is None:
+            return max(squares / n - value**2, 0.0) / (n - 1)
+        # Of residuals, as in `WeightedMoments`.
+        products, weights = (float(self.totals[f"size_{x}"]) for x in ("products", "squares"))
+        squares += value * (value * weights - 2 * products)
+        return max(squares, 0.0) / self.size**2 * n / (n - 1)
 
     def _own(self, version: str | None, scale: Scale) -> MeanOverExamples:
         """Quantity that depends on the runs of one version only, as `measure` has it."""
         n, without, interaction = self.n_examples, None, 0.0
         has_runs = not self.are_trials and self.n_runs.get(version or "", 0) >= LEAST_RUNS
         if version is not None and version in self.totals and has_runs:
-            without = self.totals[version] / n
+            without = self.totals[version] / self.size
             interaction = self._interaction(version)
         return MeanOverExamples(
             self.value,
@@ -283,4 +313,5 @@ class GroupMean:
             is_count=self.largest is not None,
             is_small=self.is_small,
             clusters=None if self.clusters is None else self.clusters[version or "old"],
+            n_effective=self.n_effective,
         )

@@ -5,6 +5,7 @@ less within them it is the energy distance, as flips beyond noise are for classe
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +13,27 @@ import pyarrow as pa
 from seedproof.comparison.versions.disagreement import Change, Disagreement, distances, means
 from seedproof.comparison.versions.result import NUMBER_COLUMNS
 from seedproof.comparison.versions.sums import VersionBatch, VersionSums
+from seedproof.metrics.numbers.levels import Tree, run_names
 from seedproof.records.arrow import to_arrow
 from seedproof.records.schema import Kind
-from seedproof.records.shards import Shard, ShardSource
+from seedproof.records.shards import Shard, ShardSource, WrappedShards
 from seedproof.stats.rank_tests import examine_numbers
 from seedproof.typing import FloatArray
+
+
+class MeansOfRuns(WrappedShards):
+    """Runs that have several trials or judges, each with the mean of its numbers."""
+
+    def __init__(self, source: ShardSource) -> None:
+        super().__init__(source)
+        self._tree = Tree.of(source.settings, len(source.runs))
+        self.runs = run_names(source.settings, source.runs)
+        self.settings = replace(source.settings, levels=None)
+
+    def shard(self, index: int) -> Shard:
+        """Read one shard, with one number per run and example."""
+        shard = self.source.shard(index)
+        return replace(shard, numbers=self._tree.numbers(np.asarray(shard.numbers))[0])
 
 
 class NumberVersionSums(VersionSums):
@@ -66,13 +83,19 @@ class NumberVersionSums(VersionSums):
         """Add a batch; return columns with a value per example."""
         old, new = batch.old, batch.new
         self._n_other += any(not np.isin(numbers, (0.0, 1.0)).all() for numbers in (old, new))
-        counts = Disagreement.of_numbers(old, new)
+        weights = batch.weights
+        counts = Disagreement.of_numbers(old, new, weights)
         self.disagreements = self.disagreements + counts.disagreements
         changes = distances(counts, self.distance)
         self.cross.n_examples += old.shape[1]
         if f"{self.distance}_old" in changes and f"{self.distance}_new" in changes:
-            within = [changes[f"{self.distance}_{version}"].whole for version in ("old", "new")]
+            within = [
+                changes[f"{self.distance}_{version}"].scaled(weights).whole
+                for version in ("old", "new")
+            ]
             self.cross.products += float(within[0] @ within[1])
+            if weights is not None:
+                self.cross.add_weights(weights, within[0], within[1])
         changes |= means(old.T, new.T, "mean")
         if self._has_targets and batch.labels is not None:
             errors = [np.abs(numbers - batch.labels).T for numbers in (old, new)]
@@ -91,6 +114,7 @@ class NumberVersionSums(VersionSums):
     def _add_changes(self, changes: dict[str, Change], batch: VersionBatch) -> None:
         members = self.groups.members(batch.codes)
         for name, change in changes.items():
-            self.sums[name].update(change, members)
+            self.sums[name].update(change, members, batch.weights)
         if batch.cells is not None:
-            self.cells.add(changes, batch.cells)
+            scaled = {name: change.scaled(batch.weights) for name, change in changes.items()}
+            self.cells.add(scaled, batch.cells)

@@ -14,6 +14,7 @@ from seedproof.metrics.card import Better
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import Check
 from seedproof.records.location import Location
+from seedproof.records.number_settings import ExampleWeights
 from seedproof.records.schema import Kind
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import TAIL, Estimate
@@ -112,6 +113,7 @@ class VersionComparison:
     checks: tuple[Check, ...] = ()  # of both versions, whose names are `old` and `new`
     repeats: str = "runs"  # unit of repetition: `seeds` if both versions recorded them
     clusters: Clusters | None = None  # of the examples; None if they are independent
+    weights: ExampleWeights | None = None  # of the examples; None if all count equally
     kind: str = "classes"  # or `numbers` or `texts`
     are_trials: bool = False  # of one model, so that few of them are judged
     better: Better = "neither"  # direction in which the mean of numbers is better
@@ -184,6 +186,7 @@ class VersionComparison:
             "n_examples": self.n_examples,
             "n_labeled": self.whole.n_labeled,
             **({} if self.clusters is None else {"clusters": asdict(self.clusters)}),
+            **({} if self.weights is None else {"weights": self.weights.summary()}),
             "n_classes": len(self.classes),
             **({"kind": self.kind, "better": self.better} if self.has_numbers else {}),
             **({"kind": self.kind} if self.has_texts else {}),

@@ -66,6 +66,7 @@ class VersionBatch:
         labels: Gold class, or target, of each example.
         codes: Index of the group of each example, axes (kinds of group, examples).
         cells: Place of its cluster among those of the group, the same axes; None without clusters.
+        weights: Weight of each example; None if all count equally.
     """
 
     old: np.ndarray
@@ -73,6 +74,7 @@ class VersionBatch:
     labels: np.ndarray | None
     codes: IntArray
     cells: IntArray | None = None
+    weights: FloatArray | None = None
 
 
 def shared_repeats(sources: Sequence[ShardSource]) -> str:
@@ -106,6 +108,7 @@ class VersionSums(ABC):
         self._is_judged = self._are_trials or max(self._n_runs.values()) >= VERDICT_FROM
         self._is_labeled = any(source.n_labeled for source in sources)
         self._repeats = shared_repeats(sources)
+        self._weights = sources[0].settings.weights
         self.groups = Groups(classes if self._is_labeled else (), slices)
         self.sums: dict[str, GroupSums] = defaultdict(GroupSums)
         self.clusters = clusters
@@ -144,10 +147,10 @@ class VersionSums(ABC):
         answers, gold, extras = self.answers(old, new), self.gold(old, new), _extras(old, new)
         labels = None if gold is None or not self._classes else gold
         codes, cells = self.groups.codes(len(old), labels, extras), None
-        joined = replace(old, extras=extras)
+        joined, weights = replace(old, extras=extras), old.weights(self._weights)
         keys = ClusterKeys.of(joined, self.clusters)
         if keys is not None:
-            cells = self.cells.open(keys.keys[keys.indices], codes, labels)
+            cells = self.cells.open(keys.keys[keys.indices], codes, labels, weights)
         elif old.index == 0:
             hint = cluster_hint(joined)
             self.hints += [] if hint is None else [hint]
@@ -161,6 +164,7 @@ class VersionSums(ABC):
                 None if gold is None else gold[rows],
                 codes[:, rows],
                 None if cells is None else cells[:, rows],
+                None if weights is None else weights[rows],
             )
             for name, values in self.add(batch).items():
                 columns.setdefault(name, []).append(values)
@@ -249,6 +253,7 @@ class VersionSums(ABC):
             steadiness=self._steadiness(),
             repeats=self._repeats,
             clusters=clusters,
+            weights=self._weights,
             kind=self.kind,
             are_trials=self._are_trials,
             better=self.better,
@@ -324,7 +329,7 @@ class ClassVersionSums(VersionSums):
     """Sums over predicted classes; `classes` are the union of those of both versions."""
 
     distance = spread = "flip_rate"
-    own_columns = OWN_COLUMNS
+    own_columns: ClassVar[tuple[str, ...]] = OWN_COLUMNS
     kind = "classes"
 
     def __init__(

@@ -43,6 +43,10 @@ class ItemBatch:
     blocks: IntArray | None = None  # independent sets of examples: their number, per example
 
     @property
+    def weights(self) -> None:
+        """All examples count equally."""
+
+    @property
     def n_runs(self) -> int:
         """Number of runs."""
         return int(self.items.shape[0])

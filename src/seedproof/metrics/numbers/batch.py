@@ -28,6 +28,7 @@ class NumberBatch:
     blocks: IntArray | None = None  # independent sets of examples: their number, per example
     tree: Tree | None = None  # levels of repetition; None if each run has one number per example
     first: int = 0  # position of the first example among all
+    weights: FloatArray | None = None  # per example, above 0; None if all count equally
 
     @cached_property
     def by_level(self) -> tuple[FloatArray, ...]:
@@ -101,6 +102,7 @@ class NumberBatch:
             None if self.targets is None else self.targets[chosen],
             None if self.blocks is None else self.blocks[chosen],
             self.tree,
+            weights=None if self.weights is None else self.weights[chosen],
         )
 
 
@@ -109,7 +111,9 @@ def number_batches(
     n_rows: int | None = None,
     blocks: IntArray | None = None,
     tree: Tree | None = None,
+    *,
     first: int = 0,
+    weights: FloatArray | None = None,
 ) -> Iterator[NumberBatch]:
     """Yield a shard in pieces whose size depends on its shape alone, never on the machine."""
     if shard.numbers is None:
@@ -123,4 +127,5 @@ def number_batches(
             None if blocks is None else blocks[rows],
             tree,
             first + start,
+            None if weights is None else weights[rows],
         )

@@ -31,16 +31,16 @@ class Errors(NumberFamily):
     needs: ClassVar[frozenset[Need]] = frozenset({"labels"})
     least_runs: ClassVar[int] = 1
 
-    def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+    def quantities(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return errors per example with a target, averaged over runs."""
         labeled = batch.labeled
         if labeled.targets is None:
             raise ValueError("errors need targets")
         errors = labeled.numbers - labeled.targets
         return {
-            "mae": mean_over_runs(labeled.by_run(np.abs(errors))),
-            "rmse": mean_over_runs(labeled.by_run(np.square(errors))),
-            "bias": mean_over_runs(labeled.by_run(errors)),
+            "mae": mean_over_runs(labeled.by_run(np.abs(errors)), labeled.weights),
+            "rmse": mean_over_runs(labeled.by_run(np.square(errors)), labeled.weights),
+            "bias": mean_over_runs(labeled.by_run(errors), labeled.weights),
         }
 
     def columns(
@@ -89,16 +89,19 @@ class Explained(NumberFamily):
         """Add the examples with a target; a single example has no variance."""
         columns, labeled = super().add(batch, values), batch.labeled
         if labeled.targets is not None and labeled.n_examples:
-            blocks = labeled.filled_blocks
+            blocks, weights = labeled.filled_blocks, labeled.weights
             squares = labeled.by_run(np.square(labeled.numbers - labeled.targets))
+            if weights is not None:
+                squares = squares * weights
             self._squares += [np.bincount(blocks, row, N_BLOCKS) for row in squares]
-            self._targets = self._targets + Moments.of([labeled.targets[np.newaxis]], blocks)
+            targets = Moments.of([labeled.targets[np.newaxis]], blocks, weights)
+            self._targets = self._targets + targets
         return columns
 
     def result(self) -> Mapping[str, Statistic]:
         """Return the mean over runs and the spread; none if all targets are equal."""
         sizes = self._targets.sizes
-        if sizes.sum() < 2:
+        if not sizes.any():
             return {}
         targets = self._targets.left_out()
         errors = self._squares[:, sizes > 0]

@@ -37,6 +37,19 @@ class NumberFamily(Accumulator[NumberBatch]):
         """True if all numbers so far are 0 or 1."""
         return self._n_other_batches == 0
 
+    def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+        """Return each quantity per example, with the weights of the examples."""
+        values = self.quantities(batch)
+        weights = (batch.labeled if "labels" in self.needs else batch).weights
+        if weights is None:
+            return values
+        return {name: replace(x, weights=weights, variances=None) for name, x in values.items()}
+
+    def quantities(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+        """Return each figure that is a mean over examples, or the root of one, per example."""
+        del batch
+        return {}
+
     def columns(
         self, batch: NumberBatch, values: Mapping[str, ExampleValues]
     ) -> Mapping[str, FloatArray]:

@@ -1,6 +1,6 @@
 """Levels of repetition: the units of each level, their numbers, and pairs of answers in a run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -157,3 +157,11 @@ class Tree:
             return np.asarray(rest / (n_pairs[0] - sum(n_pairs[1:])))
 
         return self._over_models(numbers, between)
+
+
+def run_names(settings: NumberSettings, repeats: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the runs, whose trials and judges follow them after a slash."""
+    if settings.levels is None:
+        return tuple(repeats)
+    tree, n_inner = Tree.of(settings, len(repeats)), len(settings.levels.names) - 1
+    return tuple(repeats[i].rsplit("/", n_inner)[0] for i in tree.order[tree.begins[0]])

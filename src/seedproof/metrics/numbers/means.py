@@ -35,12 +35,14 @@ class Means(NumberFamily):
         super().__init__(n_runs, settings)
         self._n_beyond_shares = 0  # batches with a number below 0 or above 1
 
-    def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+    def quantities(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return the mean, and the variance over runs, per example."""
-        mean = {"mean": mean_over_runs(batch.of_runs)}
+        mean = {"mean": mean_over_runs(batch.of_runs, batch.weights)}
         if self.n_runs == 1:
             return mean
-        return {**mean, "mean_sd_independent": variance_over_runs(batch.of_runs)}
+        # Noise enters the variance of a weighted mean by the square of the weight.
+        noise = variance_over_runs(batch.of_runs).scaled(batch.weights)
+        return {**mean, "mean_sd_independent": noise}
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch; there are no columns."""
@@ -59,8 +61,8 @@ class Means(NumberFamily):
             mean = replace(mean, step=1 / self.n_runs)
         if self.n_runs == 1:
             return {"mean": mean}
-        variance = self.mean_of("mean_sd_independent")
-        independent = RootOfMean(variance, divisor=variance.n_examples)
+        variance, size = self.mean_of("mean_sd_independent"), self.sums["mean"].size
+        independent = RootOfMean(variance, divisor=size)
         if self.settings.are_trials:
             return {"mean": mean, "mean_sd_independent": independent}
         by_run = self.sums["mean"].mean_by_run
@@ -68,9 +70,7 @@ class Means(NumberFamily):
             "mean": mean,
             "mean_sd": SpreadOverRuns(by_run),
             "mean_sd_independent": independent,
-            "mean_sd_excess": ExcessSpread(
-                by_run, known=(variance.value / variance.n_examples) ** 0.5
-            ),
+            "mean_sd_excess": ExcessSpread(by_run, known=(variance.value / size) ** 0.5),
         }
 
     def detail(self) -> Detail:

@@ -18,7 +18,8 @@ class Moments:
     would lose their digits.
     """
 
-    sizes: IntArray  # examples of each block: (blocks)
+    sizes: IntArray | FloatArray  # examples of each block, or the sum of their weights: (blocks)
+    size_squares: IntArray | FloatArray  # sums of the squared weights, the same without weights
     means: tuple[FloatArray, ...]  # per level, axes (units, blocks)
     squares: tuple[FloatArray, ...]  # the same
     products: FloatArray  # of each run with the sum of all runs, axes (runs, blocks)
@@ -27,17 +28,30 @@ class Moments:
     def empty(cls, tree: Tree) -> "Moments":
         """Return the moments of no example."""
         zeros = tuple(np.zeros((n_units, N_BLOCKS)) for n_units in tree.n_units)
-        return cls(np.zeros(N_BLOCKS, dtype=np.int64), zeros, zeros, zeros[0])
+        sizes = np.zeros(N_BLOCKS, dtype=np.int64)
+        return cls(sizes, sizes, zeros, zeros, zeros[0])
 
     @classmethod
-    def of(cls, by_level: Sequence[FloatArray], blocks: IntArray) -> "Moments":
+    def of(
+        cls,
+        by_level: Sequence[FloatArray],
+        blocks: IntArray,
+        weights: FloatArray | None = None,
+    ) -> "Moments":
         """Return the moments of a batch, from the axes (units, examples) of each level."""
-        sizes = np.bincount(blocks, minlength=N_BLOCKS)
-        order, filled = np.argsort(blocks, kind="stable"), np.flatnonzero(sizes)
-        starts = (np.cumsum(sizes) - sizes)[filled]
+        counts = np.bincount(blocks, minlength=N_BLOCKS)
+        order, filled = np.argsort(blocks, kind="stable"), np.flatnonzero(counts)
+        starts = (np.cumsum(counts) - counts)[filled]
+        sizes: IntArray | FloatArray = counts
+        size_squares = sizes
+        if weights is not None:
+            sizes, size_squares = (np.bincount(blocks, weights**p, N_BLOCKS) for p in (1, 2))
+            weights = weights[order]
 
         def sums(values: FloatArray) -> FloatArray:
             totals = np.zeros((len(values), N_BLOCKS))
+            if weights is not None:
+                values = values * weights
             totals[:, filled] = np.add.reduceat(values, starts, axis=1)
             return totals
 
@@ -47,22 +61,28 @@ class Moments:
         for values in by_level:
             center = values.mean(axis=1, keepdims=True)
             deviations = values[:, order] - center
-            mean = sums(deviations) / np.maximum(sizes, 1)
+            mean = sums(deviations) / _or_one(sizes)
             if not means:
                 of_all = deviations * deviations.sum(axis=0)
                 products = sums(of_all) - sizes * mean * mean.sum(axis=0)
             means.append(np.where(sizes > 0, mean + center, 0.0))
             squares.append(sums(np.square(deviations)) - sizes * np.square(mean))
-        return cls(sizes, tuple(means), tuple(squares), products)
+        return cls(sizes, size_squares, tuple(means), tuple(squares), products)
+
+    @property
+    def n_effective(self) -> FloatArray:
+        """Number of examples of each block, as if all had the same weight; at least 1."""
+        return np.maximum(np.square(self.sizes) / _or_one(self.size_squares), 1)
 
     def __add__(self, other: "Moments") -> "Moments":
         """Add other examples: Chan, Golub and LeVeque (1983), The American Statistician 37:242."""
         sizes = self.sizes + other.sizes
-        share = other.sizes / np.maximum(sizes, 1)
+        share = other.sizes / _or_one(sizes)
         weights = self.sizes * share
         gaps = [second - first for first, second in zip(self.means, other.means, strict=True)]
         return Moments(
             sizes,
+            self.size_squares + other.size_squares,
             tuple(mean + share * gap for mean, gap in zip(self.means, gaps, strict=True)),
             tuple(
                 first + second + weights * np.square(gap)
@@ -75,8 +95,10 @@ class Moments:
         """Return moments over all examples and then, in place of each block, over all others."""
         filled = np.flatnonzero(self.sizes)
         sizes = self.sizes[filled]
-        n_left = np.array([sizes.sum(), *(sizes.sum() - sizes)])
-        shares = np.array([0.0, *(sizes / np.maximum(n_left[1:], 1))])
+        n_left, squares_left = (
+            np.array([x.sum(), *(x.sum() - x)]) for x in (sizes, self.size_squares[filled])
+        )
+        shares = np.array([0.0, *(sizes / _or_one(n_left[1:]))])
 
         def all_and_rest(values: FloatArray) -> FloatArray:
             whole = values.sum(axis=1, keepdims=True)
@@ -96,4 +118,9 @@ class Moments:
             means.append(whole + moves)
             around = square[:, filled] + sizes * np.square(gaps)
             squares.append(all_and_rest(around) - n_left * np.square(moves))
-        return Moments(n_left, tuple(means), tuple(squares), products)
+        return Moments(n_left, squares_left, tuple(means), tuple(squares), products)
+
+
+def _or_one(sizes: IntArray | FloatArray) -> IntArray | FloatArray:
+    """Return sizes to divide by: 1 in place of 0."""
+    return np.where(sizes > 0, sizes, 1)

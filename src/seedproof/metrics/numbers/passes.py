@@ -68,7 +68,7 @@ class Passes(NumberFamily):
         super().__init__(n_runs, settings)
         self._passed_counts = np.zeros(self.tree.n_repeats + 1, dtype=np.int64)
 
-    def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+    def quantities(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return disagreement, pass^k and pass@k per example."""
         passed = batch.is_passed
         if passed is None or not self.is_pass_or_fail:

@@ -1,6 +1,7 @@
 """Differences between runs on the same example, and across a tolerance or a threshold."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -9,7 +10,14 @@ import numpy as np
 from seedproof.metrics.flips import flip_rate
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
-from seedproof.metrics.statistic import ExampleValues, RootOfMean, Statistic
+from seedproof.metrics.statistic import (
+    ExampleValues,
+    MeanOverExamples,
+    RootOfMean,
+    SpreadOverRuns,
+    Statistic,
+    WholeRuns,
+)
 from seedproof.records.number_settings import Tolerance
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
@@ -75,13 +83,55 @@ def _over_pairs(by_run: FloatArray | IntArray) -> ExampleValues:
     )
 
 
+# Limit of the power by which a share of pairs follows the variance over runs.
+STEEPEST = 4.0
+
+
+def with_whole_runs(statistics: Mapping[str, Statistic]) -> dict[str, Statistic]:
+    """Return the same statistics, those over pairs of runs with the part of whole runs."""
+    spread, variance = statistics.get("mean_sd"), statistics.get("example_sd")
+    if not (isinstance(spread, SpreadOverRuns) and isinstance(variance, RootOfMean)):
+        return dict(statistics)
+    means, over = spread.values, variance.mean
+    if over.value <= 0.0:
+        return dict(statistics)
+    share = min(float(means.var(ddof=1)) / over.value, 1.0)
+
+    def of_whole_runs(figure: MeanOverExamples) -> MeanOverExamples:
+        return replace(figure, whole_runs=WholeRuns(means, share, _power(figure, over)))
+
+    def changed(name: str, statistic: Statistic) -> Statistic:
+        if statistic is variance:
+            return replace(variance, mean=of_whole_runs(over))
+        if isinstance(statistic, MeanOverExamples) and _is_over_pairs(name):
+            return of_whole_runs(statistic)
+        return statistic
+
+    return {name: changed(name, statistic) for name, statistic in statistics.items()}
+
+
+def _is_over_pairs(name: str) -> bool:
+    return name in {"mean_difference", "beyond_tolerance"} or name.startswith("flip_rate")
+
+
+def _power(figure: MeanOverExamples, variance: MeanOverExamples) -> float:
+    """Return the power of the variance that a figure follows, from those without each run."""
+    if figure.without is None or variance.without is None or figure.value <= 0.0:
+        return 0.0
+    across = np.log(np.maximum(variance.without, 1e-9 * variance.value))
+    up = np.log(np.maximum(figure.without, 1e-9 * figure.value))
+    across, up = across - across.mean(), up - up.mean()
+    squares = float(across @ across)
+    return float(np.clip(across @ up / squares, 0.0, STEEPEST)) if squares > 0.0 else 0.0
+
+
 class Spread(NumberFamily):
     """Spread over runs on the same example."""
 
     figures: ClassVar[tuple[str, ...]] = ("example_sd", "mean_difference")
     least_runs: ClassVar[int] = 1  # its columns name the examples
 
-    def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+    def quantities(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return variance and mean difference per example."""
         if self.n_runs == 1:
             return {}
@@ -117,7 +167,7 @@ class Limits(NumberFamily):
 
     figures: ClassVar[tuple[str, ...]] = ("beyond_tolerance", "flip_rate@t")
 
-    def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+    def quantities(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return the share of pairs per example, for each limit."""
         settings, tree, numbers = self.settings, self.tree, batch.numbers
         values = {

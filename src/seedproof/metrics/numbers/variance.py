@@ -84,7 +84,10 @@ def inner_squares(moments: Moments, tree: Tree, level: int, n_left_out: int) -> 
 
 def _df(moments: Moments) -> FloatArray:
     """Return degrees of freedom of a variance over examples; NaN with fewer than two."""
-    return np.where(moments.sizes > 1, moments.sizes - 1.0, np.nan)
+    # With weights, by the expectation of a weighted sum of squares.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lost = moments.size_squares / moments.sizes
+    return np.where(moments.n_effective > 1, moments.sizes - lost, np.nan)
 
 
 def _n_runs(n_runs: int, n_left_out: int) -> IntArray:
@@ -107,7 +110,7 @@ def parts_of(moments: Moments, tree: Tree) -> tuple[Part, ...]:
     names, n_left_out = tree.names, tree.n_runs if has_runs else 0
     of_runs, of_examples = run_squares(moments, n_left_out)
     inner = [inner_squares(moments, tree, level, n_left_out) for level in range(1, len(names))]
-    n_examples = np.maximum(moments.sizes, 1)
+    n_examples = moments.n_effective
     parts: list[Part] = []
     for level, (name, own) in enumerate(zip(names, (of_runs, *inner), strict=True)):
         added, is_last = own.mixed / n_examples, level == len(inner)
@@ -125,14 +128,14 @@ def parts_of(moments: Moments, tree: Tree) -> tuple[Part, ...]:
 
 
 def share_of(
-    part: Part, parts: Sequence[Part], sizes: IntArray, means: FloatArray | None
+    part: Part, parts: Sequence[Part], sizes: IntArray | FloatArray, means: FloatArray | None
 ) -> VarianceShare | None:
     """Return the share of a part with its values without each run and block.
 
     Args:
         part: One of the parts.
         parts: All of them, the residual last.
-        sizes: Number of all examples, and of those without each block.
+        sizes: Number of all examples, or sum of their weights, and the same without each block.
         means: Means of the runs; None with trials.
 
     Returns:
@@ -187,7 +190,9 @@ class Variances(NumberFamily):
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch; there are no columns."""
-        self._moments = self._moments + Moments.of(batch.by_level, batch.filled_blocks)
+        self._moments = self._moments + Moments.of(
+            batch.by_level, batch.filled_blocks, batch.weights
+        )
         return super().add(batch, values)
 
     def result(self) -> Mapping[str, Statistic]:
@@ -211,6 +216,5 @@ class Variances(NumberFamily):
 
     def parts(self) -> tuple[Part, ...]:
         """Return the parts over all examples so far; none with fewer than two."""
-        if self._moments.sizes.sum() < 2:
-            return ()
-        return parts_of(self._moments.left_out(), self.tree)
+        moments = self._moments.left_out()
+        return parts_of(moments, self.tree) if moments.n_effective[0] > 1 else ()

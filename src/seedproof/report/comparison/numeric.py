@@ -9,6 +9,7 @@ from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.measurement.clusters import in_clusters
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card, card_name
+from seedproof.records.number_settings import weighted_by
 from seedproof.report.comparison.groups import all_arms
 from seedproof.report.numbers import number
 from seedproof.report.overview import Section, TextTable
@@ -29,12 +30,13 @@ EXAMPLES = "Example by example"
 # On the page, in each direction.
 N_CHANGED = 10
 SENTENCES = {
-    "compared-numbers": "{arms} against {baseline!r} · {n_runs} {repeats}{pairing} · "
-    "{n_examples:,} examples{clusters}",
+    "compared-numbers": "{arms} against {baseline!r} · {n_runs} {repeats} each{pairing} · "
+    "{n_examples:,} examples{clusters}{weights}",
     "assumed-trials": "Repeats are taken as independent trials of one model: intervals are over "
     "examples, whose means contain the noise of the trials. The interval of one arm is that of "
-    "the stderr that Inspect prints; the interval of a difference is that of the paired "
-    "differences per example.",
+    "the stderr that Inspect prints{paired}.",
+    "paired-examples": "; the interval of a difference is that of the paired differences per "
+    "example",
     "assumed-runs": "Repeats are taken as models of their own: verdicts need {at_least} of each "
     "arm, and intervals are over runs and examples. If one model was asked repeatedly, name its "
     "trials with --trial, or trials=True in Python: then few repeats suffice.",
@@ -50,15 +52,17 @@ _say = Sentences(SENTENCES)
 def title(comparison: Comparison) -> Message:
     """Return what was compared, in one line."""
     first, n_arms = comparison.baseline.measurement, len(comparison.arms)
+    counts = sorted(arm.measurement.n_runs for arm in all_arms(comparison))
     return _say(
         "compared-numbers",
         arms="1 arm" if n_arms == 1 else f"{n_arms} arms",
         baseline=comparison.baseline.name,
-        n_runs=sum(arm.measurement.n_runs for arm in all_arms(comparison)),
-        repeats=first.repeats,
+        n_runs="–".join(map(str, dict.fromkeys((counts[0], counts[-1])))),
+        repeats=first.repeats.removesuffix("s" * (counts[-1] == 1)),
         pairing=pairing(comparison),
         n_examples=first.n_examples,
         clusters=in_clusters(first.clusters),
+        weights=weighted_by(first.weights),
     )
 
 
@@ -96,8 +100,11 @@ def _of_card(comparison: Comparison, name: str) -> list[str]:
 
 def assumed(comparison: Comparison, *, at_least: int) -> Message:
     """Return what was assumed about repeats."""
-    are_trials = comparison.baseline.measurement.repeats == "trials"
-    return _say("assumed-trials") if are_trials else _say("assumed-runs", at_least=at_least)
+    if comparison.baseline.measurement.repeats != "trials":
+        return _say("assumed-runs", at_least=at_least)
+    # Reports have no examples to pair.
+    paired = "" if comparison.runs is None else str(_say("paired-examples"))
+    return _say("assumed-trials", paired=paired)
 
 
 def limits(comparison: Comparison, *, at_least: int) -> tuple[Message, ...]:

@@ -71,7 +71,7 @@ SENTENCES = {
     "spread-settled": "With {arms}, the spread no longer exceeds that of independent flips.",
     "metric-worse": "{title} {direction} by {amount} with {arms} ({verdict}).",
     "runs-of-arm": "{arm} {n_runs}",
-    "uneven-arms": "Arms differ in their number of runs: {counts}.",
+    "uneven-arms": "Arms differ in their number of {repeats}: {counts}.",
     "two-runs": "With two runs of an arm, intervals cover examples only: other runs may differ "
     "more.",
     "gold-without-gain": "{gold} shows no gain of its own, so no arm has a share of it.",
@@ -394,7 +394,10 @@ def cautions(comparison: Comparison) -> tuple[Message, ...]:
     uneven = {arm: n for arm, n in n_runs.items() if n != n_base or arm == comparison.baseline.name}
     if len(uneven) > 1:
         counts = tuple(_say("runs-of-arm", arm=arm, n_runs=n) for arm, n in uneven.items())
-        messages.append(_say("uneven-arms", counts=Series(counts, ", "), n_runs=uneven))
+        repeats = "trials" if comparison.baseline.measurement.repeats == "trials" else "runs"
+        messages.append(
+            _say("uneven-arms", repeats=repeats, counts=Series(counts, ", "), n_runs=uneven)
+        )
     return (*messages, *costs(comparison))
 
 

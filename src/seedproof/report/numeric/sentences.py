@@ -6,6 +6,7 @@ from seedproof.measurement.clusters import in_clusters
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.records.number_settings import weighted_by
 from seedproof.report import groups
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit
 from seedproof.report.sentences import Sentence
@@ -15,7 +16,7 @@ TAIL = 0.05
 
 _MEANS = f"Means of the runs differ by ±{NO_BREAK}{{spread}}"
 SENTENCES = {
-    "measured": "{n_runs} {repeats}{inner} · {n_examples:,} examples{clusters}{labeled}",
+    "measured": "{n_runs} {repeats}{inner} · {n_examples:,} examples{clusters}{weights}{labeled}",
     "some-targets": " ({n_labeled:,} with a target)",
     "no-number-differs": "All {n_runs} {repeats} give the same numbers.",
     "outcomes-changed": "Another {repeat} changes about {n_changed} in {per:,} outcomes.",
@@ -66,6 +67,7 @@ def title(measurement: Measurement) -> Message:
         inner="".join(f" × {size} {level}s" for level, size in inner),
         n_examples=measurement.n_examples,
         clusters=in_clusters(measurement.clusters),
+        weights=weighted_by(measurement.weights),
         labeled=labeled,
     )
 

@@ -9,6 +9,7 @@ from rich.text import Text
 from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.measurement.clusters import in_clusters
 from seedproof.messages import Message, Sentences, printable
+from seedproof.records.number_settings import weighted_by
 from seedproof.report import checks
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, Mark, intervals
@@ -47,7 +48,7 @@ EXAMPLE_HEAD = ("changed example", "mean, old", "mean, new", "old", "new")
 # Words for a change of the mean, by its side and by the direction that is better.
 WORDS = {1: "higher", -1: "lower"}
 SENTENCES = {
-    "compared-versions": "{old} · {new} · {n_examples:,} examples{clusters}",
+    "compared-versions": "{old} · {new} · {n_examples:,} examples{clusters}{weights}",
     "mean-changed": "The mean of the new version is {word}: {new} against {old}, {size}{valued}.",
     "mean-open": "No change of the mean is shown: {old} before, {new} now ({size}).",
     "mean-of-few-runs": "The mean goes from {old} to {new}; these runs are too few to separate "
@@ -86,6 +87,7 @@ def title(comparison: VersionComparison) -> Message:
         **runs(comparison),
         n_examples=comparison.n_examples,
         clusters=in_clusters(comparison.clusters),
+        weights=weighted_by(comparison.weights),
     )
 
 

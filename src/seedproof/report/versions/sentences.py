@@ -59,9 +59,9 @@ SENTENCES = {
     "accuracy-worse": "Accuracy falls from {old} to {new} ({change}).",
     "no-example-contested": "No individual example is shown to change: with {old} and {new}, no "
     "example has enough disagreement to be tested.",
-    "no-example-changed": f"No individual example is shown to change by more than run-to-run noise "
-    f"({RATE}).",
-    "one-run": "The {version} version has one run. The effect of another {repeat} is estimated "
+    "no-example-changed": "No individual example is shown to change by more than "
+    f"{{repeat}}-to-{{repeat}} noise ({RATE}).",
+    "one-run": "The {version} version has one {unit}. The effect of another {repeat} is estimated "
     "from the {other} one, which assumes that both are equally steady.",
     "two-runs": "With two runs of the {version} version, intervals cover examples only: other runs "
     "may differ more.",
@@ -270,11 +270,13 @@ def single_examples(comparison: VersionComparison) -> Message:
         "percent": 100 * tests.rate,
         "n_found": tests.n_found,
         "n_tested": tests.n_tested,
+        "repeat": "trial" if comparison.are_trials else "run",
     }
     if tests.n_found:
         noun = "example" if tests.n_found == 1 else "examples"
         words = (
-            f"On {{n_found:,}} {noun} run-to-run noise does not explain the change ({RATE}; "
+            f"On {{n_found:,}} {noun} {{repeat}}-to-{{repeat}} noise does not explain the change "
+            f"({RATE}; "
             "{n_tested:,} had enough disagreement to be tested)."
         )
         return Message("examples-changed", words, **fields)
@@ -282,10 +284,11 @@ def single_examples(comparison: VersionComparison) -> Message:
         return _say("no-example-contested", **runs(comparison))
     if tests.n_needed == 1:
         return _say("no-example-changed", **fields)
-    more = "; with {runs_needed} runs of each version, one example would be enough"
+    more = "; with {runs_needed} {repeat}s of each version, one example would be enough"
     words = (
-        f"No individual example is shown to change ({RATE}). With these runs, that would take at "
-        "least {n_needed:,} of the {n_tested:,} testable examples changing in every run"
+        f"No individual example is shown to change ({RATE}). With these {{repeat}}s, that would "
+        "take at least {n_needed:,} of the {n_tested:,} testable examples changing in every "
+        "{repeat}"
         f"{'' if tests.runs_needed is None else more}."
     )
     fields |= {"n_needed": tests.n_needed, "runs_needed": tests.runs_needed}
@@ -299,7 +302,8 @@ def limits(comparison: VersionComparison) -> tuple[Message, ...]:
     messages = []
     for version, other in (("old", "new"), ("new", "old")):
         if n_runs[version] == 1:
-            messages.append(_say("one-run", version=version, other=other, repeat=repeat))
+            unit = "trial" if comparison.are_trials else "run"
+            messages.append(_say("one-run", version=version, unit=unit, other=other, repeat=repeat))
         if n_runs[version] == 2 and not comparison.are_trials:
             messages.append(_say("two-runs", version=version))
     if not comparison.whole.n_labeled:

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from seedproof.comparison.decide.judge import judge, looks_to, refuse_without_interval, step_at
-from seedproof.comparison.decide.ledger import Settings
+from seedproof.comparison.decide.judge import check_row, judge
+from seedproof.comparison.decide.schedule import Schedule
 from seedproof.errors import OptionError
 from seedproof.metrics.statistic import MeanOverExamples, ValueOnly
 from seedproof.stats.families import MetricContrast
 from seedproof.testing.errors import WithFields
 
-SETTINGS = Settings("accuracy", 20, 0.1, 0.0)
+SCHEDULE = Schedule.of_runs(20)
 SPREAD = 0.01
 # Reasons, as the JSON of a decision has them.
 SHOWN_BETTER, NOT_SHOWN, TOO_SMALL = "shown better", "not shown", "gain too small"
@@ -42,59 +42,57 @@ def row(gain, n_runs, *, n_base=20, metric="accuracy"):
     ("n_runs", "expected"), [(1, (None, 2)), (2, (2, 5)), (7, (5, 10)), (20, (20, None))]
 )
 def test_step_is_the_latest_planned_number_of_runs(n_runs, expected):
-    assert step_at(n_runs, 20) == expected
+    assert SCHEDULE.at(n_runs) == expected
 
 
 def test_other_numbers_of_runs_cannot_be_the_last():
     with pytest.raises(OptionError, check=WithFields(value=15)):
-        looks_to(15)
+        Schedule.of_runs(15)
 
 
 @pytest.mark.parametrize("n_runs", [10, 20])
 def test_large_gain_is_kept(n_runs):
-    verdict = judge(row(5 * SPREAD, n_runs), level=0.001, settings=SETTINGS)
+    verdict = judge(row(5 * SPREAD, n_runs), SCHEDULE, level=0.001, min_gain=0.0)
 
     assert (verdict.answer, verdict.reason) == ("keep", SHOWN_BETTER)
 
 
 def test_two_runs_never_keep():
-    assert judge(row(0.1, 2), level=0.01, settings=SETTINGS).answer == RUN_MORE
+    assert judge(row(0.1, 2), SCHEDULE, level=0.01, min_gain=0.0).answer == RUN_MORE
 
 
 @pytest.mark.parametrize("n_runs", [2, 5, 10])
 def test_loss_is_discarded_early(n_runs):
-    verdict = judge(row(-3 * SPREAD, n_runs), level=0.001, settings=SETTINGS)
+    verdict = judge(row(-3 * SPREAD, n_runs), SCHEDULE, level=0.001, min_gain=0.0)
 
     assert (verdict.answer, verdict.reason) == ("discard", "futile")
     assert verdict.chance < 0.05
 
 
 def test_gain_that_is_not_shown_at_the_last_look_is_discarded():
-    verdict = judge(row(0.3 * SPREAD, 20), level=0.001, settings=SETTINGS)
+    verdict = judge(row(0.3 * SPREAD, 20), SCHEDULE, level=0.001, min_gain=0.0)
 
     assert (verdict.answer, verdict.reason) == ("discard", NOT_SHOWN)
 
 
 def test_promising_candidate_gets_more_runs_with_a_forecast():
-    verdicts = [judge(row(gain * SPREAD, 5), level=0.001, settings=SETTINGS) for gain in (1.0, 1.5)]
+    verdicts = [
+        judge(row(gain * SPREAD, 5), SCHEDULE, level=0.001, min_gain=0.0) for gain in (1.0, 1.5)
+    ]
 
     assert {verdict.answer for verdict in verdicts} == {RUN_MORE}
     assert 0.05 < verdicts[0].chance < verdicts[1].chance < 1.0
 
 
 def test_gain_below_the_least_of_interest_is_discarded():
-    settings = Settings("accuracy", 20, 0.1, min_gain=5 * SPREAD)
-
-    verdict = judge(row(1.5 * SPREAD, 5), level=0.001, settings=settings)
+    verdict = judge(row(1.5 * SPREAD, 5), SCHEDULE, level=0.001, min_gain=5 * SPREAD)
 
     assert (verdict.answer, verdict.reason) == ("discard", TOO_SMALL)
 
 
 def test_lower_is_better_for_metrics_of_loss():
-    settings = Settings("nll", 20, 0.1, 0.0)
-
     answers = [
-        judge(row(gain * SPREAD, 20, metric="nll"), level=0.001, settings=settings).answer
+        judge(row(gain * SPREAD, 20, metric="nll"), SCHEDULE, level=0.001, min_gain=0.0).answer
         for gain in (-5, 5)
     ]
 
@@ -102,7 +100,7 @@ def test_lower_is_better_for_metrics_of_loss():
 
 
 def test_used_up_level_discards():
-    assert judge(row(0.1, 5), level=0.0, settings=SETTINGS).answer == "discard"
+    assert judge(row(0.1, 5), SCHEDULE, level=0.0, min_gain=0.0).answer == "discard"
 
 
 def test_metric_without_an_interval_is_refused():
@@ -111,4 +109,88 @@ def test_metric_without_an_interval_is_refused():
     )
 
     with pytest.raises(OptionError, check=WithFields(metric="ambiguity")):
-        refuse_without_interval(contrast.effect())
+        check_row(contrast)
+
+
+# ------------------------------------------------------------------------------ trials of one model
+
+
+def row_of_trials(gain, n_trials, *, noise=1e-4, between=1e-4, better="higher"):
+    """Return trials whose mean differs by a gain; variances are of one trial, and between tasks."""
+    means = [
+        MeanOverExamples(
+            value=0.5 + shift,
+            n_examples=100,
+            without=None,
+            example_variance=between / 2 + noise / 2 / n_trials,
+            interaction_variance=noise / 2 / n_trials,
+            scale="linear",
+            is_small=True,
+        )
+        for shift in (0.0, gain)
+    ]
+    counts = n_trials, n_trials
+    return MetricContrast(
+        "mean", "new", *means, is_paired=False, n_runs=counts, are_trials=True, better=better
+    )
+
+
+TRIALS = Schedule.of_trials(5, "mean", 100)
+
+
+def test_any_number_of_trials_may_be_kept():
+    verdicts = [judge(row_of_trials(0.1, n), TRIALS, level=0.01, min_gain=0.0) for n in (1, 2, 3)]
+
+    assert {verdict.answer for verdict in verdicts} == {"keep"}
+
+
+def test_direction_of_a_mean_is_that_of_the_numbers():
+    rows = [row_of_trials(gain, 5, better="lower") for gain in (-0.1, 0.1)]
+
+    answers = [judge(x, TRIALS, level=0.01, min_gain=0.0).answer for x in rows]
+
+    assert answers == ["keep", "discard"]
+
+
+def test_forecast_of_trials_knows_that_tasks_are_not_drawn_again():
+    """The same gain and error: more trials shrink their noise, and not the part of the tasks."""
+    noisy = judge(row_of_trials(0.02, 1, between=0.0), TRIALS, level=0.01, min_gain=0.0)
+    varied = judge(row_of_trials(0.02, 1, noise=0.0), TRIALS, level=0.01, min_gain=0.0)
+
+    assert (noisy.answer, varied.answer) == (RUN_MORE, "discard")
+    assert noisy.chance > 0.3
+    assert varied.reason == "futile"
+
+
+def test_mean_without_a_direction_is_refused():
+    with pytest.raises(OptionError, check=WithFields(metric="mean")):
+        check_row(row_of_trials(0.1, 3, better="neither"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "looks", "n_identifying"),
+    [
+        ((None, "mean", 50), (1, 2, 3, 5), 1),
+        ((4, "mean", 20), (3, 4), 3),  # so few numbers may be those of another candidate
+        ((5, "pass^4", 100), (5,), 1),
+        ((3, "flip_rate", 100), (2, 3), 1),
+        ((20, "mean", 1_000), (1, 2, 3, 5, 10, 20), 1),
+    ],
+)
+def test_looks_at_trials(arguments, looks, n_identifying):
+    schedule = Schedule.of_trials(*arguments)
+
+    assert (schedule.looks, schedule.n_identifying) == (looks, n_identifying)
+
+
+@pytest.mark.parametrize(("max_trials", "metric"), [(0, "mean"), (81, "mean"), (3, "pass^4")])
+def test_too_few_or_too_many_trials_are_refused(max_trials, metric):
+    with pytest.raises(OptionError, check=WithFields(value=max_trials)):
+        Schedule.of_trials(max_trials, metric, 100)
+
+
+def test_levels_of_all_looks_add_up():
+    levels = TRIALS.levels(0.01)
+
+    assert sum(level.tail for level in levels.values()) == pytest.approx(0.01)
+    assert {level.example_tail for level in levels.values()} == {0.01}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import seedproof as sp
-from seedproof.comparison.decide.ledger import Ledger, Settings, digest_of
+from seedproof.comparison.decide.ledger import Ledger, Settings, answers_of, digest_of
 from seedproof.errors import OptionError, StoreError
 from seedproof.testing.errors import WithFields
 
@@ -63,6 +63,7 @@ def test_first_decision_stands(ledger):
         ("metric", Settings("nll", 20, 0.1, 0.0)),
         ("max_runs", Settings("accuracy", 40, 0.1, 0.0)),
         ("false_keeps", Settings("accuracy", 20, 0.2, 0.0)),
+        ("lower_is_better", Settings("accuracy", 20, 0.1, 0.0, lower_is_better=True)),
     ],
 )
 def test_loop_keeps_the_settings_that_it_began_with(option, other, ledger):
@@ -108,12 +109,13 @@ def test_folder_in_place_of_the_ledger_is_an_error(tmp_path):
         Ledger(tmp_path, SETTINGS).begin("a", "")
 
 
-def test_digest_stays_when_runs_are_added_and_differs_for_other_runs():
-    rng = np.random.default_rng(0)
-    answers = rng.integers(0, 2, (5, 100))
+@pytest.mark.parametrize("dtype", [int, float])
+def test_digest_stays_when_runs_are_added_and_differs_for_other_runs(dtype):
+    answers = np.random.default_rng(0).integers(0, 2, (5, 100)).astype(dtype)
 
     few, many, other = (
-        digest_of(sp.Predictions.load(x)) for x in (answers[:2], answers, answers[1:])
+        digest_of(answers_of(sp.Predictions.load(x).first(2)))
+        for x in (answers[:2], answers, answers[1:])
     )
 
     assert few == many
