@@ -217,7 +217,7 @@ def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -
             source, notes = on_shared_examples(apart)
     if source is None:
         source = store.shards(**choice, alone=least_runs == 1)
-    if source.kind is Kind.NUMBERS:
+    if not source.kind.has_classes:
         source.settings = _number_settings(options, source.settings)
     seeds = [run.seeds for run in source.manifests]
     shared = note_on_shared_seeds(seeds)
