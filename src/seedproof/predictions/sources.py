@@ -299,7 +299,7 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
     notes = ingest.run(tables, place)
     loaded = read_arm(Store(place), {**options, "arm": None, "split": None}, least_runs=least_runs)
     all_notes = (*notes, *_several_folders(files), *loaded.notes)
-    return loaded._replace(notes=all_notes, pairs=None, folder=folder)
+    return _by_document(loaded._replace(notes=all_notes, pairs=None, folder=folder))
 
 
 def _several_folders(files: Sequence[Path]) -> list[Message]:

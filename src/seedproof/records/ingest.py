@@ -26,6 +26,8 @@ from seedproof.errors import (
 from seedproof.messages import Message
 from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
 from seedproof.records.ingest_state import read_state
+from seedproof.records.item_ingest import ItemIngest
+from seedproof.records.item_tables import have_items
 from seedproof.records.location import Location, is_file_name
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.partition import Partition, PartitionWriter
@@ -142,6 +144,10 @@ class Ingest:
         """Write all runs of the tables into a store."""
         store = replace(store, is_durable=self._is_durable)
         with _translated_errors(tables), self._db:
+            if have_items(tables, self._options.columns):
+                scanner = self._scanner()
+                scans = [scanner.scan(table) for table in tables]
+                return ItemIngest(self._db, scans, self._options, self._progress).write(store)
             read = self._once(
                 "read.json", GatheredTables, lambda: self._read(tables), inside="rows"
             )
@@ -188,12 +194,7 @@ class Ingest:
         shutil.rmtree(self._rows, ignore_errors=True)
         self._rows.mkdir()
         before = [state_of(table) for table in tables]
-        scanner = Scanner(
-            self._db,
-            scratch=self._scratch,
-            row_bytes=self._row_bytes,
-            progress=self._progress,
-        )
+        scanner = self._scanner()
         scans = [scanner.scan(table) for table in tables]
         roles = common_roles([(scan.title, list(scan.types)) for scan in scans], self._options)
         both_given = are_both_given(roles, columns, [list(scan.types) for scan in scans])
@@ -226,6 +227,11 @@ class Ingest:
             roles=roles,
             precision=Precision(all_half, tolerance),
             gathered=gathered,
+        )
+
+    def _scanner(self) -> Scanner:
+        return Scanner(
+            self._db, scratch=self._scratch, row_bytes=self._row_bytes, progress=self._progress
         )
 
     def _labels(self, scans: Sequence[Scan], roles: Roles) -> list[str]:
