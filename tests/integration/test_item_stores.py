@@ -16,7 +16,7 @@ from seedproof.errors import (
 )
 from seedproof.training.logbook import Logbook
 
-KINDS = {"rankings": "relevant", "sets": "gold"}
+KINDS = {"rankings": "relevant", "sets": "labels"}
 
 
 def write(place, kind, runs, *, right=None, ids=None, batches=1, **options):
@@ -136,10 +136,10 @@ def test_common_examples_are_read_on_request(tmp_path):
     ("given", "error"),
     [
         ({"rankings": [["a", "a"]]}, DuplicateExampleError),
-        ({"rankings": [["a"]], "gold": [["a"]]}, OptionError),
-        ({"sets": [["a"]], "labels": [0]}, OptionError),
+        ({"rankings": [["a"]], "labels": [["a"]]}, OptionError),
+        ({"sets": [["a"]], "targets": [0]}, OptionError),
         ({"sets": [["a"]], "predictions": [0]}, OptionError),
-        ({"sets": [["a"]], "gold": [["a"], ["b"]]}, ShapeError),
+        ({"sets": [["a"]], "labels": [["a"], ["b"]]}, ShapeError),
     ],
 )
 def test_wrong_logs_are_refused(given, error):

@@ -45,6 +45,7 @@ from seedproof.records.tables import (
     with_both_classes,
 )
 from seedproof.records.text_files import reason_of, unreadable
+from seedproof.records.trec import is_trec_run, read_trec_run
 from seedproof.typing import ArrowStream
 
 # DuckDB's share of the remaining memory; the rest is for memory that it does not count, for
@@ -143,6 +144,7 @@ class Ingest:
     def run(self, tables: Sequence[Path | ArrowStream], store: Location) -> tuple[Message, ...]:
         """Write all runs of the tables into a store."""
         store = replace(store, is_durable=self._is_durable)
+        tables = [read_trec_run(table) if is_trec_run(table) else table for table in tables]
         with _translated_errors(tables), self._db:
             if have_items(tables, self._options.columns):
                 scanner = self._scanner()

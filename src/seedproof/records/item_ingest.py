@@ -19,7 +19,7 @@ from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.checks import example_of as named_example
 from seedproof.records.item_cells import item_cells
 from seedproof.records.item_columns import Form, ItemRoles
-from seedproof.records.item_rows import check_distinct, distinct, gathered, n_tied, right_items
+from seedproof.records.item_rows import check_distinct, distinct, gathered, right_items
 from seedproof.records.item_tables import (
     common_item_roles,
     conflicting_labels,
@@ -127,11 +127,13 @@ class ItemIngest:
                 ids=ids,
             )
         extras, dropped = self._extras(ids)
+        width, further = self._measure_lists()
+        notes += [*further, *notes_on_dropped_columns(dropped)]
         layout = Layout(
             self._roles.form.kind,
             tuple(names),
             text_ids=bool(pa.types.is_string(ids.type)),
-            n_top=self._width(),
+            n_top=width,
             extras=tuple((name, pa.string()) for name in extras.column_names),
             graded=relevance.grades is not None,
         )
@@ -139,7 +141,10 @@ class ItemIngest:
             RunManifest(
                 run_id_of(text),
                 "/".join(repeat),
-                facts={"levels": dict(zip(levels, repeat, strict=True))} if levels else {},
+                facts={
+                    "notes": [str(note) for note in notes],
+                    "levels": dict(zip(levels, repeat, strict=True)) if levels else {},
+                },
             )
             for text, repeat in repeats.items()
         ]
@@ -152,12 +157,14 @@ class ItemIngest:
             is_ranked=self._roles.order is not None,
             keep=self._options.keep,
         )
+        leftover = store / "runs"  # of a process that was stopped
+        if leftover.is_folder():
+            leftover.files.delete_dir(leftover.path)
         writer = _RunsWriter(store, layout, manifests, relevance=relevance, extras=extras, ids=ids)
         is_there = writer.write(lists, fills=self._roles.form is Form.SPANS)
         if not is_there.all():
             # Examples are dropped when the store is read, which notes it.
             dropped_examples(lists.runs, ids, is_there, may_differ=self._options.may_differ)
-        notes += [*lists.notes(), *notes_on_dropped_columns(dropped)]
         StudyManifest("ingested", layout.rows_per_group, runs=lists.runs).write(store)
         return tuple(notes)
 
@@ -308,14 +315,22 @@ class ItemIngest:
             ids = ids.cast(pa.int64())
         return ids.take(pc.sort_indices(ids))
 
-    def _width(self) -> int:
-        """Return the length of the longest list."""
-        (width,) = self._tables.execute(
-            "SELECT max(n) FROM (SELECT count(DISTINCT i) AS n FROM items WHERE i >= 0 "
-            "GROUP BY r, e)"
+    def _measure_lists(self) -> tuple[int, list[Message]]:
+        """Return the length of the longest list, and notes on lists that are cut or have ties."""
+        keep = self._options.keep
+        width, n_cut = self._tables.execute(
+            "SELECT max(n), count(*) FILTER (n > ?) FROM "
+            "(SELECT count(DISTINCT i) AS n FROM items WHERE i >= 0 GROUP BY r, e)",
+            [keep],
         ).fetchall()[0]
         width = max(1, width or 0)
-        return width if self._roles.order is None else min(width, self._options.keep)
+        if self._roles.order is None:
+            return width, []
+        (n_tied,) = self._tables.execute(
+            "SELECT count(DISTINCT (r, e)) FROM (SELECT r, e FROM items WHERE i >= 0 "
+            "GROUP BY r, e, k HAVING count(*) > 1)"
+        ).fetchall()[0]
+        return min(width, keep), notes_on_lists(n_cut=n_cut, n_tied=n_tied, keep=keep)
 
     def _extras(self, ids: pa.Array) -> tuple[pa.Table, list[str]]:
         """Return columns with one value per example, in the order of the ids, and other names."""
@@ -366,12 +381,6 @@ class _Lists:
     runs: Sequence[str]
     is_ranked: bool
     keep: int
-    n_cut: int = 0
-    n_tied: int = 0
-
-    def notes(self) -> list[Message]:
-        """Return notes on the lists that were read."""
-        return notes_on_lists(n_cut=self.n_cut, n_tied=self.n_tied, keep=self.keep)
 
     def __iter__(self) -> Iterator[tuple[int, IntArray, IntArray]]:
         """Yield a run, some of its examples in order, and the items of each."""
@@ -398,8 +407,6 @@ class _Lists:
             group_of, item_of = group_of[is_item], item_of[is_item]
             if self.is_ranked:
                 self._check(run, examples, group_of, item_of)
-                self.n_tied += n_tied(group_of, order)
-                self.n_cut += int((np.bincount(group_of, minlength=1) > self.keep).sum())
                 items = gathered(group_of, item_of, len(examples), order=order, at_most=self.keep)
             else:
                 first = distinct(group_of, item_of)
