@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.records.explanations import write_explanations
+from seedproof.records.items import NO_ITEM, Relevance, sorted_items
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest, RecordedFile, RunManifest, StudyManifest
 from seedproof.records.schema import VALUE_COLUMNS, Kind, Layout, version_text
@@ -34,7 +35,9 @@ EIGHTHS = [
     [[3, 4, 1], [1, 6, 1], [0, 1, 7], [3, 4, 1], [5, 1, 2], [3, 4, 1], [7, 0, 1]],
 ]
 # An arm for each kind; the third run of two of them stopped, and that of the last never began.
-STUDY = StudySpec("golden", "train.py", SeedPlan.all(3), tuple(map(str, Kind)), ("--lr", "0.1"))
+STUDY = StudySpec(
+    "golden", "train.py", SeedPlan.all(3), tuple(map(str, VALUE_COLUMNS)), ("--lr", "0.1")
+)
 STOPPED = {"probs": "failed", "top": "killed"}
 # Examples of each split; a second split is enough for one arm.
 SPLITS = {
@@ -43,6 +46,8 @@ SPLITS = {
     "labels": {"test": 7},
     # Exact in single precision on the first split, and not on the second.
     "numbers": {"test": 7, "dev": 3},
+    "rankings": {"test": 7},
+    "sets": {"test": 7},
 }
 TARGETS = [0.5, 1.0, None, 0.25, 0.1, -3.0, 0.875]
 TOKENS = [["a", "🙂"], [], ["ein", "zwei", "drei"]]
@@ -71,6 +76,10 @@ def write_run(place: Location, run: RunSpec) -> None:
     extras = (("text", pa.string()),) if kind is Kind.PROBS else ()
     classes = () if kind is Kind.NUMBERS else CLASSES
     layout = Layout(kind, classes, kind is Kind.LABELS, n_top, extras)
+    if kind.has_items:
+        # Runs number items differently, and their longest lists differ; only rankings have grades.
+        names = CLASSES if run.name == "0" else CLASSES[::-1]
+        layout = replace(layout, classes=names, n_top=3, graded=kind is Kind.RANKINGS)
     probs = np.array(EIGHTHS[int(run.name)], dtype=np.float32) / 8
     rows = explanations_of(kind)
     RunManifest(
@@ -99,6 +108,11 @@ def write_split(
     ids = pa.array(ids_of(layout.kind)[:n_rows])
     extras = [pa.array(texts()[:n_rows])] if layout.extras else []
     gold, values = np.array(LABELS[:n_rows]), as_values(layout.kind, probs)
+    if layout.kind.has_items:
+        place = np.array([*(layout.classes.index(name) for name in CLASSES), NO_ITEM])
+        values = place[values] if layout.kind is Kind.RANKINGS else sorted_items(place[values])
+        grades = np.where(gold < 0, 0.0, gold + 1.0)[:, np.newaxis] if layout.graded else None
+        gold = Relevance(place[gold][:, np.newaxis], gold >= 0, grades)
     if layout.kind is Kind.NUMBERS:
         gold = np.array(TARGETS[:n_rows], dtype=np.float64)
         if split == "dev":
@@ -133,6 +147,14 @@ def values_of(kind: Kind) -> dict[str, object]:
             "numbers": probs[:, :, 0].tolist(),
             "dev": (probs[:, :3, 0] / 5).tolist(),
             "mean": 43 / 112,
+            "explanations": explanations_of(kind),
+        }
+    if kind.has_items:
+        return {
+            "ids": ids_of(kind),
+            "items": [as_values(kind, of_run).tolist() for of_run in probs],
+            "relevant": [None if label < 0 else [label] for label in LABELS],
+            "grades": [label + 1.0 if kind is Kind.RANKINGS else 1.0 for label in LABELS],
             "explanations": explanations_of(kind),
         }
     return {
@@ -174,6 +196,12 @@ def as_values(kind: Kind, probs: np.ndarray) -> object:
         return probs
     if kind is Kind.LABELS:
         return probs.argmax(axis=1)
+    if kind.has_items:
+        # Classes that are possible, or the likely ones.
+        order = np.argsort(-probs, axis=1, kind="stable").astype(np.int32)
+        is_item = np.take_along_axis(probs, order, axis=1) > (0 if kind is Kind.RANKINGS else 0.3)
+        items = np.where(is_item, order, np.int32(NO_ITEM))
+        return items if kind is Kind.RANKINGS else sorted_items(items)
     # Stable, so that the first among equals is the one that argmax would give.
     top = np.argsort(-probs, axis=1, kind="stable")[:, :2]
     return top, np.take_along_axis(probs, top, axis=1)
@@ -187,6 +215,7 @@ if __name__ == "__main__":
         patch("seedproof.records.explanations.uuid4", lambda: UUID(int=0)),
         patch("seedproof.records.explanations.ROWS_PER_GROUP", 4),
         patch("seedproof.records.schema.GROUP_BYTES", 24),
+        patch("seedproof.records.schema.ITEM_GROUP_ROWS", 2),
         patch("seedproof.records.writer.GROUPS_PER_PART", 2),
     ):
         main()

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import seedproof as sp
+from seedproof.records.items import Relevance
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.records.schema import SCHEMA_VERSION, VALUE_COLUMNS, Kind
@@ -16,8 +17,8 @@ from seedproof.training.resume import planned, status_of
 from seedproof.training.spec import StudySpec
 
 HERE = Path(__file__).parent
-# Kinds of all versions; numbers are in stores since 1.4.
-CLASS_KINDS = [kind for kind in VALUE_COLUMNS if kind is not Kind.NUMBERS]
+# Kinds of all versions; numbers are in stores since 1.4, ranked lists and sets since 1.5.
+CLASS_KINDS = [kind for kind in VALUE_COLUMNS if kind.has_classes]
 STORES = sorted(path.name for path in HERE.glob("store-*") if path.is_dir())
 
 
@@ -110,6 +111,27 @@ def test_numbers_of_a_golden_store_are_read(name):
     assert of_dev.tolist() == expected["dev"]
     report = sp.measure(HERE / name, arm="numbers", split="test")
     assert report["mean"].value == pytest.approx(expected["mean"], rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["rankings", "sets"])
+@pytest.mark.parametrize("name", [name for name in STORES if name >= "store-1.5"])
+def test_lists_and_sets_of_a_golden_store_are_read(name, kind):
+    """Runs number their items differently."""
+    expected = json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))[kind]
+    shards = Store(Location.of(HERE / name)).shards(arm=kind, split="test")
+    parts = [shards.shard(index) for index in range(shards.n_shards)]
+
+    assert shards.kind is Kind(kind)
+    assert shards.classes == ("cat", "dog", "füchse 🦊")
+    assert [example for shard in parts for example in shard.ids.to_pylist()] == expected["ids"]
+    assert np.concatenate([s.items for s in parts], axis=1).tolist() == expected["items"]
+    right = Relevance.joined([shard.relevance for shard in parts])
+    for row, (items, grade) in enumerate(
+        zip(expected["relevant"], expected["grades"], strict=True)
+    ):
+        assert right.is_known[row] == (items is not None)
+        if items is not None:
+            assert (right.items[row].tolist(), right.all_grades[row].tolist()) == (items, [grade])
 
 
 def test_manifests_of_version_1_0_are_read():

@@ -10,7 +10,7 @@ INTERRUPTED = 130
 STOPPED = "Stopped. Finished work is kept: run the same command to continue."
 
 
-@options.add_options(*options.TABLES)
+@options.add_options(*options.TABLES, *options.ITEMS)
 def ingest(
     tables: Annotated[
         list[str],
@@ -32,7 +32,7 @@ def ingest(
     command again to continue.
     """
     from seedproof.cli.progress import phase_bars
-    from seedproof.predictions.sources import columns_of
+    from seedproof.predictions.sources import columns_of, kept_items, relevant_file
     from seedproof.predictions.targets import files_of
     from seedproof.records.memory_limit import parse_memory
     from seedproof.records.resumable_ingest import ingest_tables
@@ -45,6 +45,8 @@ def ingest(
                 out,
                 columns=columns_of(reading),
                 memory=limit,
+                relevant=relevant_file(reading["relevant"]),
+                keep=kept_items(reading),
                 progress=progress,
             )
     except KeyboardInterrupt:

@@ -70,7 +70,7 @@ Json: TypeAlias = Annotated[
 
 _CLASS_COLUMNS = ("run", "example", "label", "prediction", "probs", "wide")
 _NUMBER_COLUMNS = ("value", "target", "trial", "judge")
-_ITEM_COLUMNS = ("item", "rank", "score", "set", "tags", "gold")
+_ITEM_COLUMNS = ("item", "rank", "score", "set", "tags")
 _TEXT_COLUMNS = ("answer", "equivalent", "reference", "correct")
 _COLUMNS = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS, *_ITEM_COLUMNS, *_TEXT_COLUMNS)
 TABLES = (*_COLUMNS, "positive", "memory")
@@ -132,7 +132,6 @@ _SHARED: dict[str, tuple[Any, ...]] = {
     "score": (str, "score", "Column with the score of the item, the highest first."),
     "set": (str, "set", "Column with a set of labels: a list, or names with | between."),
     "tags": (str, "tags", "Column with the tags of all tokens, such as B-PER and O."),
-    "gold": (str, "gold", "Column with the right labels or tags."),
     "relevant": (
         str | None,
         None,

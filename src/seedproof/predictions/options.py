@@ -17,7 +17,8 @@ class LoadOptions(TypedDict, total=False):
     """Options that every verb takes, in Python and on the command line.
 
     Attributes:
-        labels: Gold class of each example, with arrays; the name of their column, with tables.
+        labels: Gold class of each example, with arrays; the name of their column, with tables. Of
+            sets: a list of labels per example, or a 0/1 matrix (examples, labels).
         ids: Id of each example, with arrays; the name of their column, with tables.
         classes: Names of the classes, in the order of their indices.
         runs: Names of the runs, with arrays.
@@ -34,8 +35,6 @@ class LoadOptions(TypedDict, total=False):
         relevant: Right items of ranked lists. With arrays, a list per example: items, or grades by
             item; None where unknown. With tables, a file or table with the columns example, item
             and optional grade, or a file of qrels.
-        gold: Right labels of sets. With arrays, a list per example, or a 0/1 matrix (examples,
-            labels); None where unknown. With tables, the name of their column.
         keep: Number of items that are kept of each ranked list; 1,000 if omitted.
         distinguish: Differences between texts that make them different answers: some of case,
             spaces, punctuation and numbers; none if omitted.
@@ -76,7 +75,6 @@ class LoadOptions(TypedDict, total=False):
     lower_is_better: bool
     kind: str | None
     relevant: Any
-    gold: Any
     keep: int | None
     distinguish: Sequence[str] | None
     columns: Columns | None
@@ -96,7 +94,7 @@ SETTINGS = frozenset({"memory", "skip_damaged", "progress"})
 # Options for the metrics of numbers.
 NUMBERS = frozenset({"tolerance", "thresholds", "lower_is_better"})
 # Options for ranked lists and sets.
-ITEMS = frozenset({"relevant", "gold", "keep"})
+ITEMS = frozenset({"relevant", "keep"})
 # Columns of further facts about examples, or their values with arrays.
 FURTHER = frozenset({"clusters", "slices", "weight"})
 TAKEN_BY: dict[str, frozenset[str]] = {

@@ -296,7 +296,7 @@ class Predictions:
 
     @property
     def kind(self) -> str:
-        """Kind of predictions: probs, top, labels, numbers or texts."""
+        """Kind of predictions: probs, top, labels, numbers, rankings, sets or texts."""
         return str(self.source.kind)
 
     @property
@@ -306,7 +306,7 @@ class Predictions:
 
     @property
     def n_labeled(self) -> int:
-        """Number of examples with a gold label or a target."""
+        """Number of examples with a gold label, a target or right items."""
         return self.source.n_labeled
 
     @property
@@ -388,10 +388,13 @@ class Predictions:
     def __repr__(self) -> str:
         nouns = {Kind.NUMBERS: "target", Kind.TEXTS: "reference"}
         noun = nouns.get(self.source.kind, "gold label")
+        known, none = f"a {noun}", f"{noun}s"
+        if self.source.kind.has_items:
+            known = none = "right items"
         parts = [
             f"{len(self.runs)} run{'s' * (len(self.runs) != 1)} × {self.n_examples:,} examples",
             self.kind,
-            f"{self.n_labeled:,} with a {noun}" if self.n_labeled else f"no {noun}s",
+            f"{self.n_labeled:,} with {known}" if self.n_labeled else f"no {none}",
         ]
         return f"<Predictions: {', '.join(parts)}>"
 

@@ -3,19 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.errors import ClassesError, LabelConflictError, MissingExampleError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
+from seedproof.records.items import NO_ITEM, Relevance, sorted_items
 from seedproof.records.levels import recorded_settings
 from seedproof.records.manifest import RunManifest
 from seedproof.records.probabilities import TopProbs
-from seedproof.records.schema import Gold, Kind, are_known
+from seedproof.records.schema import Kind, are_known
 from seedproof.records.shards import Shard, ShardSource, WrappedShards, all_classes, reindexed
+from seedproof.typing import BoolArray
 
 
 def example_ids(source: ShardSource) -> pa.Array:
@@ -99,7 +103,8 @@ class StackedShards(ShardSource):
         self.kind, self.extras, self.n_examples = first.kind, first.extras, first.n_examples
         self.rows_per_shard = first.rows_per_shard
         lists = [source.classes for source in sources]
-        has_one_list = self.kind is Kind.LABELS or len(set(lists)) == 1
+        may_differ = self.kind is Kind.LABELS or self.kind.has_items
+        has_one_list = may_differ or len(set(lists)) == 1
         if len({source.kind for source in sources}) > 1 or not has_one_list:
             raise ClassesError(
                 "The runs have probabilities for different classes, or some runs have none. "
@@ -108,7 +113,7 @@ class StackedShards(ShardSource):
             )
         self.classes = all_classes(lists)
         self.settings = first.settings
-        if self.kind is Kind.NUMBERS and self.manifests:
+        if not self.kind.has_classes and self.manifests:
             self.settings = recorded_settings(self.manifests)
 
     @cached_property
@@ -135,6 +140,8 @@ class StackedShards(ShardSource):
         if first.top is not None:
             parts = [shard.top for shard in shards if shard.top is not None]
             top = TopProbs(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+        if first.items is not None:
+            return self._of_items(index, shards)
         if first.numbers is not None:
             numbers = np.concatenate([np.asarray(shard.numbers) for shard in shards])
             missing = np.full(len(first), np.nan)
@@ -149,20 +156,45 @@ class StackedShards(ShardSource):
         gold = labels[0] if first.labels is not None else None
         return Shard(index, first.ids, gold, probs, predictions, first.extras, top)
 
-    def _check_gold(self, shards: Sequence[Shard], gold: Sequence[Gold]) -> None:
+    def _of_items(self, index: int, shards: Sequence[Shard]) -> Shard:
+        """Return the lists or sets of all sources, numbered among the items of all."""
+        first = shards[0]
+        width = max(np.asarray(shard.items).shape[2] for shard in shards)
+        items = np.full((len(self.runs), len(first), width), NO_ITEM, dtype=np.int32)
+        right = []
+        start = 0
+        for source, shard in zip(self._sources, shards, strict=True):
+            of_source = reindexed(np.asarray(shard.items), source.classes, self.classes)
+            if self.kind is Kind.SETS:
+                of_source = sorted_items(of_source)
+            items[start : start + len(of_source), :, : of_source.shape[2]] = of_source
+            start += len(of_source)
+            relevance = shard.relevance or Relevance.unknown(len(shard))
+            numbered = reindexed(relevance.items, source.classes, self.classes)
+            right.append(replace(relevance, items=numbered))
+        for source, others in zip(self._sources, right, strict=True):
+            self._refuse_conflict(first, source, right[0].differs_from(others))
+        known = None if first.relevance is None else right[0]
+        return replace(first, index=index, items=items, relevance=known)
+
+    def _check_gold(self, shards: Sequence[Shard], gold: Sequence[npt.NDArray[Any]]) -> None:
         """Raise an error unless gold labels or targets are the same in all sources."""
         first = gold[0]
         for source, others in zip(self._sources, gold, strict=True):
             differ = (others != first) & (are_known(others) | are_known(first))
-            if differ.any():
-                raise LabelConflictError(
-                    "Example {example!r} has different {noun}s in the runs {run!r} and "
-                    "{other_run!r}. Pass the same {noun}s in every run.",
-                    noun=self.kind.gold,
-                    example=shards[0].ids[int(np.flatnonzero(differ)[0])].as_py(),
-                    run=self._sources[0].runs[0],
-                    other_run=source.runs[0],
-                )
+            self._refuse_conflict(shards[0], source, differ)
+
+    def _refuse_conflict(self, shard: Shard, source: ShardSource, differ: BoolArray) -> None:
+        """Raise an error if right answers of a source differ from those of the first."""
+        if differ.any():
+            raise LabelConflictError(
+                "Example {example!r} has different {noun} in the runs {run!r} and {other_run!r}. "
+                "Pass the same {noun} in every run.",
+                noun=self.kind.gold_noun,
+                example=shard.ids[int(np.flatnonzero(differ)[0])].as_py(),
+                run=self._sources[0].runs[0],
+                other_run=source.runs[0],
+            )
 
 
 def on_shared_examples(sources: Sequence[ShardSource]) -> tuple[ShardSource, list[Message]]:

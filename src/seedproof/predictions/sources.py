@@ -45,7 +45,7 @@ from seedproof.typing import ArrowStream, Progress, is_count
 # Columns of array clusters and weights in the table of examples.
 CLUSTER, WEIGHT = "cluster", "weight"
 # Options that name a column of a table, with its role.
-ROLES = {"labels": "label", "ids": "example", "targets": "target", "gold": "gold"}
+ROLES = {"labels": "label", "ids": "example", "targets": "target"}
 
 
 class TemporaryFolder:
@@ -114,7 +114,7 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         items = item_shards(
             target.parts,
             kind=kind,
-            right=options.get("relevant" if kind is Kind.RANKINGS else "gold"),
+            right=options.get("relevant" if kind is Kind.RANKINGS else "labels"),
             ids=options.get("ids"),
             names=options.get("classes"),
             runs=options.get("runs") or target.names,
@@ -122,7 +122,7 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
             settings=_number_settings(options),
             threshold=_threshold(options, kind),
             least_runs=least_runs,
-            keep=_kept(options),
+            keep=kept_items(options),
         )
         return Loaded(items, clusters=cluster, slices=tuple(slices or ()))
     if _is_of_numbers(target, options):
@@ -228,7 +228,7 @@ def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -
             source, notes = on_shared_examples(apart)
     if source is None:
         source = store.shards(**choice, alone=least_runs == 1)
-    if source.kind is Kind.NUMBERS:
+    if not source.kind.has_classes:
         source.settings = _number_settings(options, source.settings)
     seeds = [run.seeds for run in source.manifests]
     shared = note_on_shared_seeds(seeds)
@@ -286,7 +286,7 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         file_names=run_names(files) if len(files) == len(target.parts) else None,
         may_differ=bool(options.get("common_examples")),
         relevant=_relevant_table(options.get("relevant")),
-        keep=_kept(options),
+        keep=kept_items(options),
     )
     held: tuple[ShardSource, list[Message]] | None
     if have_items(tables, table_options.columns):
@@ -319,7 +319,7 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
     notes = ingest.run(tables, place)
     loaded = read_arm(Store(place), {**options, "arm": None, "split": None}, least_runs=least_runs)
     all_notes = (*notes, *_several_folders(files), *loaded.notes)
-    return loaded._replace(notes=all_notes, pairs=None, folder=folder)
+    return _by_document(loaded._replace(notes=all_notes, pairs=None, folder=folder))
 
 
 def _several_folders(files: Sequence[Path]) -> list[Message]:
@@ -341,7 +341,7 @@ def _several_folders(files: Sequence[Path]) -> list[Message]:
 
 def _table(part: Path | ArrowStream) -> Path | ArrowStream:
     """Return the rows of a file if a reader recognizes it, else the file."""
-    if isinstance(part, Path) and is_trec_run(part):
+    if is_trec_run(part):
         return cast("ArrowStream", read_trec_run(part))
     name = reader_of(part) if isinstance(part, Path) else None
     return part if name is None or not isinstance(part, Path) else read_with(name, part)
@@ -380,23 +380,25 @@ def _threshold(options: Mapping[str, Any], kind: Kind) -> float | None:
 
 def _relevant_table(given: Any) -> Path | ArrowStream | None:  # noqa: ANN401 - whatever is passed
     """Return the table with right items; None if there is none."""
-    if given is None:
-        return None
     if hasattr(given, "__arrow_c_stream__"):
         return cast("ArrowStream", given)
-    if not isinstance(given, str | os.PathLike):
-        raise OptionError(
-            "`{option}` of a table is a file or another table, not a {type_name}.",
-            option="relevant",
-            type_name=type(given).__name__,
-        )
-    path = Path(given)
-    if not path.is_file():
-        raise NotFoundError("{path!r} does not exist. Pass a file.", path=str(path))
-    return path
+    if given is None or isinstance(given, str | os.PathLike):
+        return relevant_file(given)
+    raise OptionError(
+        "`{option}` of a table is a file or another table, not a {type_name}.",
+        option="relevant",
+        type_name=type(given).__name__,
+    )
 
 
-def _kept(options: Mapping[str, Any]) -> int:
+def relevant_file(given: str | os.PathLike[str] | None) -> Path | None:
+    """Return the file with right items, which must exist; None if there is none."""
+    if given is None or Path(given).is_file():
+        return None if given is None else Path(given)
+    raise NotFoundError("{path!r} does not exist. Pass a file.", path=os.fspath(given))
+
+
+def kept_items(options: Mapping[str, Any]) -> int:
     """Return how many items of a ranked list are kept."""
     keep = options.get("keep")
     if keep is None:

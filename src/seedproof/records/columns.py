@@ -37,7 +37,6 @@ SYNONYMS = {
         "relevance": "relevance relevant grade",
         "set": "set labels predicted_labels label_set predictions prediction",
         "tags": "tags ner_tags predicted_tags predictions prediction",
-        "gold": "gold label_set gold_labels gold_tags true_labels labels label",
         "answer": "answer text response completion output generation reply prediction",
         "equivalent": "equivalent equivalence meaning group",
         "reference": "reference references gold expected label",
@@ -67,7 +66,7 @@ class Columns:
     Args:
         run: Column with the run of each row.
         example: Column of the example ids; `id` is read as well, if there is no `example`.
-        label: Column of the gold classes; it may be absent.
+        label: Column of the gold classes, or of the right labels of sets; it may be absent.
         prediction: Column of the predicted classes.
         probs: Prefix of the probability columns; the class follows.
         wide: With one column per run: the prefix of their names, or all names with commas between.
@@ -84,7 +83,6 @@ class Columns:
         relevance: Column with the grade of the item, above 0 if it is right; it may be absent.
         set: Column with a set of labels per row: a list, or names with | between.
         tags: Column with the tags of all tokens per row, such as B-PER and O, read as spans.
-        gold: Column with the right labels or tags, in the form of the others; it may be absent.
         answer: Column of the answers as free texts, in place of predicted classes. With one column
             of answers per run: the prefix of their names, or all names with commas between.
         equivalent: Column that names answers of an example with the same meaning in the same way;
@@ -120,7 +118,6 @@ class Columns:
     relevance: str = "relevance"
     set: str = "set"
     tags: str = "tags"
-    gold: str = "gold"
     answer: str = "answer"
     equivalent: str = "equivalent"
     reference: str = "reference"

@@ -26,6 +26,8 @@ from seedproof.errors import (
 from seedproof.messages import Message
 from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
 from seedproof.records.ingest_state import read_state
+from seedproof.records.item_ingest import ItemIngest
+from seedproof.records.item_tables import have_items
 from seedproof.records.location import Location, is_file_name
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.partition import Partition, PartitionWriter
@@ -43,6 +45,7 @@ from seedproof.records.tables import (
     with_both_classes,
 )
 from seedproof.records.text_files import reason_of, unreadable
+from seedproof.records.trec import is_trec_run, read_trec_run
 from seedproof.typing import ArrowStream
 
 # DuckDB's share of the remaining memory; the rest is for memory that it does not count, for
@@ -141,7 +144,12 @@ class Ingest:
     def run(self, tables: Sequence[Path | ArrowStream], store: Location) -> tuple[Message, ...]:
         """Write all runs of the tables into a store."""
         store = replace(store, is_durable=self._is_durable)
+        tables = [read_trec_run(table) if is_trec_run(table) else table for table in tables]
         with _translated_errors(tables), self._db:
+            if have_items(tables, self._options.columns):
+                scanner = self._scanner()
+                scans = [scanner.scan(table) for table in tables]
+                return ItemIngest(self._db, scans, self._options, self._progress).write(store)
             read = self._once(
                 "read.json", GatheredTables, lambda: self._read(tables), inside="rows"
             )
@@ -188,12 +196,7 @@ class Ingest:
         shutil.rmtree(self._rows, ignore_errors=True)
         self._rows.mkdir()
         before = [state_of(table) for table in tables]
-        scanner = Scanner(
-            self._db,
-            scratch=self._scratch,
-            row_bytes=self._row_bytes,
-            progress=self._progress,
-        )
+        scanner = self._scanner()
         scans = [scanner.scan(table) for table in tables]
         roles = common_roles([(scan.title, list(scan.types)) for scan in scans], self._options)
         both_given = are_both_given(roles, columns, [list(scan.types) for scan in scans])
@@ -226,6 +229,11 @@ class Ingest:
             roles=roles,
             precision=Precision(all_half, tolerance),
             gathered=gathered,
+        )
+
+    def _scanner(self) -> Scanner:
+        return Scanner(
+            self._db, scratch=self._scratch, row_bytes=self._row_bytes, progress=self._progress
         )
 
     def _labels(self, scans: Sequence[Scan], roles: Roles) -> list[str]:

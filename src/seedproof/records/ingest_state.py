@@ -10,6 +10,7 @@ from typing import TypeVar
 from seedproof.errors import StoreError
 from seedproof.records.columns import Columns
 from seedproof.records.decoding import DecodingError, decode, read_json
+from seedproof.records.items import MOST_KEPT
 from seedproof.records.location import Location
 
 MARK = "ingest.json"
@@ -38,6 +39,7 @@ class _Mark:
     format: int = 0
     inputs: tuple[_Input, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
+    keep: int = MOST_KEPT
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class IngestPlan:
     tables: tuple[Path, ...]  # paths as they were given
     store: Path  # the store's folder, as it was given
     columns: Columns  # what the columns of the tables are called
+    relevant: Path | None = None  # a table with right items
+    keep: int = MOST_KEPT  # items of a ranked list
 
     @property
     def command(self) -> str:
@@ -54,13 +58,18 @@ class IngestPlan:
         words = ["seedproof", "ingest", *map(str, self.tables), "--out", str(self.store)]
         for name, value in self.columns.changed().items():
             words += [f"--{name}", value]
+        if self.relevant is not None:
+            words += ["--relevant", str(self.relevant)]
+        if self.keep != MOST_KEPT:
+            words += ["--keep", str(self.keep)]
         return shlex.join(words)
 
     def mark(self) -> _Mark:
         """Return the content of the marker, equal for equal files with equal options."""
-        states = [(str(table.absolute()), table.stat()) for table in self.tables]
+        tables = [*self.tables, *([] if self.relevant is None else [self.relevant])]
+        states = [(str(table.absolute()), table.stat()) for table in tables]
         inputs = [_Input(path, state.st_size, state.st_mtime_ns) for path, state in states]
-        return _Mark(self.command, FORMAT, tuple(inputs), dict(vars(self.columns)))
+        return _Mark(self.command, FORMAT, tuple(inputs), dict(vars(self.columns)), self.keep)
 
     def write(self) -> None:
         """Mark the store as unfinished, before anything else is in it."""

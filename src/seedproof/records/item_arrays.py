@@ -48,8 +48,10 @@ def item_kind(values: Any, options: Mapping[str, Any]) -> Kind | None:  # noqa: 
             given=given,
             known=tuple(kinds),
         )
-    for option, kind in (("gold", Kind.SETS), ("relevant", Kind.RANKINGS)):
-        given = given or (None if options.get(option) is None else str(kind))
+    if options.get("relevant") is not None:
+        given = str(Kind.RANKINGS)
+    elif _are_sets(options.get("labels")):
+        given = given or str(Kind.SETS)
     if given is not None:
         return kinds[given]
     if len(values) == 0:
@@ -57,6 +59,13 @@ def item_kind(values: Any, options: Mapping[str, Any]) -> Kind | None:  # noqa: 
     if not isinstance(values, np.ndarray) and isinstance(values[0], list | tuple):
         return _kind_of_lists(values[0])
     return _kind_of_arrays(values, has_threshold=options.get("thresholds") is not None)
+
+
+def _are_sets(labels: Any) -> bool:  # noqa: ANN401 - whatever is passed
+    """Return whether gold labels are sets: lists, or flags (examples, labels)."""
+    if labels is None or isinstance(labels, str):
+        return False
+    return any(isinstance(x, list | tuple | AbstractSet | np.ndarray) for x in labels)
 
 
 def _kind_of_arrays(values: Sequence[Any], *, has_threshold: bool) -> Kind | None:

@@ -22,7 +22,7 @@ ALSO = {
     "example": ("example", "id", "user", "query", "document"),
     "relevance": ("relevance", "relevant", "grade"),
     "set": ("set", "labels"),
-    "gold": ("gold", "label_set", "gold_tags"),
+    "label": ("label", "gold", "label_set", "gold_tags"),
 }
 SPAN = ("start", "end", "type")
 # Levels of repetition; lists and sets have no judges.
@@ -78,14 +78,14 @@ class ItemRoles:
                 columns=tuple(names),
             )
         role = {Form.RANKED: "item", Form.LISTS: "set", Form.TAGS: "tags"}.get(form)
-        chosen = {name: _column(name, names, columns) for name in ("example", "gold", "relevance")}
+        chosen = {name: _column(name, names, columns) for name in ("example", "label", "relevance")}
         if role is not None:
             chosen[role] = _column(role, names, columns)
         given = columns.changed()
         needed = ["example", *([] if role is None else [role])]
         for name in (
             *needed,
-            *(x for x in ("run", "trial", "rank", "score", "gold") if x in given),
+            *(x for x in ("run", "trial", "rank", "score", "label") if x in given),
         ):
             if name not in chosen:
                 chosen[name] = _column(name, names, columns)
@@ -97,7 +97,7 @@ class ItemRoles:
             raise _missing("rank", form, names, columns, table)
         level_columns = [(level, getattr(columns, level)) for level in LEVELS]
         example = str(chosen["example"])
-        gold = chosen["relevance"] if is_ranked else chosen["gold"]
+        gold = chosen["relevance"] if is_ranked else chosen["label"]
         roles = cls(
             form=form,
             example=example,
@@ -173,7 +173,7 @@ def _missing(
 def _suggested(form: Form, names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
     """Return the likely columns of lists or sets by role; None if they cannot be guessed."""
     answers = {Form.RANKED: ("item", "rank", "score"), Form.LISTS: ("set",), Form.TAGS: ("tags",)}
-    gold = () if form in {Form.RANKED, Form.SPANS} else ("gold",)
+    gold = () if form in {Form.RANKED, Form.SPANS} else ("label",)
     likely, _ = likely_columns((*answers.get(form, ()), "example", "run", *gold), names, given)
     if "rank" in likely:
         likely.pop("score", None)

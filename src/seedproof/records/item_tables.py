@@ -118,6 +118,51 @@ def common_item_roles(
     return replace(first, extras=tuple(shared))
 
 
+def split_by_run(table: pa.Table, roles: ItemRoles) -> tuple[pa.Table, pa.Table | None]:
+    """Return the rows of runs, and those without a run, which only say which items are right."""
+    if not roles.levels or roles.form not in {Form.RANKED, Form.SPANS}:
+        return table, None
+    has_run = table.column(roles.levels[0][1]).is_valid()
+    return table.filter(has_run), table.filter(pc.invert(has_run))
+
+
+def order_of(
+    table: pa.Table, roles: ItemRoles, rows: IntArray, where: Callable[[int], Message]
+) -> FloatArray:
+    """Return what sorts the items of these rows in ascending order; `where` names a row."""
+    column = str(roles.order)
+    numbers = numbers_of(table.column(column), column, "order")[rows]
+    if np.isnan(numbers).any():
+        raise MissingValueError(
+            "{where} has an item without a number in the column {column!r}. Fill it in, or "
+            "remove the item.",
+            where=where(int(rows[np.flatnonzero(np.isnan(numbers))[0]])),
+            column=column,
+        )
+    return -numbers if roles.is_score else numbers
+
+
+def repeated_example(run: str, example: object, n_rows: int) -> DuplicateExampleError:
+    """Return the error for an example that a run has several times."""
+    return DuplicateExampleError(
+        "Run {run!r} has example {example!r} {n_rows} times. If the model was asked several "
+        "times, name the column of these trials with --trial.",
+        run=run,
+        example=example,
+        n_rows=n_rows,
+    )
+
+
+def conflicting_labels(item: str, example: object) -> LabelConflictError:
+    """Return the error for an example whose right labels differ between rows."""
+    return LabelConflictError(
+        "{item!r} is a right label of example {example!r} in some rows and not in others. Give "
+        "it the same labels in every run.",
+        item=item,
+        example=example,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class _Rows:
     """The rows of all tables, one after the other."""
@@ -136,12 +181,9 @@ class _Rows:
         if not roles.levels:
             of_tables = np.repeat(np.arange(len(tables)), [len(rows) for rows in tables])
             return cls(table, roles, [(name,) for name in names], of_tables, [])
-        right = None
-        if roles.form in {Form.RANKED, Form.SPANS}:
-            has_run = table.column(roles.levels[0][1]).is_valid()
-            table, right = table.filter(has_run), table.filter(pc.invert(has_run))
-            if not len(table):
-                raise EmptyInputError("{table} has no rows of a run.", table="The table")
+        table, right = split_by_run(table, roles)
+        if not len(table):
+            raise EmptyInputError("{table} has no rows of a run.", table="The table")
         levels, repeats, run_of = encoded_repeats(table, roles.levels)
         return cls(table, roles, repeats, run_of, levels, right)
 
@@ -226,13 +268,7 @@ class _Rows:
         counts = np.bincount(self.run_of * len(ids) + example_of, minlength=shape[0] * shape[1])
         if self.roles.form is not Form.RANKED and counts.max() > 1 and not cells.are_single:
             run, example = divmod(int(counts.argmax()), len(ids))
-            raise DuplicateExampleError(
-                "Run {run!r} has example {example!r} {n_rows} times. If the model was asked "
-                "several times, name the column of these trials with --trial.",
-                run=self.runs[run],
-                example=ids[example].as_py(),
-                n_rows=int(counts.max()),
-            )
+            raise repeated_example(self.runs[run], ids[example].as_py(), int(counts.max()))
         return np.asarray(counts > 0).reshape(shape)
 
     def _lists(
@@ -259,7 +295,8 @@ class _Rows:
             return named_example(self.runs[run], ids[example].as_py())
 
         check_distinct(group_of, item_of, names, where)
-        order = self._order(cells, where, group_of)
+        groups = self.run_of * len(ids) + example_of
+        order = order_of(self.table, self.roles, cells.rows, lambda row: where(int(groups[row])))
         items = gathered(group_of, item_of, n_groups, order=order, at_most=keep)
         notes = notes_on_lists(
             n_cut=int((np.bincount(group_of, minlength=n_groups) > keep).sum()),
@@ -267,22 +304,6 @@ class _Rows:
             keep=keep,
         )
         return items.reshape(*shape, -1), notes
-
-    def _order(
-        self, cells: ItemCells, where: Callable[[int], Message], group_of: IntArray
-    ) -> FloatArray:
-        """Return what sorts the items of a list in ascending order."""
-        column = str(self.roles.order)
-        numbers = numbers_of(self.table.column(column), column, "order")[cells.rows]
-        if np.isnan(numbers).any():
-            row = int(np.flatnonzero(np.isnan(numbers))[0])
-            raise MissingValueError(
-                "{where} has an item without a number in the column {column!r}. Fill it in, or "
-                "remove the item.",
-                where=where(int(group_of[row])),
-                column=column,
-            )
-        return -numbers if self.roles.is_score else numbers
 
     def _right_rows(self) -> RightRows | None:
         """Return the right items that the tables themselves have; None if they have none."""
@@ -309,12 +330,7 @@ class _Rows:
             differs = np.flatnonzero(counts != n_given[pairs // max(1, len(names))])
             if len(differs):
                 example, item = divmod(int(pairs[differs[0]]), len(names))
-                raise LabelConflictError(
-                    "{item!r} is a right label of example {example!r} in some rows and not in "
-                    "others. Give it the same labels in every run.",
-                    item=names[item],
-                    example=ids[example].as_py(),
-                )
+                raise conflicting_labels(names[item], ids[example].as_py())
         is_given = to_arrow(cells.is_given)
         return RightRows(
             examples.take(to_arrow(cells.rows)), cells.texts, None, examples.filter(is_given)

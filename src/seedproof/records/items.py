@@ -48,6 +48,22 @@ class Relevance:
             else None,
         )
 
+    def differs_from(self, other: "Relevance") -> BoolArray:
+        """Return which of the same examples have other right items, or are known in one only."""
+        width = max(self.items.shape[1], other.items.shape[1])
+        mine, others = self.in_order(width), other.in_order(width)
+        differs = np.zeros(len(self), dtype=np.bool_)
+        for left, right in zip(mine, others, strict=True):
+            differs |= (left != right).any(axis=1)
+        return np.asarray(differs | (self.is_known != other.is_known))
+
+    def in_order(self, width: int) -> tuple[IntArray, FloatArray]:
+        """Return items in ascending order and their grades, with this many places."""
+        order = np.argsort(self.items.astype(np.int32).view(np.uint32), axis=1)
+        items = np.take_along_axis(self.items, order, axis=1)
+        grades = np.take_along_axis(self.all_grades, order, axis=1)
+        return _widened(items, width, NO_ITEM), _widened(grades, width, 0.0)
+
     @property
     def all_grades(self) -> FloatArray:
         """Grades with the axes of the items: 1 for each item if there are no others."""

@@ -392,15 +392,18 @@ def encoded_repeats(
 
     `columns` are all levels with their columns, the outermost first.
     """
-    texts = pc.binary_join_element_wise(
-        *(texts_of(table.column(name), name) for _, name in columns), SEPARATOR
-    )
-    encoded = texts.combine_chunks().dictionary_encode()
+    encoded = joined_levels(table, columns).combine_chunks().dictionary_encode()
     spelled = encoded.dictionary.to_pylist()
     levels, repeats = split_repeats(spelled, [level for level, _ in columns])
     place = {text: index for index, text in enumerate(repeats)}
     run_of = np.array([place[text] for text in spelled])[to_numpy(encoded.indices)]
     return levels, list(repeats.values()), run_of
+
+
+def joined_levels(table: pa.Table, columns: Sequence[tuple[str, str]]) -> pa.ChunkedArray:
+    """Return the names of all levels of each row as one text."""
+    texts = [texts_of(table.column(name), name) for _, name in columns]
+    return pc.binary_join_element_wise(*texts, SEPARATOR)
 
 
 def encoded_ids(texts: pa.ChunkedArray) -> tuple[pa.Array, IntArray]:

@@ -332,7 +332,7 @@ class StoreShards(ShardSource):
         self.kind, self.extras = first.kind, first.extras
         self.location, self.split = first.store, first.split
         self.manifests = tuple(reader.run for reader in self._readers)
-        if self.kind is Kind.NUMBERS:
+        if not self.kind.has_classes:
             self.settings = recorded_settings(self.manifests)
         self.predictions_only = False
         self.n_examples = sum(group.rows for group in first.groups)

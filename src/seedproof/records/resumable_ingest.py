@@ -13,11 +13,13 @@ from seedproof.records.columns import Columns
 from seedproof.records.durability import sync
 from seedproof.records.ingest import Ingest, may_pass
 from seedproof.records.ingest_state import MARK, WORKING, IngestPlan
+from seedproof.records.items import MOST_KEPT
 from seedproof.records.location import Location
 from seedproof.records.locks import LOCK_FILE, claim
 from seedproof.records.reader import Store
 from seedproof.records.sort import Phases
 from seedproof.records.tables import TableOptions
+from seedproof.records.text_files import run_names
 
 
 def ingest_tables(
@@ -27,6 +29,8 @@ def ingest_tables(
     columns: Columns | None = None,
     memory: int = 2 * 10**9,
     progress: Phases | None = None,
+    relevant: Path | None = None,
+    keep: int = MOST_KEPT,
 ) -> Store:
     """Write all runs of the tables, which may be larger than memory, into a store.
 
@@ -40,7 +44,11 @@ def ingest_tables(
             "plain files.",
             store=os.fspath(store),
         )
-    plan = IngestPlan(tuple(Path(table) for table in tables), Path(store), columns or Columns())
+    plan = IngestPlan(
+        *(tuple(Path(table) for table in tables), Path(store), columns or Columns()),
+        relevant=relevant,
+        keep=keep,
+    )
     for table in plan.tables:
         if not table.is_file():
             raise NotFoundError(
@@ -50,7 +58,13 @@ def ingest_tables(
     with _frugal_pool(), _claimed(plan) as working:
         # Otherwise it was stopped during the final clean-up.
         if not (place / "study.json").is_file():
-            options = TableOptions(plan.columns, memory)
+            options = TableOptions(
+                plan.columns,
+                memory,
+                file_names=run_names(plan.tables),
+                relevant=relevant,
+                keep=keep,
+            )
             ingest = Ingest(options, scratch=working, progress=progress, is_durable=True)
             ingest.run(plan.tables, place)
     return Store(place)

@@ -481,11 +481,11 @@ def label_conflict(
     """Return the error for two runs with different gold labels."""
     place = {} if index is None else {"row_group": other.name_of(index)}
     return LabelConflictError(
-        "The runs {run!r} and {other_run!r} have different {noun}s"
+        "The runs {run!r} and {other_run!r} have different {noun}"
         + (", such as in {row_group}" if place else "")
-        + ". An example has one right answer: log the same {noun}s in every run.",
+        + ". An example has one right answer: log the same {noun} in every run.",
         run=first.run.name,
         other_run=other.run.name,
-        noun=first.kind.gold,
+        noun=first.kind.gold_noun,
         **place,
     )

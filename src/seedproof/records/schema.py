@@ -77,6 +77,11 @@ class Kind(StrEnum):
         return "target" if self is Kind.NUMBERS else "label"
 
     @property
+    def gold_noun(self) -> str:
+        """The right answers in messages."""
+        return "right items" if self.has_items else f"{self.gold}s"
+
+    @property
     def has_items(self) -> bool:
         """True for ranked lists and sets."""
         return self in {Kind.RANKINGS, Kind.SETS}

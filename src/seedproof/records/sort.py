@@ -184,7 +184,7 @@ class SortedRows:
                     facts: dict[str, object] = {"notes": list(notes)} if notes else {}
                     if self._levels:
                         facts["levels"] = dict(zip(self._levels, repeat, strict=True))
-                    run = RunManifest(run_id=_run_id(name), name="/".join(repeat), facts=facts)
+                    run = RunManifest(run_id=run_id_of(name), name="/".join(repeat), facts=facts)
                     groups = self._write_run(quick, name, run, layout, extras=carried, done=done)
                 if store.is_durable:
                     syncs.add(_paths(store, name))
@@ -209,7 +209,7 @@ class SortedRows:
 
         A power failure may have left it incomplete, so it is read as a whole.
         """
-        folder = store / "runs" / _run_id(name)
+        folder = store / "runs" / run_id_of(name)
         if (folder / "run.json").is_file():
             try:
                 run = RunManifest.load(folder)
@@ -459,11 +459,12 @@ def find_classes(
 
 def _paths(store: Location, name: str) -> list[Path]:
     """Return the files and folders of a run."""
-    folder = Path(store.path) / "runs" / _run_id(name)
+    folder = Path(store.path) / "runs" / run_id_of(name)
     return [folder, *folder.rglob("*")]
 
 
-def _run_id(name: str) -> str:
+def run_id_of(name: str) -> str:
+    """Return the id of a run of a table."""
     return digest(name.encode())
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
 
 import pyarrow as pa
 
 from seedproof.errors import EmptyInputError, UnreadableError
 from seedproof.records.arrow import texts_to_arrow
 from seedproof.records.text_files import suffix_of, unpacked
+from seedproof.typing import ArrowStream
 
 # Endings of files that may be in this format.
 SUFFIXES = (".run", ".trec", ".res", ".qrels", ".qrel", ".txt", "")
@@ -16,9 +18,9 @@ N_RUN_FIELDS, N_QRELS_FIELDS = 6, 4
 HEAD_BYTES = 2**16
 
 
-def is_trec_run(path: Path) -> bool:
-    """Return whether a file is a run of TREC, by its first line."""
-    fields = _first_fields(path)
+def is_trec_run(table: Path | ArrowStream) -> TypeGuard[Path]:
+    """Return whether a table is a file with a run of TREC, by its first line."""
+    fields = _first_fields(table) if isinstance(table, Path) else []
     return len(fields) == N_RUN_FIELDS and _are_numbers(fields[3:5])
 
 

@@ -31,12 +31,12 @@ KINDS = {
     "values": (1, "values need one axis, one number per example"),
 }
 # Ranked lists and sets, with the column of the right items of each.
-ITEM_KINDS = {"rankings": "relevant", "sets": "gold"}
+ITEM_KINDS = {"rankings": "relevant", "sets": "labels"}
 # What may be logged along with each kind; labels and classes with all others.
 GOES_WITH = {
     "values": ("targets",),
     "rankings": ("relevant", "classes"),
-    "sets": ("gold", "classes"),
+    "sets": ("labels", "classes"),
 }
 
 # Predictions of a batch: `values`, and if given `ids`, `labels`, `targets` and `top_classes`.
@@ -105,11 +105,11 @@ class Logbook:
         kind = kinds[0]
         names = None if classes is None else tuple(map(str, classes))
         known = {*columns} if names is None else {*columns, "classes"}
-        for name in known & {"labels", "classes", "targets", "relevant", "gold"}:
+        for name in known & {"labels", "classes", "targets", "relevant"}:
             if name not in GOES_WITH.get(kind, ("labels", "classes")):
                 raise OptionError(
-                    "`{option}` does not go with {kind}. Classes have `labels`, numbers `targets`, "
-                    "rankings `relevant`, and sets `gold`.",
+                    "`{option}` does not go with {kind}. Classes and sets have `labels`, numbers "
+                    "`targets`, and rankings `relevant`.",
                     option=name,
                     kind=kind,
                 )

@@ -179,7 +179,6 @@ class Run:
         rankings: Any = None,  # noqa: ANN401 - arrays, or lists of different lengths
         relevant: Any = None,  # noqa: ANN401 - same
         sets: Any = None,  # noqa: ANN401 - same
-        gold: Any = None,  # noqa: ANN401 - same
     ) -> None:
         """Log the predictions for some examples, in batches or all at once.
 
@@ -195,7 +194,7 @@ class Run:
             top_classes: Indices of the most probable classes, axes (examples, top), if there are
                 too many to log all. Name all classes in `classes`.
             top_probs: Their probabilities, axes (examples, top).
-            labels: Gold class of each example.
+            labels: Gold class of each example. Of sets: right labels in their form.
             classes: Names of the classes. If omitted, their indices.
             values: Numbers in place of classes, such as the predictions of a regression, one per
                 example. They are kept in single precision if that changes none, else in double.
@@ -205,7 +204,6 @@ class Run:
             relevant: Right items of each example: a list, or grades by item; None where unknown.
             sets: Sets of labels in place of classes: a list of labels per example, or flags with
                 the axes (examples, labels), whose names are `classes`.
-            gold: Right labels of each example in the form of the others; None where unknown.
         """
         self._log.add_predictions(
             split,
@@ -221,7 +219,6 @@ class Run:
             rankings=rankings,
             relevant=relevant,
             sets=sets,
-            gold=gold,
         )
 
     def log_explanations(

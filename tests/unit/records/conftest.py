@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from seedproof.records.items import NO_ITEM, Relevance, sorted_items
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.reader import Store
@@ -69,13 +70,42 @@ def plain(shard: Any) -> tuple[Any, ...]:
         None if shard.top is None else [part.tolist() for part in shard.top],
         None if shard.numbers is None else shard.numbers.tolist(),
         None if shard.targets is None else shard.targets.astype(str).tolist(),  # NaN equals itself
+        None if shard.items is None else shard.items.tolist(),
+        None if shard.relevance is None else right_of(shard.relevance),
     )
+
+
+def right_of(relevance: Relevance) -> list[Any]:
+    """Right items and grades as plain values."""
+    return [
+        relevance.items.tolist(),
+        relevance.all_grades.tolist(),
+        relevance.is_known.tolist(),
+    ]
+
+
+def as_gold(kind: Kind, labels: np.ndarray) -> Any:
+    """Labels as a kind keeps them: the label is the only right item, with a grade of 2."""
+    if not kind.has_items:
+        return labels
+    items = labels.astype(np.int32)[:, np.newaxis]
+    return Relevance(items, labels >= 0, np.where(items >= 0, 2.0, 0.0))
+
+
+def n_top_of(kind: Kind) -> int:
+    """Classes or items that a kind keeps of each example."""
+    return 2 if kind is Kind.TOP else len(CLASSES) if kind.has_items else 0
 
 
 def draw(kind: Kind, n_rows: int, rng: np.random.Generator) -> Any:
     """Values of one run, of any kind."""
     if kind is Kind.NUMBERS:
         return rng.normal(0, 10, n_rows).astype(np.float32)
+    if kind.has_items:
+        sizes = rng.integers(0, len(CLASSES) + 1, (n_rows, 1))
+        items = rng.permuted(np.tile(np.arange(len(CLASSES)), (n_rows, 1)), axis=1)
+        items = np.where(np.arange(len(CLASSES)) < sizes, items, NO_ITEM)
+        return sorted_items(items) if kind is Kind.SETS else items.astype(np.int32)
     probs = rng.dirichlet(np.ones(len(CLASSES)), n_rows).astype(np.float32)
     if kind is Kind.PROBS:
         return probs
@@ -89,6 +119,8 @@ def cut(values: Any, start: int, stop: int) -> Any:
     """Some rows of values, whatever their kind."""
     if isinstance(values, tuple):
         return tuple(part[start:stop] for part in values)
+    if isinstance(values, Relevance):
+        return values.rows(slice(start, stop))
     return values[start:stop]
 
 
@@ -123,7 +155,8 @@ def write_run() -> Callable[..., RunWriter]:
             for start, stop in pairwise((0, *ends, len(ids))):
                 further = [column[start:stop] for column in extras]
                 rows = cut(values, start, stop)
-                writer.write(ids[start:stop], labels[start:stop], rows, further)
+                gold = cut(as_gold(layout.kind, labels), start, stop)
+                writer.write(ids[start:stop], gold, rows, further)
         return writer
 
     return write
@@ -151,8 +184,9 @@ def make_store(tmp_path, write_run) -> Iterator[Callable[..., Written]]:
             kind,
             () if are_numbers else CLASSES,
             text_ids,
-            n_top=2 if kind is Kind.TOP else 0,
+            n_top=n_top_of(kind),
             extras=extras,
+            graded=kind.has_items,
         )
         names = [f"é{i:04}" for i in range(n_examples)]
         labels = rng.integers(0, len(CLASSES), n_examples)

@@ -50,7 +50,7 @@ def test_lists_keep_their_order_and_sets_do_not():
 
 def test_kind_follows_from_the_right_items():
     graded = sp.Predictions.load(LISTS, relevant=[{"a": 2, "z": 0}, None])
-    gold = sp.Predictions.load(LISTS, gold=[["a"], []])
+    gold = sp.Predictions.load(LISTS, labels=[["a"], []])
 
     assert (graded.kind, right(graded)) == ("rankings", [{"a": 2.0}, None])
     assert (gold.kind, right(gold)) == ("sets", [{"a": 1.0}, {}])
@@ -78,7 +78,7 @@ def test_flags_and_probabilities_are_sets(form):
     values = probs if form == "float" else (probs >= 0.5).astype(form)
     options = {"thresholds": 0.5} if form == "float" else {}
 
-    loaded = sp.Predictions.load(values, classes=["z", "y", "x"], gold=probs[0] >= 0.5, **options)
+    loaded = sp.Predictions.load(values, classes=["z", "y", "x"], labels=probs[0] >= 0.5, **options)
 
     assert (loaded.kind, loaded.classes) == ("sets", ("x", "y", "z"))
     assert named(loaded) == [[["x", "z"], []], [["x", "z"], ["y"]]]
@@ -116,12 +116,12 @@ def test_drawn_lists_stay_as_they_are(case):
         ([[["a"], "b"], [["b"], ["a"]]], {"kind": "sets"}, DtypeError),
         ([[["a", None]], [["b"]]], {"kind": "sets"}, UnknownLabelError),
         (LISTS, {"kind": "sets", "classes": ["a", "b"]}, UnknownLabelError),
-        (LISTS, {"gold": [["a"]]}, ShapeError),
+        (LISTS, {"kind": "sets", "labels": [["a"]]}, ShapeError),
         ([LISTS[0], LISTS[1][:1]], {"kind": "sets"}, ShapeError),
         ([[], []], {"kind": "sets"}, EmptyInputError),
         (np.array([[[1, -1, 2]], [[1, 2, -1]]]), {}, MissingValueError),
         (np.array([[[1, 2]], [[3, 4]]]), {"classes": ["a", "b"]}, UnknownLabelError),
-        (np.full((2, 3, 2), 0.3), {"gold": np.ones((3, 2))}, OptionError),
+        (np.full((2, 3, 2), 0.3), {"labels": np.ones((3, 2))}, OptionError),
         (np.full((2, 3, 2), 1.3), {"thresholds": 0.5}, ProbabilityError),
         (np.full((2, 3, 2), 0.3), {"thresholds": [0.2, 0.5]}, OptionError),
         (np.ones((2, 3, 2), dtype=bool), {"classes": ["a"]}, ShapeError),

@@ -29,17 +29,26 @@ CLASSES = ("cat", "dog", "fox")
 
 
 def _values(shard):
-    """Return predictions, probabilities or numbers of a shard."""
+    """Return predictions, probabilities, numbers or items of a shard."""
+    if shard.items is not None:
+        return shard.items
     if shard.numbers is not None:
         return shard.numbers
     return shard.predictions if shard.probs is None else shard.probs
+
+
+def _gold(shard):
+    """Labels, targets, or the first right item of each example."""
+    if shard.relevance is not None:
+        return shard.relevance.items[:, 0]
+    return shard.labels if shard.targets is None else shard.targets
 
 
 def joined(shards):
     """All shards of a source as one: ids, labels or targets, and values by run."""
     all_shards = [shards.shard(index) for index in range(shards.n_shards)]
     ids = [example for shard in all_shards for example in shard.ids.to_pylist()]
-    golds = [s.labels if s.targets is None else s.targets for s in all_shards]
+    golds = [_gold(shard) for shard in all_shards]
     labels = None if golds[0] is None else np.concatenate(golds)
     values = [
         np.concatenate([_values(shard)[run] for shard in all_shards])
@@ -505,7 +514,7 @@ def test_a_part_of_a_newer_schema_is_refused(make_store, write_run, monkeypatch)
         later.setattr("seedproof.records.writer.version_text", lambda: "1.9")
         write_run(store.place, store.layout, store.ids, store.labels, store.values[0], name="1")
 
-    with pytest.raises(SchemaVersionError, check=WithFields(version="1.9", newest="1.4")):
+    with pytest.raises(SchemaVersionError, check=WithFields(version="1.9", newest="1.5")):
         store.open().shards()
 
 
@@ -513,6 +522,6 @@ def test_a_store_of_an_older_minor_schema_is_read(make_store, monkeypatch):
     """A later seedproof reads the same values."""
     store = make_store()
     before = store.read()
-    monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 4))
+    monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 5))
 
     assert store.read() == before

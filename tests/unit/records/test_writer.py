@@ -22,6 +22,7 @@ from seedproof.errors import (
     RunExistsError,
     UnknownLabelError,
 )
+from seedproof.records.items import Relevance
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
@@ -59,7 +60,8 @@ def rows(draw_values):
 def test_groups_have_one_size_however_rows_arrive(kind, tmp_path, draw_values, write_run):
     """One row at a time, all at once or anything between: the same groups, the same digests."""
     rng = np.random.default_rng(4)
-    layout = Layout(kind, CLASSES, n_top=2 if kind is Kind.TOP else 0)
+    n_top = 2 if kind is Kind.TOP else len(CLASSES)
+    layout = Layout(kind, CLASSES, n_top=n_top, graded=kind.has_items)
     ids, labels = pa.array(range(N_ROWS)), np.zeros(N_ROWS, dtype=np.int32)
     values = draw_values(kind, N_ROWS, rng)
     ways = {
@@ -109,7 +111,7 @@ def test_the_footer_has_a_digest_of_ids_and_labels_for_each_group(tmp_path, rows
     (part,) = tmp_path.rglob("*.parquet")
     footer = footer_of(part)
 
-    assert footer["schema"] == "1.4"
+    assert footer["schema"] == "1.5"
     assert footer["kind"] == "probs"
     assert footer["classes"] == list(CLASSES)
     expected = [
@@ -266,27 +268,33 @@ def test_conditions_of_the_run_are_kept(tmp_path):
 @pytest.mark.parametrize("kind", list(VALUE_COLUMNS))
 def test_caller_may_reuse_its_arrays(tmp_path, kind):
     """Buffered rows are copies."""
-    place, layout = Location.of(tmp_path), Layout(kind, CLASSES, n_top=2 if kind is Kind.TOP else 0)
+    place, layout = Location.of(tmp_path), Layout(kind, CLASSES, n_top=2)
     labels, predictions = np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32)
     probs, top_classes = np.zeros((1, 3), np.float32), np.zeros((1, 2), np.int32)
     top_probs = np.array([[0.75, 0.25]], dtype=np.float32)
     numbers = np.zeros(1)
     values = {
         Kind.PROBS: probs, Kind.TOP: (top_classes, top_probs), Kind.LABELS: predictions,
-        Kind.NUMBERS: numbers,
+        Kind.NUMBERS: numbers, Kind.RANKINGS: top_classes, Kind.SETS: top_classes[:, :1],
     }  # fmt: skip
+    right = Relevance(labels[:, np.newaxis], np.ones(1, dtype=bool))
     with RunWriter(place, RunManifest("a", "a"), layout, rows_per_group=20) as writer:
         for index in range(3):
             labels[0] = predictions[0] = numbers[0] = index
             probs[0], top_classes[0] = np.eye(3)[index], [index, (index + 1) % 3]
-            writer.write(pa.array([index]), labels, values[kind])
+            writer.write(pa.array([index]), right if kind.has_items else labels, values[kind])
 
     (part,) = tmp_path.rglob("*.parquet")
 
-    predicted = "value" if kind is Kind.NUMBERS else "prediction"
-    assert pq.read_table(part).column(predicted).to_pylist() == [0, 1, 2]
-    assert pq.read_table(part).column(kind.gold).to_pylist() == [0, 1, 2]
     reader = RunReader(place, RunManifest.load(place / "runs" / "a"), "all")
+    table = pq.read_table(part)
+    if kind.has_items:
+        assert table.column("relevant").to_pylist() == [[0], [1], [2]]
+        assert reader.items(0)[:, 0].tolist() == [0, 1, 2]
+        return
+    predicted = "value" if kind is Kind.NUMBERS else "prediction"
+    assert table.column(predicted).to_pylist() == [0, 1, 2]
+    assert table.column(kind.gold).to_pylist() == [0, 1, 2]
     if kind is Kind.PROBS:
         np.testing.assert_array_equal(reader.probs(0), np.eye(3))
     if kind is Kind.TOP:
@@ -306,18 +314,23 @@ def test_caller_may_reuse_its_arrays(tmp_path, kind):
         (Kind.PROBS, [1], [0], [[0.5, 0.5, 0.5]], ProbabilityError, {"example": 1, "sum": 1.5}),
         (Kind.NUMBERS, [1, 2], [0.0, 0.0], [0.5, -np.inf], DtypeError, {"example": 2, "number": -np.inf}),
         (Kind.NUMBERS, [1, 2], [np.nan, np.inf], [0.5, 1], DtypeError, {"example": 2, "number": np.inf}),
+        (Kind.RANKINGS, [1, 2], None, [[2, 1], [1, 1]], UnknownLabelError, {"example": 2, "items": [1, 1]}),
+        (Kind.RANKINGS, [1, 2], None, [[2, 1], [3, 1]], UnknownLabelError, {"example": 2, "highest": 2}),
+        (Kind.RANKINGS, [1, 2], None, [[-1, 1], [2, 1]], UnknownLabelError, {"example": 1}),
+        (Kind.SETS, [1, 2], None, [[1, 2], [2, 1]], UnknownLabelError, {"example": 2}),
     ],
-    ids=["twice", "out-of-order", "no-id", "label-too-large", "label-too-small", "prediction", "top", "probs", "number", "target"],
+    ids=["twice", "out-of-order", "no-id", "label-too-large", "label-too-small", "prediction", "top", "probs", "number", "target", "item-twice", "unknown-item", "gap", "set-out-of-order"],
 )  # fmt: skip
 def test_invalid_rows_are_refused(tmp_path, *, kind, ids, labels, values, error, fields):
     """The example and the run are named."""
-    layout = Layout(kind, CLASSES, n_top=2 if kind is Kind.TOP else 0)
+    layout = Layout(kind, CLASSES, n_top=2)
+    gold = Relevance.unknown(len(ids)) if kind.has_items else np.array(labels)
     values = tuple(map(np.array, values)) if kind is Kind.TOP else np.array(values)
     run = RunManifest("a", "seed 3")
     writer = RunWriter(Location.of(tmp_path), run, layout, rows_per_group=20)
 
     with pytest.raises(error, check=WithFields(run="seed 3", **fields)) as refused:
-        writer.write(pa.array(ids, pa.int64()), np.array(labels), values)
+        writer.write(pa.array(ids, pa.int64()), gold, values)
 
     assert type(refused.value) is error
 
