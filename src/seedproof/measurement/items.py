@@ -167,7 +167,7 @@ class ItemAccumulators(Accumulators[ItemBatch]):
         items = np.asarray(shard.items).transpose(1, 0, 2)
         n_runs = items.shape[1]
         by_run = _named(items.reshape(-1, items.shape[2]), self._names)
-        rows = rows.append_column("items", pa.FixedSizeListArray.from_arrays(by_run, n_runs))
+        rows = rows.append_column("items_by_run", pa.FixedSizeListArray.from_arrays(by_run, n_runs))
         if shard.relevance is None:
             return rows
         right, is_known = shard.relevance.items, shard.relevance.is_known

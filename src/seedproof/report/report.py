@@ -1,10 +1,10 @@
 """The report of a measurement."""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 from rich.console import RenderableType
@@ -21,6 +21,8 @@ from seedproof.records.location import Location
 from seedproof.records.schema import Kind
 from seedproof.report.figures import Figure, build_figures
 from seedproof.report.figures.answers import votes
+from seedproof.report.items.figures import item_figures, item_sections
+from seedproof.report.items.view import build_item_view
 from seedproof.report.mappings import ByName, WrittenEstimate
 from seedproof.report.numeric.figures import numeric_figures, numeric_sections
 from seedproof.report.numeric.view import build_numeric_view
@@ -135,12 +137,11 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         Returns:
             Sentences, metrics and the least stable examples.
         """
-        build = build_numeric_view if self._has_numbers else build_view
-        return build(self.measurement, show=show)
+        return self._parts.view(self.measurement, show=show)
 
     @property
-    def _has_numbers(self) -> bool:
-        return self.measurement.kind == Kind.NUMBERS
+    def _parts(self) -> "KindParts":
+        return PARTS.get(self.measurement.kind, CLASS_PARTS)
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the examples, as plain data: the content of `summary.json`."""
@@ -178,9 +179,9 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
     def _page(self, options: PageOptions) -> str:
         from seedproof.report.html import render_page
 
-        if self._has_numbers:
-            return super()._page(options)
-        return render_page(self.measurement, options)
+        if self._parts is CLASS_PARTS:
+            return render_page(self.measurement, options)
+        return super()._page(options)
 
     def _records(self) -> list[dict[str, Any]]:
         return [
@@ -189,20 +190,19 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         ]
 
     def _figures(self) -> tuple[Figure, ...]:
-        if self._has_numbers:
-            return numeric_figures(self.measurement)
-        return build_figures(self.measurement)
+        return self._parts.figures(self.measurement)
 
     def _first_figure(self) -> Figure:
-        if self._has_numbers:
-            return numeric_figures(self.measurement)[0]
-        # Few marks for any number of runs, and drawn without reading the examples.
-        return votes(self.measurement)
+        if self._parts is CLASS_PARTS:
+            # Few marks for any number of runs, and drawn without reading the examples.
+            return votes(self.measurement)
+        return self._figures()[0]
 
     def _overview(self, show: Sequence[str]) -> Overview:
         view = self.view(show=show)
         every = TextTable(HEADER, tuple(map(metric_cells, view.rows)))
-        tables = [] if self._has_numbers else list(map(group_table, view.groups))
+        sections = self._parts.sections(self.measurement, view)
+        tables = [] if sections else list(map(group_table, view.groups))
         tables += [
             TextTable(*explanation_cells(explained), title=f"explanations by {explained.title}")
             for explained in view.explanations
@@ -211,7 +211,6 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
             tables.append(
                 TextTable(HEADER, tuple(map(metric_cells, view.dynamics.rows)), title=DYNAMICS)
             )
-        sections = numeric_sections(self.measurement, view) if self._has_numbers else ()
         metrics = Section("All metrics", EVERY_METRIC, (every, *tables), metrics=view.rows)
         return Overview(
             headline=view.headline,
@@ -231,9 +230,40 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         self.measurement = replace(self.measurement, example_table=table)
 
     def _about(self) -> str:
-        first = "mean" if self._has_numbers else "flip_rate"
+        first = self._parts.first
         size = f"{self.measurement.n_runs:,} runs, {self.measurement.n_examples:,} examples"
         return f"of {size}: {first} {self[first]}"
+
+
+class BuildView(Protocol):
+    """A function that returns a measurement as plain data."""
+
+    def __call__(self, measurement: Measurement, *, show: Sequence[str] = ()) -> View:
+        """Return sentences and rows, with further columns of the user's own."""
+
+
+@dataclass(frozen=True)
+class KindParts:
+    """The parts of a report that depend on the kind of answers."""
+
+    view: BuildView
+    figures: Callable[[Measurement], tuple[Figure, ...]]
+    sections: Callable[[Measurement, View], tuple[Section, ...]]
+    first: str  # the metric that represents the report
+
+
+def _no_sections(measurement: Measurement, view: View) -> tuple[Section, ...]:
+    """Return none: the page of classes has a template of its own."""
+    del measurement, view
+    return ()
+
+
+CLASS_PARTS = KindParts(build_view, build_figures, _no_sections, "flip_rate")
+PARTS: Mapping[str, KindParts] = {
+    Kind.NUMBERS: KindParts(build_numeric_view, numeric_figures, numeric_sections, "mean"),
+    Kind.RANKINGS: KindParts(build_item_view, item_figures, item_sections, "first_item_flips"),
+    Kind.SETS: KindParts(build_item_view, item_figures, item_sections, "set_flips"),
+}
 
 
 def _written(groups: Sequence[GroupMetrics]) -> tuple[GroupMetrics, ...]:

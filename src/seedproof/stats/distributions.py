@@ -29,6 +29,15 @@ def normal_quantile(share: float) -> float:
 
 
 @lru_cache(maxsize=256)
+def chi_square_quantile(df: float, share: float) -> float:
+    """Return a quantile of the chi-square distribution, to about 1 %.
+
+    Wilson and Hilferty (1931), PNAS 17:684.
+    """
+    part = 2 / (9 * df)
+    return df * max(1 - part + normal_quantile(share) * part**0.5, 0.0) ** 3
+
+
 def student_quantile(df: float, share: float) -> float:
     """Return the quantile of Student's t distribution, for a share above 0.5.
 
