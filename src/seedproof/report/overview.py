@@ -62,7 +62,7 @@ class ItemCell:
     """One item of a list or set."""
 
     text: str
-    mark: str  # "same", "moved" or "new" in a list; "share-0" to "share-5" in a set
+    mark: str  # "same", "at-other-rank" or "new" in a list; "share-0" to "share-5" in a set
     is_right: bool = False
 
 

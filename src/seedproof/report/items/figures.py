@@ -19,7 +19,8 @@ from seedproof.report.overview import ItemCell, ItemRow, ItemTable, Section, gro
 from seedproof.report.view import ItemLine, View
 from seedproof.stats.intervals import NORMAL, Estimate
 
-N_LISTED = 30
+# Examples on the page: lists take more room than sets.
+N_LISTS, N_SETS = 12, 30
 # Lists of so many runs fit next to each other, with so many items.
 MAX_SHOWN_RUNS = 6
 MAX_SHOWN_ITEMS = 10
@@ -239,8 +240,8 @@ def _quality_finding(measurement: Measurement, name: str) -> Message:
 
 def _examples(measurement: Measurement, lines: Sequence[ItemLine]) -> Section:
     """Return the least stable examples with the items of several runs."""
-    listed, shown, repeats = lines[:N_LISTED], tuple(lines[0].shown), measurement.repeats
-    is_ranked = lines[0].is_ranked
+    is_ranked, shown, repeats = lines[0].is_ranked, tuple(lines[0].shown), measurement.repeats
+    listed = lines[: N_LISTS if is_ranked else N_SETS]
     n_shown = min(MAX_SHOWN_RUNS, measurement.n_runs)
     rows = tuple(
         ItemRow(
@@ -274,7 +275,7 @@ def _ranked(line: ItemLine, n_shown: int) -> tuple[tuple[ItemCell, ...], ...]:
 
     def cell(item: str, rank: int) -> ItemCell:
         is_same = reference.get(item) == rank
-        mark = "same" if is_same else "moved" if item in reference else "new"
+        mark = "same" if is_same else "at-other-rank" if item in reference else "new"
         return ItemCell(item, mark, is_right=item in right)
 
     return tuple(

@@ -19,8 +19,11 @@ SENTENCES = {
     "measured": "{n_runs} {repeats} · {n_examples:,} examples{clusters}{labeled} · {kind}",
     "some-labeled": " ({n_labeled:,} with right items)",
     "nothing-differs": "All {n_runs} {repeats} give the same {kind}.",
-    "lists-change": "Another {repeat} changes {distance} of the first {depth} items{quality}.",
-    "sets-change": "Another {repeat} changes {distance} of the items of a set{quality}.",
+    "lists-change": "Another {repeat} changes the first item of {flips} of the lists{quality}.",
+    "lists-of-few-differ": "Two of these {n_runs} {repeats} put another item first in {flips} of "
+    "the lists{quality}.",
+    "sets-change": "Another {repeat} changes {flips} of the sets{quality}.",
+    "sets-of-few-differ": "Two of these {n_runs} {repeats} differ in {flips} of the sets{quality}.",
     "while-quality": f", while {{name}} moves by ±{NO_BREAK}{{spread}}",
     "first-items": "Two {repeats} put another item first for {flips} of the examples. Of the items "
     "among the first {depth} of either, {distance} are among those of only one.",
@@ -92,20 +95,17 @@ def title(measurement: Measurement) -> Message:
 def headline(measurement: Measurement) -> Message:
     """Return how much changes from run to run, and how little quality says about it."""
     metrics, names, fields = measurement.metrics, KeyNames.of(measurement), words(measurement)
-    distance = metrics[names.distance].value
-    if distance == 0.0 and metrics[names.flips].value == 0.0:
+    if metrics[names.distance].value == metrics[names.flips].value == 0.0:
         return _say("nothing-differs", **fields)
     quality: Message | str = ""
     spread = metrics.get(f"{names.quality}_sd")
     if spread is not None:
         moved = WithUnit(spread.value, "points")
         quality = _say("while-quality", name=card(names.quality).title, spread=moved)
-    return _say(
-        "sets-change" if names.depth is None else "lists-change",
-        distance=WithUnit(distance, "percent"),
-        quality=quality,
-        **fields,
-    )
+    code = "sets" if names.depth is None else "lists"
+    code += "-of-few-differ" if measurement.n_runs < VERDICT_FROM else "-change"
+    flips = WithUnit(metrics[names.flips].value, "percent")
+    return _say(code, flips=flips, quality=quality, **fields)
 
 
 def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
