@@ -35,7 +35,7 @@ def chi_square_quantile(df: float, share: float) -> float:
     Wilson and Hilferty (1931), PNAS 17:684.
     """
     part = 2 / (9 * df)
-    return df * max(1 - part + normal_quantile(share) * part**0.5, 0.0) ** 3
+    return float(df * max(1 - part + normal_quantile(share) * part**0.5, 0.0) ** 3)
 
 
 def student_quantile(df: float, share: float) -> float:

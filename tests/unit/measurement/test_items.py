@@ -42,7 +42,9 @@ def test_parts_of_any_size_give_the_same(kind, place, monkeypatch):
 
     for name, value in whole.metrics.items():
         assert cut.metrics[name].value == pytest.approx(value.value, abs=1e-12)
-        assert cut.metrics[name].low == pytest.approx(value.low, rel=1e-6)
+        assert (cut.metrics[name].low is None) == (value.low is None)
+        if value.low is not None:
+            assert cut.metrics[name].low == pytest.approx(value.low, rel=1e-6)
         assert cut.metrics[name].over == value.over
     assert cut.unstable_examples.equals(whole.unstable_examples)
     assert cut.examples().equals(whole.examples())
@@ -108,9 +110,9 @@ def test_examples_have_the_items_of_each_run_by_name(place):
 
 
 def test_clusters_widen_intervals_of_examples_that_belong_together(place):
-    """Every example four times: copies are no further evidence."""
-    once = drawn_sets(np.random.default_rng(2), n_examples=40).shard(0)
-    copies = np.repeat(np.arange(40), 4)
+    """Every example nine times: copies are no further evidence."""
+    once = drawn_sets(np.random.default_rng(2), n_runs=20, n_examples=40).shard(0)
+    copies = np.repeat(np.arange(40), 9)
     source = item_shards(
         Kind.SETS,
         once.items[:, copies],
@@ -126,7 +128,7 @@ def test_clusters_widen_intervals_of_examples_that_belong_together(place):
         assert together[name].value == pytest.approx(apart[name].value)
         assert together[name].over == "runs × clusters"
         width = together[name].high - together[name].low
-        assert width > 1.05 * (apart[name].high - apart[name].low)
+        assert width > 1.5 * (apart[name].high - apart[name].low)
 
 
 def test_labels_are_judged_against_all_labels(place):

@@ -11,7 +11,7 @@ from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
 from seedproof.records.arrow import to_numpy
 from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure, drawn_runs
-from seedproof.report.figures.intervals import Line, intervals
+from seedproof.report.figures.intervals import Line, Mark, intervals
 from seedproof.report.items.exposure import exposures
 from seedproof.report.items.sentences import KeyNames
 from seedproof.report.numbers import WithUnit, number
@@ -165,7 +165,7 @@ def _exposure(measurement: Measurement) -> Figure:
     for exposure in exposures(measurement):
         mean, reach = float(np.mean(exposure.by_run)), NORMAL * exposure.independent_sd
         expected = Estimate(mean, max(mean - reach, 0.0), min(mean + reach, 1.0))
-        mark = "bad" if exposure.is_beyond else "open"
+        mark: Mark = "bad" if exposure.is_beyond else "open"
         lines.append(Line(exposure.item, expected, mark, exposure.by_run))
     return intervals(
         "exposure",
