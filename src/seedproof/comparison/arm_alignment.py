@@ -9,7 +9,7 @@ import numpy as np
 from seedproof.errors import LabelConflictError, MissingExampleError, OptionError
 from seedproof.records.number_settings import NumberSettings
 from seedproof.records.probabilities import UNLABELED
-from seedproof.records.schema import Kind
+from seedproof.records.schema import ITEMS, Kind
 from seedproof.records.shards import Shard, ShardSource
 from seedproof.typing import IntArray
 
@@ -51,10 +51,10 @@ class ArmAlignment:
                 )
 
     def _check_kind(self, name: str, source: ShardSource) -> None:
-        """Refuse numbers next to classes, and numbers that are measured in different ways."""
-        first, are_numbers = self.sources[0], source.kind is Kind.NUMBERS
-        if are_numbers != (first.kind is Kind.NUMBERS):
-            kinds = ("numbers" if x.kind is Kind.NUMBERS else "classes" for x in (first, source))
+        """Refuse answers of different kinds, or that are measured in different ways."""
+        first = self.sources[0]
+        kinds = answers_of(first), answers_of(source)
+        if kinds[0] != kinds[1]:
             raise OptionError(
                 "{name!r} has {kind} and {other_name!r} has {other_kind}. Compare answers of one "
                 "kind.",
@@ -62,10 +62,11 @@ class ArmAlignment:
                 other_name=name,
                 **dict(zip(("kind", "other_kind"), kinds, strict=True)),
             )
-        if are_numbers and _shared(source) != _shared(first):
+        if kinds[0] != "classes" and _shared(source) != _shared(first):
             raise OptionError(
                 "{name!r} and {other_name!r} are read with different tolerances, thresholds, "
-                "directions, or units of repetition (runs or trials). Read both in the same way.",
+                "depths, directions, or units of repetition (runs or trials). Read both in the "
+                "same way.",
                 name=self.names[0],
                 other_name=name,
                 settings=first.settings,
@@ -148,6 +149,11 @@ class ArmAlignment:
             label=label,
             other_label=other,
         )
+
+
+def answers_of(source: ShardSource) -> str:
+    """Return what runs give: classes, numbers, rankings or sets."""
+    return str(source.kind) if source.kind in (Kind.NUMBERS, *ITEMS) else "classes"
 
 
 def _shared(source: ShardSource) -> NumberSettings:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from seedproof.comparison.arm_alignment import ArmAlignment
+from seedproof.comparison.arm_alignment import ArmAlignment, answers_of
 from seedproof.comparison.arms.arm_contrast import (
     ArmContrast,
     MeasuredBatch,
@@ -73,6 +73,11 @@ class ArmData:
     def is_of_numbers(self) -> bool:
         """True if its runs give numbers, not classes."""
         return self.source.kind is Kind.NUMBERS
+
+    @property
+    def answers(self) -> str:
+        """What its runs give: classes, numbers, rankings or sets."""
+        return answers_of(self.source)
 
 
 @dataclass(eq=False)
@@ -226,9 +231,11 @@ def compare_arms(
         raise OptionError(
             "No arm {gold!r} is compared. Known: {known}.", gold=reference, known=names[1:]
         )
-    if reference is not None and arms[0].is_of_numbers:
+    if reference is not None and arms[0].answers != "classes":
         raise OptionError(
-            "`{option}` applies to classes, and these arms have numbers. Remove it.", option="gold"
+            "`{option}` applies to classes, and these arms have {answers}. Remove it.",
+            option="gold",
+            answers=arms[0].answers,
         )
     alignment = ArmAlignment(names, tuple(narrowed(arm.source, metrics) for arm in arms))
     _check_labels(arms)

@@ -43,7 +43,7 @@ OWN_COLUMNS = frozenset(
     {"example", "label", "target", "change"}
     | {
         f"{name}_{when}"
-        for name in ("votes", "entropy", "mean", "numbers")
+        for name in ("votes", "entropy", "mean", "numbers", "distance", "items")
         for when in ("before", "after")
     }
 )
@@ -171,7 +171,7 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
         headline=str(sentences.headline(comparison)),
         findings=sentences.findings(comparison),
         reading=tuple(map(str, reading.table_notes(comparison))),
-        detects=reading.NUMERIC_DETECTS if comparison.has_numbers else reading.DETECTS,
+        detects=reading.DETECTS if comparison.has_classes else reading.NUMERIC_DETECTS,
         brackets=str(reading.brackets(comparison)),
         baseline=comparison.baseline.name,
         arms=tuple((arm.name, _runs(comparison, arm)) for arm in all_arms(comparison)),
@@ -197,7 +197,7 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
 
 def key_metrics(comparison: Comparison) -> tuple[str, ...]:
     """Return the metrics that are shown first, the primary one before all others."""
-    known = numeric.key_metrics(comparison) if comparison.has_numbers else KEY_METRICS
+    known = KEY_METRICS if comparison.has_classes else numeric.key_metrics(comparison)
     return tuple(dict.fromkeys((comparison.primary, *known)))
 
 
@@ -246,7 +246,7 @@ def _dots(comparison: Comparison) -> tuple[tuple[str, tuple[int, int, int]], ...
     With more runs, more examples have a run that differs.
     """
     base = comparison.baseline
-    if comparison.has_numbers:
+    if not comparison.has_classes:
         return ()
     n_runs = base.measurement.n_runs
     comparable = [arm for arm in foremost(comparison) if arm.measurement.n_runs == n_runs]
