@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from seedproof.comparison.arm_alignment import ArmAlignment
+from seedproof.comparison.versions.items import ItemVersionSums
 from seedproof.comparison.versions.numbers import NumberVersionSums
 from seedproof.comparison.versions.result import VersionComparison
 from seedproof.comparison.versions.sums import ClassVersionSums, VersionSums
@@ -18,7 +19,7 @@ from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import ExampleWriter
 from seedproof.messages import Message
 from seedproof.records.location import Location
-from seedproof.records.schema import Kind
+from seedproof.records.schema import ITEMS, Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import Progress
 
@@ -63,7 +64,11 @@ class CompareVersions:
     def empty(self) -> VersionSums:
         """Return sums without examples."""
         old, new = self.alignment.sources
-        of_kind = NumberVersionSums if old.kind is Kind.NUMBERS else ClassVersionSums
+        of_kind: type[NumberVersionSums | ItemVersionSums | ClassVersionSums] = ClassVersionSums
+        if old.kind is Kind.NUMBERS:
+            of_kind = NumberVersionSums
+        elif old.kind in ITEMS:
+            of_kind = ItemVersionSums
         return of_kind((old, new), self.slices, self.clusters)
 
     def __call__(self, index: int) -> tuple[VersionSums, pa.Table]:

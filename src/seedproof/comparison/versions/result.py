@@ -46,8 +46,24 @@ NUMBER_COLUMNS = (
     "old_numbers",
     "new_numbers",
 )
+ITEM_COLUMNS = (
+    "example",
+    "right_items",
+    "distance",
+    "distance_old",
+    "distance_new",
+    "p_value",
+    "q_value",
+    "old_items",
+    "new_items",
+)
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    Kind.NUMBERS: NUMBER_COLUMNS,
+    Kind.RANKINGS: ITEM_COLUMNS,
+    Kind.SETS: ITEM_COLUMNS,
+}
 # Columns of an example in the summary: without predictions per run and the user's columns.
-LISTED = tuple(dict.fromkeys((*OWN_COLUMNS[:-2], *NUMBER_COLUMNS[:-2])))
+LISTED = tuple(dict.fromkeys((*OWN_COLUMNS[:-2], *NUMBER_COLUMNS[:-2], *ITEM_COLUMNS[:-2])))
 
 
 @dataclass(frozen=True)
@@ -104,7 +120,7 @@ class VersionComparison:
     checks: tuple[Check, ...] = ()  # of both versions, whose names are `old` and `new`
     repeats: str = "runs"  # unit of repetition: `seeds` if both versions recorded them
     clusters: Clusters | None = None  # of the examples; None if they are independent
-    kind: str = "classes"  # or `numbers`
+    kind: str = "classes"  # or `numbers`, `rankings`, `sets`
     are_trials: bool = False  # of one model, so that few of them are judged
     better: Better = "neither"  # direction in which the mean of numbers is better
 
@@ -112,6 +128,11 @@ class VersionComparison:
     def has_numbers(self) -> bool:
         """True if runs give numbers, not classes."""
         return self.kind == Kind.NUMBERS
+
+    @property
+    def has_classes(self) -> bool:
+        """True if runs give classes, not numbers, lists or sets."""
+        return self.kind not in COLUMNS
 
     def __getitem__(self, name: str) -> Estimate:
         return self.whole.figures[name]
@@ -154,7 +175,7 @@ class VersionComparison:
 
     def extras(self) -> tuple[str, ...]:
         """Return the names of the user's further columns."""
-        own = NUMBER_COLUMNS if self.has_numbers else OWN_COLUMNS
+        own = COLUMNS.get(self.kind, OWN_COLUMNS)
         return tuple(name for name in self.unexplained.column_names if name not in own)
 
     def summary(self) -> dict[str, Any]:
@@ -172,7 +193,7 @@ class VersionComparison:
             "n_labeled": self.whole.n_labeled,
             **({} if self.clusters is None else {"clusters": asdict(self.clusters)}),
             "n_classes": len(self.classes),
-            **({"kind": self.kind, "better": self.better} if self.has_numbers else {}),
+            **({"kind": self.kind, "better": self.better} if self.kind in COLUMNS else {}),
             "baseline_from": self.baseline_from,
             "whole": self.whole.summary(),
             "by_class": [part.summary() for part in self.by_class],

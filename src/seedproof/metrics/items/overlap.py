@@ -59,6 +59,14 @@ def jaccard_distance(batch: ItemBatch) -> ExampleValues:
     return over_pairs(by_run)
 
 
+def jaccard_distances_of(batch: ItemBatch, run_idx: int) -> FloatArray:
+    """Return the Jaccard distances of a run to all runs, per example: (runs, examples)."""
+    both = np.bitwise_count(batch.members & batch.members[:, run_idx, np.newaxis])
+    shared = both.sum(axis=0, dtype=np.int64)
+    union = batch.sizes + batch.sizes[run_idx] - shared
+    return np.asarray((union - shared) / np.maximum(union, 1))
+
+
 def _shifted(n_runs: int) -> Iterator[tuple[slice, slice]]:
     """Yield runs and those so many places before them, so that each pair occurs once."""
     for shift in range(1, n_runs):
