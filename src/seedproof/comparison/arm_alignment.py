@@ -152,7 +152,7 @@ class ArmAlignment:
 
 
 def answers_of(source: ShardSource) -> str:
-    """Return what runs give: classes, numbers, rankings or sets."""
+    """Return the kind of answers, in words: classes, numbers, rankings or sets."""
     return str(source.kind) if source.kind in (Kind.NUMBERS, *ITEMS) else "classes"
 
 

@@ -76,7 +76,7 @@ class ArmData:
 
     @property
     def answers(self) -> str:
-        """What its runs give: classes, numbers, rankings or sets."""
+        """The answers of its runs: classes, numbers, rankings or sets."""
         return answers_of(self.source)
 
 

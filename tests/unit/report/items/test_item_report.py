@@ -73,7 +73,7 @@ def test_equal_lists_say_so(tmp_path):
 
 
 def test_runs_that_favor_an_item_are_named(tmp_path):
-    """Half of the runs show item 0 first to everyone; the others to nobody."""
+    """Half of the runs show item 0 first to all examples, the others to none."""
     rng = np.random.default_rng(3)
     items = np.argsort(rng.random((6, 100, 20)), axis=2)[:, :, :3] + 1
     items[:3, :, 0] = 0
