@@ -66,8 +66,8 @@ class ArmAlignment:
         if kind != "classes" and _shared(source) != _shared(first):
             raise OptionError(
                 "{name!r} and {other_name!r} are read with different tolerances, thresholds, "
-                "directions, weights, ways to compare texts, or units of repetition (runs or "
-                "trials). Read both in the same way.",
+                "depths, directions, weights, ways to compare texts, or units of repetition (runs "
+                "or trials). Read both in the same way.",
                 name=self.names[0],
                 other_name=name,
                 settings=first.settings,

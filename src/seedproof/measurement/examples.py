@@ -261,7 +261,9 @@ def _has_examples(file: Location) -> bool:
     except (pa.ArrowException, OSError):
         return False
     names = set(schema.names)
-    return "example" in names and not names.isdisjoint({"flip_rate", "sd", "jaccard_distance"})
+    return "example" in names and not names.isdisjoint(
+        {"flip_rate", "sd", "jaccard_distance", "p_value"}
+    )
 
 
 def _read_parquet(file: Location, columns: Sequence[str] | None = None) -> pa.Table:

@@ -166,12 +166,12 @@ class ItemAccumulators(Accumulators[ItemBatch]):
         """Add the items of each run, and the right ones, by their names."""
         items = np.asarray(shard.items).transpose(1, 0, 2)
         n_runs = items.shape[1]
-        by_run = _named(items.reshape(-1, items.shape[2]), self._names)
-        rows = rows.append_column("items", pa.FixedSizeListArray.from_arrays(by_run, n_runs))
+        by_run = item_names(items.reshape(-1, items.shape[2]), self._names)
+        rows = rows.append_column("items_by_run", pa.FixedSizeListArray.from_arrays(by_run, n_runs))
         if shard.relevance is None:
             return rows
         right, is_known = shard.relevance.items, shard.relevance.is_known
-        return rows.append_column("right_items", _named(right, self._names, ~is_known))
+        return rows.append_column("right_items", item_names(right, self._names, ~is_known))
 
     @property
     def notes(self) -> tuple[Message, ...]:
@@ -214,7 +214,9 @@ class ItemAccumulators(Accumulators[ItemBatch]):
         )
 
 
-def _named(items: IntArray, names: Sequence[str], missing: np.ndarray | None = None) -> pa.Array:
+def item_names(
+    items: IntArray, names: Sequence[str], missing: np.ndarray | None = None
+) -> pa.Array:
     """Return rows of items as lists of their names."""
     is_item = items != NO_ITEM
     ends = np.concatenate([[0], np.cumsum(is_item.sum(axis=1))])

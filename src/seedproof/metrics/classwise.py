@@ -155,6 +155,9 @@ def mean_over_runs_and_classes(
         counts: Those of each run.
         sizes: Examples of each block; a single block gives no interval.
         scores: The score of each class.
+
+    Returns:
+        The mean; without an interval if there is a single block.
     """
     by_run, without, of_classes = [], [], []
     n_blocks: IntArray = np.zeros(0, dtype=np.int64)

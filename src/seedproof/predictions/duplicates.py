@@ -138,7 +138,7 @@ def _values(shard: Shard) -> tuple[np.ndarray, ...]:
     """Return all that a shard has of each run, axes (runs, …)."""
     if shard.top is not None:
         return shard.top.probs, shard.top.classes
-    several = (shard.probs, shard.predictions, shard.numbers, shard.answers)
+    several = (shard.probs, shard.predictions, shard.numbers, shard.items, shard.answers)
     values = next((x for x in several if x is not None), None)
     return () if values is None else (values,)
 

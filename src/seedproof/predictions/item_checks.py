@@ -18,6 +18,9 @@ def item_checks_of(source: ShardSource, sums: ItemRunSums, n_flips: float) -> It
         source: The runs.
         sums: Sums over all examples.
         n_flips: Number of examples on which two runs are expected to differ, at least.
+
+    Yields:
+        Findings, in the order of their kinds.
     """
     yield from few_runs(len(source.runs))
     if len(source.runs) > 1:

@@ -6,15 +6,22 @@ from dataclasses import dataclass
 from seedproof.measurement.group_metrics import GroupMetrics
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
-from seedproof.metrics.card import card
+from seedproof.metrics.card import card, card_name
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.records.schema import Kind
 from seedproof.report.numbers import WithInterval, WithUnit
 
 # Rows on a page; a terminal shows fewer.
 N_ON_PAGE = 20
-# How steady groups are, and how good: of classes, and of numbers.
-STABILITY, QUALITY = ("flip_rate", "mean_difference"), ("accuracy", "mean")
+# How steady groups are, and how good: cards of the metrics of each kind of answers.
+STABILITY = (
+    "flip_rate",
+    "mean_difference",
+    "label_flips",
+    "jaccard_distance",
+    "jaccard_distance@k",
+)
+QUALITY = ("accuracy", "mean", "micro_f1", "ndcg@k")
 SENTENCES = {
     "class": "class",
     "gold-class": "label",
@@ -24,6 +31,7 @@ SENTENCES = {
     "none-less-stable": "No {what} is shown to be less stable than the test set as a whole.",
     "too-few-runs-to-judge": "{n_runs} runs are too few to show which {what} is less stable than "
     "the test set as a whole.",
+    "set-label": "label",
     "rows-left-out": "{n_shown} of {n_groups:,} shown; all are in summary.json (--out).",
     "rows-marked": "Intervals hold simultaneously for {rows}. * marks {metric}s shown to be above "
     "the overall {overall}.",
@@ -45,6 +53,7 @@ class GroupTable:
     n_groups: int
     legend: Message
     is_requested: bool  # by a slice; classes are always measured
+    differs: bool  # whether runs differ at all
 
     def notes(self, n_listed: int = N_ON_PAGE) -> tuple[Message, ...]:
         """Return how to read a table of so many rows."""
@@ -65,13 +74,11 @@ def group_tables(measurement: Measurement) -> tuple[GroupTable, ...]:
 
 def findings(measurement: Measurement) -> dict[str, tuple[Message, ...]]:
     """Return the least stable class and the least stable value of each slice, by topic."""
-    if measurement.metrics[_stability(measurement)].value == 0.0:
-        return {}
     has_verdicts = measurement.n_runs >= VERDICT_FROM or measurement.repeats == "trials"
     return {
         table.topic: (table.finding,)
         for table in group_tables(measurement)
-        if has_verdicts or table.is_requested
+        if table.differs and (has_verdicts or table.is_requested)
     }
 
 
@@ -84,15 +91,14 @@ def _kinds(measurement: Measurement) -> Iterator[tuple[str | None, Sequence[Grou
 def _table(
     measurement: Measurement, column: str | None, groups: Sequence[GroupMetrics]
 ) -> GroupTable:
-    stability, quality = _stability(measurement), _quality(groups)
+    stability, quality = _stability(groups), _first_of(groups, QUALITY)
     overall = WithUnit(measurement.metrics[stability].value, card(stability).unit)
     is_marked = any(group.is_less_stable for group in groups)
-    kind = _say("gold-class" if measurement.n_labeled else "majority-class")
-    title = str(kind) if column is None else column
+    title = str(_class(measurement, "gold-class")) if column is None else column
     # Those that are shown to be less stable first.
     ordered = sorted(groups, key=lambda x: (not x.is_less_stable, -x.metrics[stability].value))
     return GroupTable(
-        topic="Classes" if column is None else f"By {column}",
+        topic=_topic(measurement) if column is None else f"By {column}",
         finding=_finding(measurement, column, ordered[0]),
         header=(title, "examples", _spoken(stability), *([_spoken(quality)] if quality else [])),
         rows=tuple(_cells(group, stability, quality) for group in ordered[:N_ON_PAGE]),
@@ -104,18 +110,30 @@ def _table(
             metric=_spoken(stability),
         ),
         is_requested=column is not None,
+        differs=measurement.metrics[stability].value > 0.0,
     )
 
 
-def _stability(measurement: Measurement) -> str:
+def _topic(measurement: Measurement) -> str:
+    return "Labels" if measurement.kind == Kind.SETS else "Classes"
+
+
+def _class(measurement: Measurement, code: str) -> Message:
+    """Return the noun of the classes, or of the labels of sets."""
+    if measurement.kind == Kind.SETS:
+        return _say("set-label")
+    return _say(code if measurement.n_labeled else "majority-class")
+
+
+def _stability(groups: Sequence[GroupMetrics]) -> str:
     """Return the metric by which groups are ordered and judged."""
-    return STABILITY[measurement.kind == Kind.NUMBERS]
+    return _first_of(groups, STABILITY) or STABILITY[0]
 
 
-def _quality(groups: Sequence[GroupMetrics]) -> str | None:
-    """Return the metric that says how good groups are, if it is known."""
-    known = {name for group in groups for name in group.metrics}
-    return next((name for name in QUALITY if name in known), None)
+def _first_of(groups: Sequence[GroupMetrics], cards: Sequence[str]) -> str | None:
+    """Return the first metric of groups that has one of several cards, if there is any."""
+    by_card = {card_name(name): name for group in groups for name in group.metrics}
+    return next((by_card[name] for name in cards if name in by_card), None)
 
 
 def _spoken(metric: str) -> str:
@@ -123,9 +141,8 @@ def _spoken(metric: str) -> str:
 
 
 def _finding(measurement: Measurement, column: str | None, first: GroupMetrics) -> Message:
-    kind = _say("class" if measurement.n_labeled else "majority-class")
-    what = kind if column is None else _say("slice", column=column)
-    stability = _stability(measurement)
+    what = _class(measurement, "class") if column is None else _say("slice", column=column)
+    stability = _stability([first])
     unit = card(stability).unit
     if first.is_less_stable:
         return _say(

@@ -60,7 +60,7 @@ def after_measuring(measurement: Measurement) -> tuple[Message, ...]:
 
 def after_comparing(comparison: Comparison, *, has_cautions: bool) -> tuple[Message, ...]:
     """Return the steps that follow from a comparison, the most urgent first."""
-    if comparison.has_numbers or comparison.has_texts:
+    if comparison.has_texts or not comparison.has_classes:
         return ()
     n_runs = min(arm.measurement.n_runs for arm in (comparison.baseline, *comparison.arms))
     steadier = [arm for arm in comparison.arms if arm.effects["flip_rate"].verdict == "steadier"]

@@ -92,6 +92,33 @@ class AnswerTable:
 
 
 @dataclass(frozen=True)
+class ItemCell:
+    """One item of a list or set."""
+
+    text: str
+    mark: str  # "same", "at-other-rank" or "new" in a list; "share-0" to "share-5" in a set
+    is_right: bool = False
+
+
+@dataclass(frozen=True)
+class ItemRow:
+    """One example: its cells, and lists of items next to each other."""
+
+    cells: tuple[str, ...]
+    columns: tuple[tuple[ItemCell, ...], ...]
+
+
+@dataclass(frozen=True)
+class ItemTable:
+    """Examples with the items of several runs; the first column names the rows."""
+
+    header: tuple[str, ...]
+    titles: tuple[str, ...]  # of the lists
+    rows: tuple[ItemRow, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Section:
     """One topic of a page: its finding, its tables, and the charts whose section it is."""
 
@@ -101,6 +128,7 @@ class Section:
     paragraphs: tuple[str, ...] = ()
     strips: StripTable | None = None
     answers: AnswerTable | None = None
+    items: ItemTable | None = None
     # Metrics with their cards, which a page shows in place of the tables.
     metrics: tuple[Row, ...] = ()
 

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 from rich.console import RenderableType
@@ -21,6 +21,8 @@ from seedproof.records.location import Location
 from seedproof.records.schema import Kind
 from seedproof.report.figures import Figure, build_figures
 from seedproof.report.figures.answers import votes
+from seedproof.report.items.figures import item_figures, item_sections
+from seedproof.report.items.view import build_item_view
 from seedproof.report.mappings import ByName, WrittenEstimate
 from seedproof.report.numeric.figures import numeric_figures, numeric_sections
 from seedproof.report.numeric.view import build_numeric_view
@@ -35,26 +37,6 @@ from seedproof.stats.intervals import Estimate
 from seedproof.typing import FloatArray
 
 EVERY_METRIC = "Every metric, with its interval and the variation it accounts for"
-
-
-class Presentation(NamedTuple):
-    """How answers of one kind are shown, in place of how classes are."""
-
-    view: Callable[..., View]
-    figures: Callable[[Measurement], tuple[Figure, ...]]
-    sections: Callable[[Measurement, View, Sequence[str]], tuple[Section, ...]]
-    first: str  # metric of the short form
-
-
-PRESENTATIONS = {
-    str(Kind.NUMBERS): Presentation(
-        build_numeric_view,
-        numeric_figures,
-        lambda measurement, view, _: numeric_sections(measurement, view),
-        "mean",
-    ),
-    str(Kind.TEXTS): Presentation(build_text_view, text_figures, text_sections, "flip_rate"),
-}
 
 
 class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
@@ -157,13 +139,11 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         Returns:
             Sentences, metrics and the least stable examples.
         """
-        build = build_view if self._presentation is None else self._presentation.view
-        return build(self.measurement, show=show)
+        return self._parts.view(self.measurement, show=show)
 
     @property
-    def _presentation(self) -> Presentation | None:
-        """How these answers are shown; None for classes."""
-        return PRESENTATIONS.get(self.measurement.kind)
+    def _parts(self) -> "KindParts":
+        return PARTS.get(self.measurement.kind, CLASS_PARTS)
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the examples, as plain data: the content of `summary.json`."""
@@ -201,9 +181,9 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
     def _page(self, options: PageOptions) -> str:
         from seedproof.report.html import render_page
 
-        if self._presentation is not None:
-            return super()._page(options)
-        return render_page(self.measurement, options)
+        if self._parts is CLASS_PARTS:
+            return render_page(self.measurement, options)
+        return super()._page(options)
 
     def _records(self) -> list[dict[str, Any]]:
         return [
@@ -212,21 +192,19 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         ]
 
     def _figures(self) -> tuple[Figure, ...]:
-        if self._presentation is not None:
-            return self._presentation.figures(self.measurement)
-        return build_figures(self.measurement)
+        return self._parts.figures(self.measurement)
 
     def _first_figure(self) -> Figure:
-        if self._presentation is not None:
-            return self._presentation.figures(self.measurement)[0]
-        # Few marks for any number of runs, and drawn without reading the examples.
-        return votes(self.measurement)
+        if self._parts is CLASS_PARTS:
+            # Few marks for any number of runs, and drawn without reading the examples.
+            return votes(self.measurement)
+        return self._figures()[0]
 
     def _overview(self, show: Sequence[str]) -> Overview:
         view = self.view(show=show)
         every = TextTable(HEADER, tuple(map(metric_cells, view.rows)))
-        shown = self._presentation
-        tables = [] if shown is not None else list(map(group_table, view.groups))
+        sections = self._parts.sections(self.measurement, view, show)
+        tables = [] if sections else list(map(group_table, view.groups))
         tables += [
             TextTable(*explanation_cells(explained), title=f"explanations by {explained.title}")
             for explained in view.explanations
@@ -235,7 +213,6 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
             tables.append(
                 TextTable(HEADER, tuple(map(metric_cells, view.dynamics.rows)), title=DYNAMICS)
             )
-        sections = () if shown is None else shown.sections(self.measurement, view, show)
         metrics = Section("All metrics", EVERY_METRIC, (every, *tables), metrics=view.rows)
         return Overview(
             headline=view.headline,
@@ -255,9 +232,41 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         self.measurement = replace(self.measurement, example_table=table)
 
     def _about(self) -> str:
-        first = "flip_rate" if self._presentation is None else self._presentation.first
+        first = self._parts.first
         size = f"{self.measurement.n_runs:,} runs, {self.measurement.n_examples:,} examples"
         return f"of {size}: {first} {self[first]}"
+
+
+class BuildView(Protocol):
+    """A function that returns a measurement as plain data."""
+
+    def __call__(self, measurement: Measurement, *, show: Sequence[str] = ()) -> View:
+        """Return sentences and rows, with further columns of the user's own."""
+
+
+@dataclass(frozen=True)
+class KindParts:
+    """The parts of a report that depend on the kind of answers."""
+
+    view: BuildView
+    figures: Callable[[Measurement], tuple[Figure, ...]]
+    sections: Callable[[Measurement, View, Sequence[str]], tuple[Section, ...]]
+    first: str  # the metric that represents the report
+
+
+def _no_sections(measurement: Measurement, view: View, show: Sequence[str]) -> tuple[Section, ...]:
+    """Return none: the page of classes has a template of its own."""
+    del measurement, view, show
+    return ()
+
+
+CLASS_PARTS = KindParts(build_view, build_figures, _no_sections, "flip_rate")
+PARTS: Mapping[str, KindParts] = {
+    Kind.NUMBERS: KindParts(build_numeric_view, numeric_figures, numeric_sections, "mean"),
+    Kind.RANKINGS: KindParts(build_item_view, item_figures, item_sections, "first_item_flips"),
+    Kind.SETS: KindParts(build_item_view, item_figures, item_sections, "set_flips"),
+    Kind.TEXTS: KindParts(build_text_view, text_figures, text_sections, "flip_rate"),
+}
 
 
 def _written(groups: Sequence[GroupMetrics]) -> tuple[GroupMetrics, ...]:

@@ -1,6 +1,7 @@
 """A measurement for a terminal: sentences, then tables. Plain text if there is no terminal."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -24,7 +25,7 @@ from seedproof.report.explanations.heat import HeatMap
 from seedproof.report.explanations.view import ExplanationTable
 from seedproof.report.groups import GroupTable
 from seedproof.report.numbers import NO_BREAK, number
-from seedproof.report.view import NumberLine, Row, Unstable, View
+from seedproof.report.view import ItemLine, NumberLine, Row, Unstable, View
 
 PLAIN_WIDTH = 80
 N_UNSTABLE = 5
@@ -113,13 +114,19 @@ def render(view: View, *, all_metrics: bool = False) -> RenderableType:
         cells = map(metric_cells, view.dynamics.rows)
         parts += [Text(""), _metrics([DYNAMICS, *HEADER[1:]], cells)]
         parts += [Prose(f"{view.dynamics.title}.", style="dim"), *_notes(view.dynamics.notes)]
-    if view.unstable:
-        parts += [Text(""), _unstable(view.unstable[:N_UNSTABLE], view.repeats)]
-    if view.numbers:
-        parts += [Text(""), _numbers(view.numbers[:N_UNSTABLE])]
+    parts += _least_stable(view)
     if view.notes:
         parts += [Text(""), *_notes(view.notes)]
     return Group(*parts)
+
+
+def _least_stable(view: View) -> list[RenderableType]:
+    """Return the least stable examples, whatever their kind."""
+    if view.unstable:
+        return [Text(""), _unstable(view.unstable[:N_UNSTABLE], view.repeats)]
+    if view.numbers:
+        return [Text(""), _numbers(view.numbers[:N_UNSTABLE])]
+    return [Text(""), _items(view.items[:N_UNSTABLE])] if view.items else []
 
 
 def metric_cells(row: Row) -> tuple[str, ...]:
@@ -238,6 +245,40 @@ def _numbers(examples: Sequence[NumberLine]) -> Table:
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
+
+
+def _items(examples: Sequence[ItemLine]) -> Table:
+    """Return the examples whose items differ most; all texts are the user's, never markup."""
+    what = "first items" if examples[0].is_ranked else "items"
+    columns = {
+        "least stable example": [example.example for example in examples],
+        "distance": [f"{number(example.distance, 'percent')} %" for example in examples],
+        f"{what} of {len(examples[0].items)} runs": [_counted(example) for example in examples],
+    }
+    if any(example.right is not None for example in examples):
+        columns["right"] = [", ".join(example.right or ()) for example in examples]
+    columns |= {name: [x.shown[name] for x in examples] for name in examples[0].shown}
+    table = bare_table()
+    for place, name in enumerate(columns):
+        table.add_column(
+            Text(printable(name)),
+            justify="right" if place == 1 else "left",
+            overflow="ellipsis",
+            no_wrap=True,
+            min_width=len(name) if place < 2 else None,
+            max_width=MAX_VOTES if place == 2 else MAX_CELL,
+        )
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    return table
+
+
+def _counted(example: ItemLine) -> str:
+    """Return the first items of lists, or all items of sets, with the number of their runs."""
+    kept = [items[:1] if example.is_ranked else items for items in example.items]
+    counts = Counter(item for items in kept for item in items)
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{_short(printable(name))} ({count})" for name, count in ordered)
 
 
 def _listed(numbers: Sequence[float]) -> str:

@@ -110,6 +110,19 @@ class NumberLine:
     shown: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class ItemLine:
+    """One of the examples on which the lists or sets of the runs differ most."""
+
+    example: str
+    distance: float  # Jaccard distance of two runs
+    items: tuple[tuple[str, ...], ...]  # of each run
+    right: tuple[str, ...] | None  # None if they are unknown
+    is_ranked: bool
+    # Further columns that were requested, by name.
+    shown: Mapping[str, str]
+
+
 @dataclass(frozen=True, repr=False)
 class View:
     """A measurement in sentences and rows."""
@@ -132,6 +145,8 @@ class View:
     repeats: str = "runs"  # unit of repetition, in the table of unstable examples
     # In place of `unstable` if the runs give numbers.
     numbers: tuple[NumberLine, ...] = ()
+    # The same if they give lists or sets.
+    items: tuple[ItemLine, ...] = ()
 
     def __repr__(self) -> str:
         return f"<View of {self.title}: {self.headline}>"

@@ -94,20 +94,26 @@ def _fraction(a: float, b: float, x: float) -> float:
 
 @lru_cache(maxsize=256)
 def chi_square_quantile(df: float, share: float) -> float:
-    """Return the lower quantile of a χ² variable, for a share of at most 0.5.
+    """Return the quantile of a χ² variable.
 
-    Newton's method on the logarithm of the share below, which is concave and almost linear in ln x.
+    Newton's method on the logarithm of the smaller tail, which is almost linear in ln x or concave.
     """
-    a = df / 2
-    # Below the quantile: the density without its exponential factor encloses more.
-    x = exp((log(share) + lgamma(a + 1)) / a)
+    # Wilson and Hilferty (1931), PNAS 17:684, where they are close; below it, the density without
+    # its exponential factor.
+    a, part = df / 2, 2 / (9 * df)
+    x = a * (1 - part + normal_quantile(share) * part**0.5) ** 3
+    if share < 0.5:
+        x = exp((log(share) + lgamma(a + 1)) / a)
     for _ in range(100):
         below, slope = _gamma_share(a, x)
-        step = log(share / below) / slope
+        if share < 0.5:
+            step = log(share / below) / slope
+        else:
+            step = log((1 - below) / (1 - share)) * (1 - below) / (slope * below)
         x *= exp(step)
-        if abs(step) < 1e-14:
+        if abs(step) < 1e-13:
             break
-    return 2 * x
+    return float(2 * x)
 
 
 def _gamma_share(a: float, x: float) -> tuple[float, float]:

@@ -17,17 +17,26 @@ POWER = 0.8
 WIDEST = 100.0
 # Errors of numbers, whose size depends on their unit: they are compared by their ratio.
 ERRORS = frozenset({"mae", "rmse"})
+# Qualities of ranked lists and sets.
+ITEM_QUALITY = frozenset(
+    {"hit_rate@k", "ndcg@k", "recall@k", "mrr", "precision", "recall", "micro_f1"}
+)
 # Metrics that measure how good the runs are; everything else measures how steady they are.
 QUALITY = ERRORS | {
     *("accuracy", "balanced_accuracy", "macro_f1", "nll", "brier", "ece", "mce"),
     *("mean", "bias", "pass^k", "pass@k"),
+    *ITEM_QUALITY,
 }
 # Ratios of agreements near 1 mean little; like means they are compared by their difference.
-AGREEMENTS = frozenset({"explanation_overlap", "explanation_tau", "explanation_rbo"})
+AGREEMENTS = frozenset(
+    {"explanation_overlap", "explanation_tau", "explanation_rbo"}
+    | {"rank_biased_overlap", "average_overlap@k"}
+)
 # Among them the shares, whose differences are between −1 and 1.
 SHARES = frozenset(
     {"accuracy", "balanced_accuracy", "macro_f1", "ece", "mce"}
     | {"explanation_overlap", "explanation_rbo", "pass^k", "pass@k"}
+    | {"rank_biased_overlap", "average_overlap@k", *ITEM_QUALITY}
 )
 # Means of numbers of any size: no difference is small for all of them.
 UNBOUNDED = frozenset({"mean", "bias"})

@@ -43,7 +43,7 @@ def examine_numbers(old: FloatArray, new: FloatArray) -> ExactTests:
 def _by_ranks(pooled: FloatArray, n_old: int) -> ExactTests:
     """Compare all assignments by how far the sum of the old ranks is from its expectation."""
     n_runs, n_examples = pooled.shape
-    ways, ranks = _ways(n_runs, n_old), _doubled_ranks(pooled)
+    ways, ranks = all_ways(n_runs, n_old), _doubled_ranks(pooled)
     total = len(ways)
     expected = n_old * (n_runs + 1)  # of doubled ranks
     numerators = np.empty(n_examples, dtype=np.int64)
@@ -61,7 +61,7 @@ def _by_ranks(pooled: FloatArray, n_old: int) -> ExactTests:
 
 
 @lru_cache(maxsize=8)
-def _ways(n_runs: int, n_old: int) -> IntArray:
+def all_ways(n_runs: int, n_old: int) -> IntArray:
     """Return every choice of old runs as ones and zeros, axes (ways, runs): first that seen."""
     chosen = np.array(list(combinations(range(n_runs), n_old)))
     ways = np.zeros((len(chosen), n_runs), dtype=np.int64)

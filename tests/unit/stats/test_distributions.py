@@ -24,12 +24,14 @@ def test_student_quantile_is_that_of_scipy(df, share):
     assert student_quantile(df, share) == pytest.approx(special.stdtrit(df, share), rel=1e-12)
 
 
-@pytest.mark.parametrize("share", [1e-9, 1e-4, 0.025, 0.05, 0.5])
+@pytest.mark.parametrize("share", [1e-9, 1e-4, 0.025, 0.05, 0.5, 0.6, 0.975, 1 - 1e-5])
 @pytest.mark.parametrize("df", [1, 2, 3, 4, 9.5, 49, 999])
 def test_chi_square_quantile_is_that_of_scipy(df, share):
-    """From two runs to a thousand, in the lower tail."""
-    assert chi_square_quantile(df, share) == pytest.approx(special.chdtri(df, 1 - share), rel=1e-7)
-    assert special.chdtr(df, chi_square_quantile(df, share)) == pytest.approx(share, rel=1e-12)
+    """From two runs to a thousand, in both tails."""
+    quantile = chi_square_quantile(df, share)
+
+    assert special.chdtr(df, quantile) == pytest.approx(share, rel=1e-12)
+    assert special.chdtrc(df, quantile) == pytest.approx(1 - share, rel=1e-9)
 
 
 def test_student_quantile_of_one_degree_is_a_tangent():

@@ -8,13 +8,19 @@ from typing import Any, Generic, Self, TypeAlias
 import numpy as np
 
 from seedproof.comparison.arms.high_entropy import HighEntropySums
-from seedproof.comparison.arms.most_changed import MostChangedNumbers, MostChangedVotes, ShardRows
+from seedproof.comparison.arms.most_changed import (
+    MostChangedItems,
+    MostChangedNumbers,
+    MostChangedVotes,
+    ShardRows,
+)
 from seedproof.comparison.arms.result import VOTE_SHARES
 from seedproof.measurement.clusters import ClusterAccumulator, ClusterKeys
 from seedproof.metrics.accumulator import BatchT
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.card import Better
 from seedproof.metrics.entropy import rarefied_entropy
+from seedproof.metrics.items.batch import ItemBatch
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
 from seedproof.stats.covariance import Cross, add_crosses, crosses
@@ -166,6 +172,24 @@ class NumberPairs(PairSums[NumberBatch]):
         }
 
 
+class ItemPairs(PairSums[ItemBatch]):
+    """The same for ranked lists and sets."""
+
+    def contrasts(
+        self,
+        base: Mapping[str, Statistic],
+        arm: Mapping[str, Statistic],
+        seed_groups: tuple[str, str],
+    ) -> dict[str, MetricContrast]:
+        """Return each metric that both arms have, without those that say the same as another."""
+        known = super().contrasts(base, arm, seed_groups)
+        return {
+            metric: contrast
+            for metric, contrast in known.items()
+            if metric != "label_flips" and not metric.endswith("_sd_independent")
+        }
+
+
 class ArmContrast(PairSums[BatchT], ABC):
     """An arm against the baseline: also the examples that change."""
 
@@ -247,6 +271,27 @@ class NumberContrast(NumberPairs, ArmContrast[NumberBatch]):
 
     def results(self) -> dict[str, Any]:
         """Return the examples whose mean changes most."""
+        return {"fallen": self.most_changed.fallen, "risen": self.most_changed.risen}
+
+
+class ItemContrast(ItemPairs, ArmContrast[ItemBatch]):
+    """An arm of lists or sets against the baseline: also where runs agree much more, or less."""
+
+    def __init__(self, n_base: int, n_arm: int, *, is_paired: bool) -> None:
+        super().__init__(n_base, n_arm, is_paired=is_paired)
+        self.most_changed = MostChangedItems()
+
+    def add_rows(self, base: ShardRows, arm: ShardRows) -> None:
+        """Add the examples of a whole shard of both arms."""
+        self.most_changed.update(base, arm)
+
+    def merge(self, other: Self) -> None:
+        """Add other examples."""
+        super().merge(other)
+        self.most_changed.merge(other.most_changed)
+
+    def results(self) -> dict[str, Any]:
+        """Return the examples whose lists or sets become steadier, and less steady."""
         return {"fallen": self.most_changed.fallen, "risen": self.most_changed.risen}
 
 

@@ -44,7 +44,7 @@ from seedproof.measurement.examples import (
     write_part,
 )
 from seedproof.measurement.measure import measured, note_on_left_out
-from seedproof.measurement.selection import asks_for_explanations, narrowed
+from seedproof.measurement.selection import answers_of, asks_for_explanations, narrowed
 from seedproof.messages import Message
 from seedproof.metrics.batch import batch_rows
 from seedproof.metrics.statistic import Statistic
@@ -76,9 +76,9 @@ class ArmData:
         return self.source.kind is Kind.NUMBERS
 
     @property
-    def is_of_classes(self) -> bool:
-        """True if its runs give classes."""
-        return self.source.kind not in {Kind.NUMBERS, Kind.TEXTS}
+    def answers(self) -> str:
+        """The answers of its runs, such as classes or numbers."""
+        return answers_of(self.source.kind)
 
 
 @dataclass(eq=False)
@@ -232,11 +232,11 @@ def compare_arms(
         raise OptionError(
             "No arm {gold!r} is compared. Known: {known}.", gold=reference, known=names[1:]
         )
-    if reference is not None and not arms[0].is_of_classes:
+    if reference is not None and arms[0].answers != "classes":
         raise OptionError(
-            "`{option}` applies to classes, and these arms have {kind}. Remove it.",
+            "`{option}` applies to classes, and these arms have {answers}. Remove it.",
             option="gold",
-            kind=str(arms[0].source.kind),
+            answers=arms[0].answers,
         )
     alignment = ArmAlignment(names, tuple(narrowed(arm.source, metrics) for arm in arms))
     _check_labels(arms)

@@ -1,4 +1,4 @@
-"""Parts of a comparison that depend on the kind of answers: classes, numbers, or texts."""
+"""Parts of a comparison that depend on the kind of answers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection
@@ -8,12 +8,15 @@ from seedproof.comparison.arms.arm_contrast import (
     ArmContrast,
     ClassContrast,
     ClassPairs,
+    ItemContrast,
+    ItemPairs,
     NumberContrast,
     NumberPairs,
     PairSums,
 )
 from seedproof.comparison.arms.text_contrast import TextContrast, TextPairs
 from seedproof.measurement.accumulators import Accumulators, MetricAccumulators
+from seedproof.measurement.items import ItemAccumulators
 from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.measurement.selection import known
 from seedproof.measurement.texts import TextAccumulators
@@ -176,6 +179,38 @@ class Texts(AnswerKind):
         return len(source.runs)
 
 
+class Items(AnswerKind):
+    """Ranked lists, or sets of labels or spans."""
+
+    usual_primary = ("first_item_flips", "set_flips")
+
+    def accumulators(
+        self, source: ShardSource, requested: Collection[str] | None
+    ) -> ItemAccumulators:
+        """Return accumulators of one arm, without examples."""
+        return ItemAccumulators(source, requested)
+
+    def pair(self, base: ShardSource, arm: ShardSource, *, is_paired: bool) -> ItemPairs:
+        """Return sums of two arms, without examples."""
+        return ItemPairs(len(base.runs), len(arm.runs), is_paired=is_paired)
+
+    def contrast(
+        self,
+        base: ShardSource,
+        arm: ShardSource,
+        *,
+        is_paired: bool,
+        partners: tuple[int, ...] | None,
+    ) -> ItemContrast:
+        """Return sums of the baseline and an arm, without examples."""
+        del partners
+        return ItemContrast(len(base.runs), len(arm.runs), is_paired=is_paired)
+
+    def width(self, source: ShardSource) -> int:
+        """Return the approximate number of values of one example over all runs."""
+        return len(source.runs) * USUAL_TOP
+
+
 def direction_of_mean(source: ShardSource) -> Better:
     """Return the direction in which the mean of numbers is better: neither with targets."""
     return "neither" if source.n_labeled else source.settings.better
@@ -183,5 +218,10 @@ def direction_of_mean(source: ShardSource) -> Better:
 
 def kind_of(source: ShardSource) -> AnswerKind:
     """Return what arms of this kind of answers are compared by."""
-    kinds: dict[Kind, AnswerKind] = {Kind.NUMBERS: Numbers(), Kind.TEXTS: Texts()}
+    kinds: dict[Kind, AnswerKind] = {
+        Kind.NUMBERS: Numbers(),
+        Kind.TEXTS: Texts(),
+        Kind.RANKINGS: Items(),
+        Kind.SETS: Items(),
+    }
     return kinds.get(source.kind, Classes())

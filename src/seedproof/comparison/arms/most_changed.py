@@ -13,6 +13,7 @@ from seedproof.measurement.examples import ExampleRows, lists
 from seedproof.measurement.texts import answer_names
 from seedproof.metrics.batch import batch_of
 from seedproof.records.arrow import texts_to_arrow, to_arrow
+from seedproof.records.items import NO_ITEM
 from seedproof.records.shards import Shard
 from seedproof.records.text_answers import codes_of
 from seedproof.typing import IntArray
@@ -20,6 +21,7 @@ from seedproof.typing import IntArray
 N_KEPT = 10
 N_NAMED = 3
 
+N_ITEMS = 5
 # A shard, and the figures of its examples.
 ShardRows: TypeAlias = tuple[Shard, ExampleRows]
 
@@ -118,6 +120,21 @@ class MostChangedNumbers(MostChanged):
         }
 
 
+class MostChangedItems(MostChanged):
+    """Examples on whose lists or sets runs agree much more, or much less."""
+
+    key = "jaccard_distance"
+
+    def columns(self, base: ShardRows, arm: ShardRows) -> dict[str, pa.Array]:
+        """Return distances of two runs, and the items with the number of runs that give them."""
+        return {
+            "distance_before": to_arrow(base[1].columns[self.key]),
+            "distance_after": to_arrow(arm[1].columns[self.key]),
+            "items_before": texts_to_arrow(_items(*base)),
+            "items_after": texts_to_arrow(_items(*arm)),
+        }
+
+
 def _first(kept: pa.Table | None, added: pa.Table | None, order: str) -> pa.Table | None:
     tables = [table for table in (kept, added) if table is not None]
     if not tables:
@@ -129,6 +146,18 @@ def _first(kept: pa.Table | None, added: pa.Table | None, order: str) -> pa.Tabl
 
 def _numbers(shard: Shard) -> pa.Array:
     return lists(np.asarray(shard.numbers).T, np.float64)
+
+
+def _items(shard: Shard, rows: ExampleRows) -> list[str]:
+    """Most frequent items of the runs on some examples, such as "i7 (9), i2 (5), i3 (1)"."""
+    items = np.asarray(shard.items).transpose(1, 0, 2)
+    return [
+        ", ".join(
+            f"{rows.classes[item]} ({count})"
+            for item, count in Counter(given[given != NO_ITEM].tolist()).most_common(N_ITEMS)
+        )
+        for given in items
+    ]
 
 
 def _votes(shard: Shard, rows: ExampleRows) -> list[str]:

@@ -13,7 +13,7 @@ from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.metrics.card import Better
 from seedproof.predictions.checks import Check
-from seedproof.records.schema import Kind
+from seedproof.records.schema import ITEMS, Kind
 from seedproof.stats.effect import Effect, inverted
 from seedproof.stats.families import MetricContrast
 from seedproof.stats.intervals import Estimate, Over
@@ -204,6 +204,11 @@ class Comparison:
         return self.baseline.measurement.kind == Kind.TEXTS
 
     @property
+    def has_classes(self) -> bool:
+        """True if equal answers are counted, as those of classes and texts are."""
+        return self.baseline.measurement.kind not in (Kind.NUMBERS, *ITEMS)
+
+    @property
     def match_rates(self) -> bool:
         """True if thresholds were moved, so that all runs of an arm have the same rate."""
         return self.baseline.matched_rate is not None
@@ -246,7 +251,7 @@ class Comparison:
             "n_labeled": first.n_labeled,
             **({} if first.clusters is None else {"clusters": asdict(first.clusters)}),
             "n_classes": first.n_classes,
-            **({"repeats": first.repeats, "better": self.better} if self.has_numbers else {}),
+            **({} if self.has_classes else {"repeats": first.repeats, "better": self.better}),
             **({"repeats": first.repeats, "kind": first.kind} if self.has_texts else {}),
             "confidence": self.confidence,
             "primary": self.primary,

@@ -17,10 +17,9 @@ from seedproof.comparison.gate.stage import (
     forecast,
 )
 from seedproof.errors import OptionError
-from seedproof.measurement.selection import is_metric, needs_in_words, needs_of, unknown
+from seedproof.measurement.selection import KIND_NAMES, is_metric, needs_in_words, needs_of, unknown
 from seedproof.messages import Message
 from seedproof.metrics.card import Better, card_name
-from seedproof.metrics.numbers import NUMBER_NAMES
 from seedproof.predictions.checks import Check
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import PLAIN, Estimate, Level
@@ -185,11 +184,12 @@ def _required(metrics: Mapping[str, _V], metric: str, where: str) -> _V:
     if metric in metrics:
         return metrics[metric]
     if not is_metric(metric):
-        raise unknown(metric, NUMBER_NAMES)
-    if card_name(metric) in NUMBER_NAMES:
+        raise unknown(metric, KIND_NAMES)
+    if card_name(metric) in KIND_NAMES and not needs_of([metric]):
         raise OptionError(
-            "{metric} was not measured. It may need numbers, targets, scores of 0 and 1, more "
-            "trials, or a tolerance or threshold. Measured: {metrics}.",
+            "{metric} was not measured. It may need another kind of answers, targets or right "
+            "items, scores of 0 and 1, more trials, or a tolerance or threshold. Measured: "
+            "{metrics}.",
             metric=metric,
             metrics=tuple(metrics),
         )

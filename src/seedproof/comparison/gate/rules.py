@@ -10,9 +10,8 @@ import numpy as np
 
 from seedproof.comparison.arms.result import Comparison
 from seedproof.errors import OptionError, UnknownNameError
-from seedproof.measurement.selection import is_metric, unknown
+from seedproof.measurement.selection import KIND_NAMES, is_metric, unknown
 from seedproof.metrics.card import Better, card, card_name
-from seedproof.metrics.numbers import NUMBER_NAMES
 from seedproof.predictions.checks import CHECK_NAMES
 from seedproof.stats.effect import UNBOUNDED, Scale, scale_of, usual_margin
 
@@ -115,7 +114,7 @@ def check_names(rules: Sequence[Rule]) -> None:
         if rule.is_own:
             continue
         if not is_metric(rule.metric):
-            raise unknown(rule.metric, NUMBER_NAMES)
+            raise unknown(rule.metric, KIND_NAMES)
         better = rule.better
         # The direction of the mean depends on the numbers.
         if rule.kind == "no-worse" and direction_of(rule, "higher") == "neither":

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from seedproof.comparison.arm_alignment import ArmAlignment
+from seedproof.comparison.versions.items import ItemVersionSums
 from seedproof.comparison.versions.numbers import MeansOfRuns, NumberVersionSums
 from seedproof.comparison.versions.result import VersionComparison
 from seedproof.comparison.versions.sums import ClassVersionSums, VersionSums
@@ -24,9 +25,11 @@ from seedproof.records.shards import ShardSource
 from seedproof.typing import Progress
 
 # Sums of answers that are not classes.
-SUMS: dict[Kind, type[NumberVersionSums] | type[TextVersionSums]] = {
+SUMS: dict[Kind, type[NumberVersionSums | TextVersionSums | ItemVersionSums]] = {
     Kind.NUMBERS: NumberVersionSums,
     Kind.TEXTS: TextVersionSums,
+    Kind.RANKINGS: ItemVersionSums,
+    Kind.SETS: ItemVersionSums,
 }
 
 

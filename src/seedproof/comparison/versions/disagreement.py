@@ -99,11 +99,24 @@ class Disagreement:
         cls, old: FloatArray, new: FloatArray, weights: FloatArray | None = None
     ) -> "Disagreement":
         """Add up absolute differences of numbers, axes (runs, examples)."""
-        n_old, pooled = len(old), np.concatenate([old, new])
-        sums = np.zeros((2, *pooled.shape))  # within a version, and across
-        pairs = np.zeros((len(pooled), len(pooled)))
-        for run_idx in range(len(pooled)):
-            apart = np.abs(pooled - pooled[run_idx])
+        pooled = np.concatenate([old, new])
+        return cls.of_distances(
+            pooled.shape, len(old), lambda run: np.abs(pooled - pooled[run]), weights
+        )
+
+    @classmethod
+    def of_distances(
+        cls,
+        shape: tuple[int, int],
+        n_old: int,
+        distances_of: Callable[[int], FloatArray],
+        weights: FloatArray | None = None,
+    ) -> "Disagreement":
+        """Add up distances, given those of each run to all runs, axes (runs, examples)."""
+        sums = np.zeros((2, *shape))  # within a version, and across
+        pairs = np.zeros((shape[0], shape[0]))
+        for run_idx in range(shape[0]):
+            apart = distances_of(run_idx)
             pairs[run_idx] = apart.sum(axis=1) if weights is None else apart @ weights
             own, other = (apart[:n_old], apart[n_old:])[:: 1 if run_idx < n_old else -1]
             sums[:, run_idx] = own.sum(axis=0), other.sum(axis=0)

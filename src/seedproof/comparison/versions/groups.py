@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 # Deleting one of two runs leaves no pair.
 LEAST_RUNS = 3
 SCALES: dict[str, Scale] = {
-    **dict.fromkeys(("accuracy_old", "accuracy_new"), "logit"),
+    **dict.fromkeys(("accuracy_old", "accuracy_new", "quality_old", "quality_new"), "logit"),
     **dict.fromkeys(("mean_old", "mean_new"), "linear"),
 }
 # Figures of one version alone.
 OWN = {
     f"{name}_{version}": version
-    for name in ("accuracy", "flip_rate", "mean", "error", "difference")
+    for name in ("accuracy", "flip_rate", "mean", "error", "difference", "quality", "distance")
     for version in ("old", "new")
 }
 

@@ -54,9 +54,25 @@ TEXT_COLUMNS = (
     "new_share",
     *OWN_COLUMNS[OWN_COLUMNS.index("flip_rate") :],
 )
+ITEM_COLUMNS = (
+    "example",
+    "right_items",
+    "distance",
+    "distance_old",
+    "distance_new",
+    "p_value",
+    "q_value",
+    "old_items",
+    "new_items",
+)
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    Kind.NUMBERS: NUMBER_COLUMNS,
+    Kind.TEXTS: TEXT_COLUMNS,
+    Kind.RANKINGS: ITEM_COLUMNS,
+    Kind.SETS: ITEM_COLUMNS,
+}
 # Columns of an example in the summary: without predictions per run and the user's columns.
-LISTED = tuple(dict.fromkeys((*OWN_COLUMNS[:-2], *NUMBER_COLUMNS[:-2], *TEXT_COLUMNS[:-2])))
-COLUMNS = {str(Kind.NUMBERS): NUMBER_COLUMNS, str(Kind.TEXTS): TEXT_COLUMNS}
+LISTED = tuple(dict.fromkeys(name for own in (OWN_COLUMNS, *COLUMNS.values()) for name in own[:-2]))
 
 
 @dataclass(frozen=True)
@@ -114,7 +130,7 @@ class VersionComparison:
     repeats: str = "runs"  # unit of repetition: `seeds` if both versions recorded them
     clusters: Clusters | None = None  # of the examples; None if they are independent
     weights: ExampleWeights | None = None  # of the examples; None if all count equally
-    kind: str = "classes"  # or `numbers` or `texts`
+    kind: str = "classes"  # or `numbers`, `rankings`, `sets`, `texts`
     are_trials: bool = False  # of one model, so that few of them are judged
     better: Better = "neither"  # direction in which the mean of numbers is better
 
@@ -127,6 +143,11 @@ class VersionComparison:
     def has_texts(self) -> bool:
         """True if runs give free texts, not classes."""
         return self.kind == Kind.TEXTS
+
+    @property
+    def has_classes(self) -> bool:
+        """True if equal answers are counted, as those of classes and texts are."""
+        return self.kind not in COLUMNS or self.has_texts
 
     def __getitem__(self, name: str) -> Estimate:
         return self.whole.figures[name]
@@ -188,7 +209,7 @@ class VersionComparison:
             **({} if self.clusters is None else {"clusters": asdict(self.clusters)}),
             **({} if self.weights is None else {"weights": self.weights.summary()}),
             "n_classes": len(self.classes),
-            **({"kind": self.kind, "better": self.better} if self.has_numbers else {}),
+            **({} if self.has_classes else {"kind": self.kind, "better": self.better}),
             **({"kind": self.kind} if self.has_texts else {}),
             "baseline_from": self.baseline_from,
             "whole": self.whole.summary(),

@@ -155,7 +155,8 @@ class VersionSums(ABC):
             hint = cluster_hint(joined)
             self.hints += [] if hint is None else [hint]
         columns: dict[str, list[np.ndarray]] = {}
-        size = max(64, BATCH_VALUES // sum(self._n_runs.values()))
+        width = int(np.prod(answers[0].shape[2:]))  # values of an answer
+        size = max(64, BATCH_VALUES // (width * sum(self._n_runs.values())))
         for start in range(0, len(old), size):
             rows = slice(start, start + size)
             batch = VersionBatch(
@@ -199,12 +200,16 @@ class VersionSums(ABC):
         rows = table.take(to_arrow(chosen))
         for name, runs in zip(self.own_columns[-2:], answers, strict=True):
             offsets = np.arange(len(chosen) + 1) * len(runs)
-            kind = np.float64 if runs.dtype.kind == "f" else np.int32
-            flat = to_arrow(runs[:, chosen].T.ravel(), kind)
+            by_run = self.by_run(runs[:, chosen])
             rows = rows.append_column(
-                name, pa.ListArray.from_arrays(to_arrow(offsets, np.int32), flat)
+                name, pa.ListArray.from_arrays(to_arrow(offsets, np.int32), by_run)
             )
         self.kept = [rows.combine_chunks()]
+
+    def by_run(self, answers: np.ndarray) -> pa.Array:
+        """Return answers, axes (runs, examples), as a column: all runs of each example in turn."""
+        kind = np.float64 if answers.dtype.kind == "f" else np.int32
+        return to_arrow(answers.T.ravel(), kind)
 
     def _smallest(self, table: pa.Table) -> IntArray:
         """Return the rows with the smallest p-values, at most `N_KEPT`; ties by distance and id."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 WORD_BITS = 64
 # Items of a batch over all runs: kernels make several arrays of this size.
-BATCH_ITEMS = 2**20
+BATCH_ITEMS = 2**18
 
 
 class Occurrences(NamedTuple):
@@ -110,14 +110,21 @@ class ItemBatch:
     @cached_property
     def occurrences(self) -> Occurrences:
         """All items of each example together, those of the same item next to each other."""
-        by_example = self.items.transpose(1, 0, 2).astype(np.int64)
-        places = np.arange(self.n_places)
-        runs = np.arange(self.n_runs)[:, np.newaxis]
-        # One number for item, rank and run: sorting numbers is faster than sorting their order.
-        keys = ((by_example + 1) * self.n_places + places) * self.n_runs + runs
+        # One number for item, rank and run: sorting numbers is faster than sorting their order, and
+        # short numbers are sorted faster than long ones.
+        run_bits, rank_bits = self.n_runs.bit_length(), self.n_places.bit_length()
+        item_bits = int(self.items.max(initial=0) + 1).bit_length()
+        is_short = item_bits + rank_bits + run_bits < 32
+        keys = (self.items.transpose(1, 0, 2) + 1).astype(np.int32 if is_short else np.int64)
+        keys <<= rank_bits
+        keys |= np.arange(self.n_places, dtype=keys.dtype)
+        keys <<= run_bits
+        keys |= np.arange(self.n_runs, dtype=keys.dtype)[:, np.newaxis]
         keys = np.sort(keys.reshape(self.n_examples, -1), axis=1)
-        rest, run_of = np.divmod(keys, self.n_runs)
-        items, ranks = np.divmod(rest, self.n_places)
+        run_of = keys & ((1 << run_bits) - 1)
+        keys >>= run_bits
+        ranks = keys & ((1 << rank_bits) - 1)
+        items = keys >> rank_bits
         starts = np.ones(items.shape, dtype=np.bool_)
         np.not_equal(items[:, 1:], items[:, :-1], out=starts[:, 1:])
         return Occurrences(items - 1, ranks, run_of, starts, items > 0)
@@ -140,11 +147,12 @@ class ItemBatch:
     def members(self) -> npt.NDArray[np.uint64]:
         """The first items of each run as bits, by their numbers: (words, runs, examples)."""
         n_words = int(self.numbered.max(initial=0)) // WORD_BITS + 1
-        words = np.zeros((n_words, self.n_runs, self.n_examples), dtype=np.uint64)
-        for numbered in self.numbered.transpose(2, 1, 0):
-            bits = np.uint64(1) << (numbered % WORD_BITS).astype(np.uint64)
-            for word in range(n_words):
-                words[word] |= np.where(numbered // WORD_BITS == word, bits, np.uint64(0))
+        words = np.empty((n_words, self.n_runs, self.n_examples), dtype=np.uint64)
+        for word in range(n_words):
+            bits = np.zeros(n_words * WORD_BITS + 1, dtype=np.uint64)  # the last is of no item
+            first = word * WORD_BITS
+            bits[first : first + WORD_BITS] = np.uint64(1) << np.arange(WORD_BITS, dtype=np.uint64)
+            words[word] = np.bitwise_or.reduce(bits[self.numbered], axis=2).T
         return words
 
 

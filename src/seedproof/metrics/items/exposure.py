@@ -84,5 +84,6 @@ class Exposure(ItemFamily):
         return {
             "exposure_by_run": self._shown[:, largest] / self._n_examples,
             "exposure_sd_independent": np.sqrt(self._variances[largest]) / self._n_examples,
+            "n_items_varied": np.array([np.count_nonzero(self._variances)]),
             "n_items_shown": np.count_nonzero(self._shown, axis=1),
         }

@@ -12,7 +12,7 @@ from seedproof.typing import FloatArray, IntArray
 
 PERSISTENCE = 0.9
 # Entries of the table of pairs of items that is made at once.
-MOST_PAIRS = 2**22
+MOST_PAIRS = 2**16
 
 
 def over_pairs(by_run: FloatArray | IntArray) -> ExampleValues:
@@ -57,6 +57,14 @@ def jaccard_distance(batch: ItemBatch) -> ExampleValues:
         by_run[later] += distance
         by_run[earlier] += distance
     return over_pairs(by_run)
+
+
+def jaccard_distances_of(batch: ItemBatch, run_idx: int) -> FloatArray:
+    """Return the Jaccard distances of a run to all runs, per example: (runs, examples)."""
+    both = np.bitwise_count(batch.members & batch.members[:, run_idx, np.newaxis])
+    shared = both.sum(axis=0, dtype=np.int64)
+    union = batch.sizes + batch.sizes[run_idx] - shared
+    return np.asarray((union - shared) / np.maximum(union, 1))
 
 
 def _shifted(n_runs: int) -> Iterator[tuple[slice, slice]]:
@@ -133,7 +141,7 @@ def kendall_distance(batch: ItemBatch) -> ExampleValues:
     by_run = np.empty((n_runs, n_examples))
     numbered, n_places = batch.numbered, batch.numbered.shape[2]
     n_items = int(numbered.max(initial=0)) + 1
-    n_pairs = max(n_items**2, n_runs * n_places * (n_places - 1) // 2, 1)
+    n_pairs = max((n_items + 1) ** 2, n_runs * n_places * (n_places - 1) // 2)
     n_rows = max(MOST_PAIRS // n_pairs, 1)
     for start in range(0, n_examples, n_rows):
         rows = slice(start, start + n_rows)
@@ -152,33 +160,36 @@ def _kendall_sums(numbered: IntArray, sizes: IntArray, n_items: int) -> FloatArr
     its terms follow from the number of runs that have an item, or two items in an order.
     """
     n_examples, n_runs, n_places = numbered.shape
-    is_item = numbered >= 0
-    examples = np.arange(n_examples)[:, np.newaxis, np.newaxis]
-    ranks = np.broadcast_to(np.arange(n_places), numbered.shape)
-    of_items = np.where(is_item, numbered, 0) + examples * n_items
-    known = of_items[is_item]
+    width = n_items + 1  # the last is of no item
+    of_items = np.where(numbered >= 0, numbered, n_items)
+    of_items += np.arange(n_examples)[:, np.newaxis, np.newaxis] * width
 
     def over_runs(values: IntArray) -> FloatArray:
         """Sum of values over the runs that have the item of each place, 0 if there is none."""
-        totals = np.bincount(known, values[is_item], minlength=n_examples * n_items)
-        return np.where(is_item, totals[of_items], 0.0)
+        flat = np.broadcast_to(values, numbered.shape).ravel()
+        totals = np.bincount(of_items.ravel(), flat, n_examples * width)
+        totals[n_items::width] = 0.0
+        return np.asarray(totals[of_items])
 
-    own = np.broadcast_to(sizes[:, :, np.newaxis], numbered.shape)
-    n_with = over_runs(np.ones(numbered.shape, dtype=np.int64))
+    ranks = np.arange(n_places)
+    n_with = over_runs(np.ones(1))
     shared = n_with.sum(axis=2) - sizes
-    shared_times_size = over_runs(own).sum(axis=2) - np.square(sizes)
-    own_ranks = np.where(is_item, ranks, 0)
+    shared_times_size = over_runs(sizes[:, :, np.newaxis]).sum(axis=2) - np.square(sizes)
+    own_ranks = np.where(numbered >= 0, ranks, 0)
     rank_sums = (own_ranks * (n_with - 2) + over_runs(ranks)).sum(axis=2)
-    # Another order, and half of the squares of shared items, which are pairs of items as well.
-    inverted_or_shared = 0.5 * (n_with.sum(axis=2) - np.square(sizes))
+    # Pairs of items in another order, and half of the squares of shared items.
     first, second = np.triu_indices(n_places, 1)
-    above, below = numbered[:, :, first], numbered[:, :, second]
-    is_pair = below >= 0
-    forward = np.where(is_pair, (examples * n_items + above) * n_items + below, 0)
-    backward = np.where(is_pair, (examples * n_items + below) * n_items + above, 0)
-    counts = np.bincount(forward[is_pair], minlength=n_examples * n_items**2)
-    orders = np.where(is_pair, counts[forward] + 2 * counts[backward], 0)
-    inverted_or_shared += orders.sum(axis=2)
+    above, below = of_items[:, :, first], of_items[:, :, second]
+    column = np.arange(n_examples)[:, np.newaxis, np.newaxis] * width
+    forward = above * width + (below - column)
+    counts = np.bincount(forward.ravel(), minlength=n_examples * width**2)
+    counts.reshape(n_examples, width, width)[:, :, n_items] = 0
+    orders = counts[forward].sum(axis=2)
+    np.multiply(below, width, out=forward)
+    forward += above
+    forward -= column
+    orders += 2 * counts[forward].sum(axis=2)
+    inverted_or_shared = orders + 0.5 * (n_with.sum(axis=2) - np.square(sizes))
     total, squares = sizes.sum(axis=1, keepdims=True), np.square(sizes)
     others = n_runs - 1
     products = sizes * (total - sizes)

@@ -82,7 +82,7 @@ def build_figures(comparison: Comparison) -> tuple[Figure, ...]:
     figures = _forest(comparison)
     if "accuracy" in comparison.baseline.measurement.metrics:
         figures += [_stability_accuracy(comparison), _spread_parts(comparison)]
-    for name in () if comparison.has_numbers else comparison.baseline.costs:
+    for name in comparison.baseline.costs if comparison.has_classes else ():
         if len({arm.costs[name] for arm in all_arms(comparison) if name in arm.costs}) > 1:
             figures.append(_stability_cost(comparison, name))
     voted = [arm for arm in foremost(comparison) if arm.votes is not None][:MAX_VOTES]

@@ -1,4 +1,4 @@
-"""A comparison of numbers: its topics, its key metrics, and the examples that change most."""
+"""A comparison of numbers, lists or sets: topics, key metrics, and the most changed examples."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -25,6 +25,13 @@ TOPICS = {
     "mean_sd": ("Spread of the mean", "The sd of the mean"),
     "beyond_tolerance": ("Tolerance", "The share of pairs beyond the tolerance"),
     "flip_rate@t": ("Threshold {k}", "The share of pairs across {k}"),
+    "ndcg@k": ("Quality", "NDCG at {k}"),
+    "micro_f1": ("Quality", "Micro F1"),
+    "macro_f1": ("Rare labels", "Macro F1"),
+    "first_item_flips": ("Stability", "The share of first items that change"),
+    "set_flips": ("Stability", "The share of sets that change"),
+    "jaccard_distance@k": ("Overlap", "The Jaccard distance of the first {k} items"),
+    "jaccard_distance": ("Overlap", "The Jaccard distance of two sets"),
 }
 EXAMPLES = "Example by example"
 # On the page, in each direction.
@@ -45,6 +52,8 @@ SENTENCES = {
     "no-direction": "With targets, neither a higher nor a lower mean is better.",
     "fallen": "Mean falls most with {arm}",
     "risen": "Mean rises most with {arm}",
+    "distance-fallen": "Runs agree more with {arm}",
+    "distance-risen": "Runs agree less with {arm}",
 }
 _say = Sentences(SENTENCES)
 
@@ -109,12 +118,12 @@ def assumed(comparison: Comparison, *, at_least: int) -> Message:
 
 def limits(comparison: Comparison, *, at_least: int) -> tuple[Message, ...]:
     """Return what was assumed about repeats, and what no verdict says."""
-    messages = [assumed(comparison, at_least=at_least)]
+    messages = [assumed(comparison, at_least=at_least)] if comparison.has_numbers else []
     effects = [effect for arm in comparison.arms for effect in arm.effects.values()]
     unbounded = dict.fromkeys(
         effect.metric for effect in effects if effect.low is not None and effect.margin is None
     )
-    if comparison.better == "neither":
+    if comparison.has_numbers and comparison.better == "neither":
         messages.append(_say("no-direction"))
     if unbounded:
         listed = " and the ".join(card(metric).title.lower() for metric in unbounded)
@@ -123,9 +132,10 @@ def limits(comparison: Comparison, *, at_least: int) -> tuple[Message, ...]:
 
 
 def changed_examples(comparison: Comparison, show: Sequence[str]) -> tuple[TextTable, ...]:
-    """Return the examples of each arm whose mean falls most, and those whose mean rises most."""
+    """Return the examples of each arm whose mean, or distance, falls most and rises most."""
+    start = "" if comparison.has_numbers else "distance-"
     return tuple(
-        _changed(comparison, arm, str(_say(code, arm=arm.name)), rows, show)
+        _changed(comparison, arm, str(_say(f"{start}{code}", arm=arm.name)), rows, show)
         for arm in comparison.arms
         for code, rows in (("fallen", arm.fallen), ("risen", arm.risen))
         if rows is not None and len(rows)
@@ -136,8 +146,8 @@ def _changed(
     comparison: Comparison, arm: ComparedArm, heading: str, rows: pa.Table, show: Sequence[str]
 ) -> TextTable:
     has_targets = "target" in rows.column_names
-    base = comparison.baseline.name
-    header = ("example", f"mean, {base}", f"mean, {arm.name}", base, arm.name)
+    base, what = comparison.baseline.name, "mean" if comparison.has_numbers else "distance"
+    header = ("example", f"{what}, {base}", f"{what}, {arm.name}", base, arm.name)
     header += (*(("target",) if has_targets else ()), *show)
     return TextTable(
         header,
@@ -150,15 +160,28 @@ def _cells(row: dict[str, Any], show: Sequence[str], *, has_targets: bool) -> tu
     texts = [row["target"]] if has_targets else []
     return (
         str(row["example"]),
-        *(number(row[f"mean_{when}"], "value") for when in ("before", "after")),
-        *(" ".join(f"{x:.3g}" for x in row[f"numbers_{when}"]) for when in ("before", "after")),
+        *(_amount(row, when) for when in ("before", "after")),
+        *(_answers(row, when) for when in ("before", "after")),
         *("" if x is None else number(x, "value") for x in texts),
         *("" if row[name] is None else str(row[name]) for name in show),
     )
+
+
+def _amount(row: dict[str, Any], when: str) -> str:
+    if f"mean_{when}" in row:
+        return number(row[f"mean_{when}"], "value")
+    return f"{number(row[f'distance_{when}'], 'percent')} %"
+
+
+def _answers(row: dict[str, Any], when: str) -> str:
+    """Return the numbers of all runs, or the most frequent items."""
+    if f"items_{when}" in row:
+        return str(row[f"items_{when}"])
+    return " ".join(f"{x:.3g}" for x in row[f"numbers_{when}"])
 
 
 def sections(tables: Sequence[TextTable]) -> tuple[Section, ...]:
     """Return the section of a page with the examples that change most."""
     if not tables:
         return ()
-    return (Section(EXAMPLES, "The examples whose means change most", tuple(tables)),)
+    return (Section(EXAMPLES, "The examples that change most", tuple(tables)),)

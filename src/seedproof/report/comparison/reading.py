@@ -43,7 +43,7 @@ _say = Sentences(SENTENCES)
 
 def detects(comparison: Comparison) -> str:
     """Return the unit of changes, and what the last column means."""
-    if comparison.has_numbers:
+    if not comparison.has_classes:
         return NUMERIC_DETECTS
     return TEXT_DETECTS if comparison.has_texts else DETECTS
 

@@ -97,7 +97,7 @@ class ArmFinding:
 
 def title(comparison: Comparison) -> Message:
     """Return what was compared, in one line."""
-    if comparison.has_numbers:
+    if not comparison.has_classes:
         return numeric.title(comparison)
     if comparison.has_texts:
         return texts.title(comparison)
@@ -174,7 +174,7 @@ def _on_primary(comparison: Comparison) -> Message:
     subject = _subject(comparison, metric)
     if with_verdict(comparison, metric, *GOOD, *BAD, *NEUTRAL):
         return _on(comparison, "", metric, subject).messages[0]
-    noun = subject if comparison.has_numbers else card(metric).title
+    noun = card(metric).title if comparison.has_classes else subject
     return _on_no_change(comparison, metric, noun[0].lower() + noun[1:])
 
 
@@ -185,7 +185,7 @@ def _subject(comparison: Comparison, metric: str) -> str:
 
 def _topics(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
     """Return topic, metric and subject of the sentences, in their usual order."""
-    if comparison.has_numbers:
+    if not comparison.has_classes:
         return tuple(numeric.topics(comparison))
     return texts.topics(comparison) if comparison.has_texts else TOPICS
 
@@ -447,7 +447,7 @@ def cost_title(name: str) -> str:
 
 def limits(comparison: Comparison) -> tuple[Message, ...]:
     """Return what these runs cannot show."""
-    if comparison.has_numbers:
+    if not comparison.has_classes:
         return numeric.limits(comparison, at_least=VERDICT_FROM)
     if comparison.has_texts:
         return texts.limits(comparison, at_least=VERDICT_FROM)

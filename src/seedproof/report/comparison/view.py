@@ -43,7 +43,7 @@ OWN_COLUMNS = frozenset(
     {"example", "label", "target", "change"}
     | {
         f"{name}_{when}"
-        for name in ("votes", "entropy", "mean", "numbers")
+        for name in ("votes", "entropy", "mean", "numbers", "distance", "items")
         for when in ("before", "after")
     }
 )
@@ -198,7 +198,7 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
 def key_metrics(comparison: Comparison) -> tuple[str, ...]:
     """Return the metrics that are shown first, the primary one before all others."""
     known = texts.KEY_METRICS if comparison.has_texts else KEY_METRICS
-    if comparison.has_numbers:
+    if not comparison.has_classes:
         known = numeric.key_metrics(comparison)
     return tuple(dict.fromkeys((comparison.primary, *known)))
 
@@ -248,7 +248,7 @@ def _dots(comparison: Comparison) -> tuple[tuple[str, tuple[int, int, int]], ...
     With more runs, more examples have a run that differs.
     """
     base = comparison.baseline
-    if comparison.has_numbers:
+    if not comparison.has_classes:
         return ()
     n_runs = base.measurement.n_runs
     comparable = [arm for arm in foremost(comparison) if arm.measurement.n_runs == n_runs]

@@ -294,8 +294,11 @@ def _shade(share: float) -> int:
     return min(int(share * N_SHADES), N_SHADES - 1)
 
 
-def numeric_sections(measurement: Measurement, view: View) -> tuple[Section, ...]:
+def numeric_sections(
+    measurement: Measurement, view: View, show: Sequence[str] = ()
+) -> tuple[Section, ...]:
     """Return the sections of the page."""
+    del show
     texts = {sentence.topic: sentence.text for sentence in view.sentences}
 
     def section(topic: str, finding: Message, *named: str) -> Section:

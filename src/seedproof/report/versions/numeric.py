@@ -1,6 +1,9 @@
-"""Two versions that give numbers: sentences, tables and charts."""
+"""Two versions that give numbers, lists or sets: sentences, tables and charts."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -9,7 +12,9 @@ from rich.text import Text
 from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.measurement.clusters import in_clusters
 from seedproof.messages import Message, Sentences, printable
+from seedproof.metrics.card import Unit
 from seedproof.records.number_settings import weighted_by
+from seedproof.records.schema import Kind
 from seedproof.report import checks
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, Mark, intervals
@@ -26,25 +31,11 @@ from seedproof.report.versions.sentences import (
 from seedproof.report.view import KeyFigure, interval_bar
 from seedproof.stats.intervals import WITHOUT_RUNS, Estimate
 
-MEANS, CHANGES, EXAMPLES = "Mean", "Changes", "Examples"
+CHANGES, EXAMPLES = "Changes", "Examples"
 N_ON_PAGE = 50
 MAX_WIDTH = 24
-TITLES = {
-    "mean_old": "mean of the old version",
-    "mean_new": "mean of the new version",
-    "mean_change": "change of the mean",
-    "error_old": "mean absolute error, old version",
-    "error_new": "mean absolute error, new version",
-    "error_change": "change of the error",
-    "difference": "difference of an old and a new one",
-    "difference_old": "two of the old version",
-    "difference_new": "two of the new version",
-    "difference_no_change": "expected from noise",
-    "difference_beyond": "  beyond noise",
-}
+N_ITEMS = 5
 FIGURES_HEAD = ("figure", "value", "95 % interval", "over")
-GROUP_HEAD = ("examples", "old", "new", "change of the mean", "beyond noise")
-EXAMPLE_HEAD = ("changed example", "mean, old", "mean, new", "old", "new")
 # Words for a change of the mean, by its side and by the direction that is better.
 WORDS = {1: "higher", -1: "lower"}
 SENTENCES = {
@@ -77,12 +68,80 @@ SENTENCES = {
     "key-mean-change": "from the old version to the new one.",
     "key-beyond": "more than between two of the same version, on one example.",
 }
-_say = Sentences(SENTENCES)
+# The same of lists and sets.
+ITEM_SENTENCES = {
+    **SENTENCES,
+    "mean-changed": "{noun} of the new version is {word}: {new} against {old}, {size}{valued}.",
+    "mean-open": "No change of {noun} is shown: {old} before, {new} now ({size}).",
+    "mean-of-few-runs": "{noun} goes from {old} to {new}; these runs are too few to separate "
+    "luck from progress.",
+    "numbers-changed": "The items of an old and a new {repeat} differ by {between} on one example, "
+    "those of two of the same version by {within} (Jaccard distance): {beyond} are beyond noise.",
+    "numbers-open": "The items of an old and a new {repeat} differ by {between} on one example, "
+    "those of two of the same version by {within} (Jaccard distance); more than noise is not shown "
+    "({beyond}).",
+    "numbers-of-few-runs": "The items of an old and a new {repeat} differ by {between} on one "
+    "example, those of two of the same version by {within} (Jaccard distance); these runs are too "
+    "few for a verdict.",
+    "only-numbers-changed": "Items change beyond noise; no change of their quality is shown",
+}
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Names of the figures of a kind of answers, and its words."""
+
+    level: str  # figures of how high the numbers, or how good the items, of a version are
+    noun: str  # the same in a sentence
+    distance: str  # figures of how far two answers are apart
+    axis: str
+    unit: Unit
+    say: Sentences
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Figures and their titles, in the order of the table."""
+        level, distance = self.level, self.distance
+        return {
+            f"{level}_old": f"{level} of the old version",
+            f"{level}_new": f"{level} of the new version",
+            f"{level}_change": f"change of the {level}",
+            "error_old": "mean absolute error, old version",
+            "error_new": "mean absolute error, new version",
+            "error_change": "change of the error",
+            distance: f"{distance} of an old and a new one",
+            f"{distance}_old": "two of the old version",
+            f"{distance}_new": "two of the new version",
+            f"{distance}_no_change": "expected from noise",
+            f"{distance}_beyond": "  beyond noise",
+        }
+
+    def has_level(self, comparison: VersionComparison) -> bool:
+        """Return whether the level is known; lists and sets need right items."""
+        return f"{self.level}_change" in comparison.whole.figures
+
+
+NUMBERS = Terms(
+    "mean", "the mean", "difference", "absolute difference", "value", Sentences(SENTENCES)
+)
+LISTS = Terms(
+    "quality", "NDCG", "distance", "Jaccard distance, %", "percent", Sentences(ITEM_SENTENCES)
+)
+TERMS = {
+    str(Kind.NUMBERS): NUMBERS,
+    str(Kind.RANKINGS): LISTS,
+    str(Kind.SETS): replace(LISTS, noun="F1 of single examples"),
+}
+
+
+def terms_of(comparison: VersionComparison) -> Terms:
+    """Return the words for the answers of two versions."""
+    return TERMS[comparison.kind]
 
 
 def title(comparison: VersionComparison) -> Message:
     """Return what was compared, in one line."""
-    return _say(
+    return terms_of(comparison).say(
         "compared-versions",
         **runs(comparison),
         n_examples=comparison.n_examples,
@@ -93,7 +152,7 @@ def title(comparison: VersionComparison) -> Message:
 
 def _side(comparison: VersionComparison, figure: str) -> int:
     """Return 1 for a figure that is shown to be above 0, -1 for one below, otherwise 0."""
-    value = comparison[figure]
+    value = comparison.whole.figures.get(figure, Estimate(0.0))
     has_runs = comparison.are_trials or value.over not in WITHOUT_RUNS
     if value.low is None or value.high is None or not has_runs or not comparison.is_judged:
         return 0
@@ -102,7 +161,7 @@ def _side(comparison: VersionComparison, figure: str) -> int:
 
 def _valued(comparison: VersionComparison) -> str:
     """Return "better" or "worse" for a change of the mean; empty if neither is known."""
-    side = _side(comparison, "mean_change")
+    side = _side(comparison, f"{terms_of(comparison).level}_change")
     if side == 0 or comparison.better == "neither":
         return ""
     return "better" if WORDS[side] == comparison.better else "worse"
@@ -110,107 +169,128 @@ def _valued(comparison: VersionComparison) -> str:
 
 def headline(comparison: VersionComparison) -> Message:
     """Return the finding in one short sentence."""
-    side = _side(comparison, "mean_change")
+    terms = terms_of(comparison)
+    side = _side(comparison, f"{terms.level}_change")
     if side:
         code = f"mean-{_valued(comparison) or WORDS[side]}"
     elif comparison.is_beyond:
         code = "only-numbers-changed"
     else:
         code = "no-change-shown" if comparison.is_judged else "few-runs"
-    return Message(code, SENTENCES[code])
+    return terms.say(code)
 
 
 def sentences(comparison: VersionComparison) -> dict[str, tuple[Message, ...]]:
     """Return the sentences by topic, the most important first."""
-    means = [_mean(comparison)]
+    terms = terms_of(comparison)
+    means = [_mean(comparison)] if terms.has_level(comparison) else []
     if "error_change" in comparison.whole.figures:
         means.append(_error(comparison))
     return {
-        MEANS: tuple(means),
+        **({terms.level.capitalize(): tuple(means)} if means else {}),
         CHANGES: (_numbers(comparison),),
         EXAMPLES: (single_examples(comparison),),
     }
 
 
 def _old_and_new(comparison: VersionComparison, name: str) -> dict[str, object]:
+    unit = terms_of(comparison).unit
     return {
-        "old": WithUnit(comparison[f"{name}_old"].value, "value"),
-        "new": WithUnit(comparison[f"{name}_new"].value, "value"),
-        "size": _signed(comparison[f"{name}_change"]),
+        "old": WithUnit(comparison[f"{name}_old"].value, unit),
+        "new": WithUnit(comparison[f"{name}_new"].value, unit),
+        "size": _signed(comparison[f"{name}_change"], unit),
     }
 
 
-def _signed(value: Estimate) -> str:
+def _signed(value: Estimate, unit: Unit) -> str:
     """Return a difference with its interval, such as "+0.060 [−0.010, 0.130]"."""
     sign = "+" if value.value > 0.0 else ""
-    return f"{sign}{WithInterval(value, 'value')}"
+    return f"{sign}{WithInterval(value, 'points' if unit == 'percent' else unit)}"
 
 
 def _mean(comparison: VersionComparison) -> Message:
-    fields, side = _old_and_new(comparison, "mean"), _side(comparison, "mean_change")
+    terms = terms_of(comparison)
+    fields = {**_old_and_new(comparison, terms.level), "noun": terms.noun}
+    side = _side(comparison, f"{terms.level}_change")
     if side:
         valued = _valued(comparison)
-        return _say(
+        return terms.say(
             "mean-changed",
             **fields,
             word=WORDS[side],
-            valued=_say("better" if valued == "better" else "worse") if valued else "",
+            valued=terms.say("better" if valued == "better" else "worse") if valued else "",
         )
-    return _say("mean-open" if comparison.is_judged else "mean-of-few-runs", **fields)
+    return terms.say("mean-open" if comparison.is_judged else "mean-of-few-runs", **fields)
 
 
 def _error(comparison: VersionComparison) -> Message:
     fields, side = _old_and_new(comparison, "error"), _side(comparison, "error_change")
     if not side:
-        return _say("error-open", **fields)
-    return _say("error-changed", **fields, verb="rises" if side > 0 else "falls")
+        return NUMBERS.say("error-open", **fields)
+    return NUMBERS.say("error-changed", **fields, verb="rises" if side > 0 else "falls")
 
 
 def _numbers(comparison: VersionComparison) -> Message:
+    terms = terms_of(comparison)
+    name, unit, say = terms.distance, terms.unit, terms.say
     fields = {
-        "between": WithInterval(comparison["difference"], "value"),
-        "within": WithInterval(comparison["difference_no_change"], "value"),
-        "beyond": _signed(comparison["difference_beyond"]),
+        "between": WithInterval(comparison[name], unit),
+        "within": WithInterval(comparison[f"{name}_no_change"], unit),
+        "beyond": _signed(comparison[f"{name}_beyond"], unit),
         "repeat": comparison.repeats.removesuffix("s"),
     }
     if comparison.is_beyond:
-        return _say("numbers-changed", **fields)
-    return _say("numbers-open" if comparison.is_judged else "numbers-of-few-runs", **fields)
+        return say("numbers-changed", **fields)
+    return say("numbers-open" if comparison.is_judged else "numbers-of-few-runs", **fields)
 
 
 def _figure_rows(comparison: VersionComparison) -> Iterator[tuple[str, ...]]:
-    for name, words in TITLES.items():
+    terms = terms_of(comparison)
+    for name, words in terms.titles.items():
         value = comparison.whole.figures.get(name)
         if value is not None:
-            text, _, ends = str(WithInterval(value, "value")).partition(" ")
+            text, _, ends = str(WithInterval(value, terms.unit)).partition(" [")
+            ends = f"[{ends}" if ends else ""
             yield words, text, ends, value.over or ""
 
 
-def _group_table(column: str, parts: Sequence[GroupFigures], n_listed: int) -> TextTable:
-    rows = tuple(
-        (
-            part.name,
-            f"{part.n_examples:,}",
-            *(number(part.figures[f"mean_{side}"].value, "value") for side in ("old", "new")),
-            _signed(part.figures["mean_change"]),
-            _signed(part.beyond) + (" *" if part.is_beyond else ""),
-        )
-        for part in ordered(parts)[:n_listed]
+def _group_table(
+    comparison: VersionComparison, column: str, parts: Sequence[GroupFigures], n_listed: int
+) -> TextTable:
+    terms = terms_of(comparison)
+    level, unit, has_level = terms.level, terms.unit, terms.has_level(comparison)
+
+    def cells(part: GroupFigures) -> Iterator[str]:
+        if has_level:
+            yield from (
+                number(part.figures[f"{level}_{side}"].value, unit) for side in ("old", "new")
+            )
+            yield _signed(part.figures[f"{level}_change"], unit)
+        yield _signed(part.beyond, unit) + (" *" if part.is_beyond else "")
+
+    of_level = ("old", "new", f"change of the {level}") if has_level else ()
+    return TextTable(
+        (column, "examples", *of_level, "beyond noise"),
+        tuple(
+            (part.name, f"{part.n_examples:,}", *cells(part)) for part in ordered(parts)[:n_listed]
+        ),
+        notes=(str(terms.say("rows-judged")),),
     )
-    return TextTable((column, *GROUP_HEAD), rows, notes=(str(_say("rows-judged")),))
 
 
 def _example_table(comparison: VersionComparison, show: Sequence[str], n_listed: int) -> TextTable:
     """Return the examples whose change is more than noise, smallest p-values first."""
     rows = comparison.unexplained.slice(0, n_listed).to_pylist()
     left_out = left_out_examples(comparison, n_listed=n_listed)
+    has_numbers = comparison.has_numbers
+    amounts = ("mean, old", "mean, new") if has_numbers else ("distance",)
+    cells = _number_cells if has_numbers else _item_cells
     return TextTable(
-        (*EXAMPLE_HEAD, *show),
+        ("changed example", *amounts, "old", "new", *show),
         tuple(
             (
                 str(row["example"]),
-                *(number(row[f"mean_{side}"], "value") for side in ("old", "new")),
-                *(" ".join(f"{x:.3g}" for x in row[f"{side}_numbers"]) for side in ("old", "new")),
+                *cells(row),
                 *("" if row[name] is None else str(row[name]) for name in show),
             )
             for row in rows
@@ -219,8 +299,22 @@ def _example_table(comparison: VersionComparison, show: Sequence[str], n_listed:
     )
 
 
+def _number_cells(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the means of both versions, and the numbers of all runs."""
+    yield from (number(row[f"mean_{side}"], "value") for side in ("old", "new"))
+    yield from (" ".join(f"{x:.3g}" for x in row[f"{side}_numbers"]) for side in ("old", "new"))
+
+
+def _item_cells(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the distance of an old and a new run, and the most frequent items of both versions."""
+    yield f"{number(row['distance'], 'percent')} %"
+    for side in ("old", "new"):
+        counts = Counter(item for items in row[f"{side}_items"] for item in items)
+        yield ", ".join(f"{item} ({count})" for item, count in counts.most_common(N_ITEMS))
+
+
 def _notes(comparison: VersionComparison) -> tuple[str, ...]:
-    assumed = (_say("assumed-trials"),) if comparison.are_trials else ()
+    assumed = (NUMBERS.say("assumed-trials"),) if comparison.are_trials else ()
     return (*checks.notes(comparison.checks), *map(str, (*comparison.notes, *assumed)))
 
 
@@ -232,7 +326,8 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
         parts += [Prose(" ".join(map(str, messages))), Text("")]
     parts.append(_rendered(TextTable(FIGURES_HEAD, tuple(_figure_rows(comparison)))))
     tables = [
-        _group_table(column, groups, N_LISTED) for column, groups in comparison.slices.items()
+        _group_table(comparison, column, groups, N_LISTED)
+        for column, groups in comparison.slices.items()
     ]
     if len(comparison.unexplained):
         tables.append(_example_table(comparison, show, N_LISTED))
@@ -263,7 +358,7 @@ def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -
     rows = tuple((words.strip(), *cells) for words, *cells in _figure_rows(comparison))
     sections = [Section(CHANGES, "Every figure", (TextTable(FIGURES_HEAD, rows),))]
     for column, groups in comparison.slices.items():
-        table = _group_table(column, groups, N_ON_PAGE)
+        table = _group_table(comparison, column, groups, N_ON_PAGE)
         sections.append(Section(f"By {column}", f"Changes by {column}", (table,)))
     if len(comparison.unexplained):
         table = _example_table(comparison, show, N_ON_PAGE)
@@ -275,49 +370,65 @@ def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -
             (topic, " ".join(map(str, messages)))
             for topic, messages in sentences(comparison).items()
         ),
-        key_figures=(
-            _key_figure(comparison, "mean_change", "Change of the mean", _say("key-mean-change")),
-            _key_figure(comparison, "difference_beyond", "Beyond noise", _say("key-beyond")),
-        ),
+        key_figures=tuple(_key_figures(comparison)),
         sections=tuple(sections),
         notes=_notes(comparison),
         checks=checks.alerts(comparison.checks),
     )
 
 
+def _key_figures(comparison: VersionComparison) -> Iterator[KeyFigure]:
+    terms = terms_of(comparison)
+    if terms.has_level(comparison):
+        name, heading = f"{terms.level}_change", f"Change of the {terms.level}"
+        yield _key_figure(comparison, name, heading, terms.say("key-mean-change"))
+    name = f"{terms.distance}_beyond"
+    yield _key_figure(comparison, name, "Beyond noise", terms.say("key-beyond"))
+
+
 def _key_figure(
     comparison: VersionComparison, name: str, heading: str, meaning: Message
 ) -> KeyFigure:
-    value = comparison[name]
-    text, _, ends = str(WithInterval(value, "value")).partition(" ")
+    value, unit = comparison[name], terms_of(comparison).unit
+    written = WithInterval(value, "points" if unit == "percent" else unit)
+    text, _, ends = str(written).partition(" [")
+    ends = f"[{ends}" if ends else ""
     return KeyFigure(name, heading, text, "", ends, meaning, bar=interval_bar(value)[0])
 
 
 def build_figures(comparison: VersionComparison) -> tuple[Figure, ...]:
     """Return the charts of means and of differences."""
-    known = comparison.whole.figures
-    of_means = [Line(f"{side} version", known[f"mean_{side}"]) for side in ("old", "new")]
-    within = {"difference_old": "two old ones", "difference_new": "two new ones"}
+    known, terms = comparison.whole.figures, terms_of(comparison)
+    level, distance = terms.level, terms.distance
+    within = {f"{distance}_old": "two old ones", f"{distance}_new": "two new ones"}
     apart = [Line(words, known[name]) for name, words in within.items() if name in known]
-    apart.append(
-        Line("old and new", known["difference"], "bad" if comparison.is_beyond else "open")
-    )
+    apart.append(Line("old and new", known[distance], "bad" if comparison.is_beyond else "open"))
     marks: dict[Mark, str] = {
         "base": "of one version",
         "bad": "more than noise",
         "open": "not shown to be more than noise",
     }
-    return (
+    figures = []
+    if terms.has_level(comparison):
+        figures.append(
+            intervals(
+                f"{level}s" if level == "mean" else level,
+                f"{level.capitalize()} of both versions",
+                [Line(f"{side} version", known[f"{level}_{side}"]) for side in ("old", "new")],
+                section=CHANGES,
+                axis=level,
+                unit=terms.unit,
+            )
+        )
+    figures.append(
         intervals(
-            "means", "Mean of both versions", of_means, section=CHANGES, axis="mean", unit="value"
-        ),
-        intervals(
-            "differences",
-            "Difference of two numbers of one example",
+            f"{distance}s",
+            f"{distance.capitalize()} of two answers to one example",
             apart,
             section=CHANGES,
-            axis="absolute difference",
-            unit="value",
+            axis=terms.axis,
+            unit=terms.unit,
             marks=marks,
-        ),
+        )
     )
+    return tuple(figures)

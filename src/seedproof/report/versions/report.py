@@ -64,8 +64,9 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
     @property
     def _entries(self) -> Mapping[str, Estimate]:
         figures = self.comparison.whole.figures
-        if self.comparison.has_numbers:
-            return {name: WrittenEstimate.of(x, "value") for name, x in figures.items()}
+        if not self.comparison.has_classes:
+            unit = numeric.terms_of(self.comparison).unit
+            return {name: WrittenEstimate.of(x, unit) for name, x in figures.items()}
         return {
             name: WrittenEstimate.of(estimate, "percent", is_difference=name in DIFFERENCES)
             for name, estimate in figures.items()
@@ -102,7 +103,7 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
 
     def _render(self, show: Sequence[str]) -> RenderableType:
         check_columns(self.comparison, show)
-        draw = numeric.render if self.comparison.has_numbers else render
+        draw = render if self.comparison.has_classes else numeric.render
         return draw(self.comparison, show=show)
 
     def _records(self) -> list[dict[str, Any]]:
@@ -122,12 +123,12 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
         ]
 
     def _figures(self) -> tuple[Figure, ...]:
-        build = numeric.build_figures if self.comparison.has_numbers else build_figures
+        build = build_figures if self.comparison.has_classes else numeric.build_figures
         return build(self.comparison)
 
     def _overview(self, show: Sequence[str]) -> Overview:
         check_columns(self.comparison, show)
-        build = numeric.build_overview if self.comparison.has_numbers else build_overview
+        build = build_overview if self.comparison.has_classes else numeric.build_overview
         return build(self.comparison, show=show)
 
     def _texts(self, options: PageOptions) -> dict[str, str]:
@@ -144,6 +145,10 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
 
     def _about(self) -> str:
         old, new = len(self.comparison.old_runs), len(self.comparison.new_runs)
-        first = "mean_change" if self.comparison.has_numbers else "flip_rate"
+        first = "flip_rate"
+        if not self.comparison.has_classes:
+            first = f"{numeric.terms_of(self.comparison).distance}_beyond"
+        if self.comparison.has_numbers:
+            first = "mean_change"
         noun = "trials" if self.comparison.are_trials else "runs"
         return f"of {old} old and {new} new {noun}: {first} {self[first]}"

@@ -1,0 +1,1 @@
+"""Reports of runs that give ranked lists or sets."""
