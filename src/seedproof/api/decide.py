@@ -120,6 +120,12 @@ def decide(
     }
     for arm in arms.values():
         check_allowed((metric,), arm.source)
+        if arm.source.settings.are_trials:
+            raise OptionError(
+                "Decisions rest on runs, and {run!r} is a trial of one model. Compare trials with "
+                "seedproof compare --sequential.",
+                run=arm.runs[0],
+            )
     if options.get("common_examples"):
         arms = on_common_examples(arms)
     loop = book.read()

@@ -8,7 +8,7 @@ import typer
 from seedproof.cli import options
 
 
-@options.add_options(*options.READING, *options.ENGINE)
+@options.add_options(*options.READING, *options.TEXTS, *options.ENGINE)
 def decide(
     baseline: Annotated[
         str,

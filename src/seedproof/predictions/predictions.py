@@ -421,7 +421,7 @@ def load_one(
     Trials of one model need as many as runs, unless `least_trials` is given.
     """
     loaded = _loaded(target, options, least_runs=least_runs)
-    if loaded.source.kind in {Kind.NUMBERS, Kind.TEXTS} and not may_be_numbers:
+    if loaded.source.kind is Kind.NUMBERS and not may_be_numbers:
         raise only_measured()
     if loaded.source.settings.are_trials and least_trials is not None:
         least_runs = least_trials

@@ -219,7 +219,7 @@ def digest_of(predictions: Predictions) -> str:
     source, digest = predictions.source.some_runs(range(N_IDENTIFYING)), blake2b(digest_size=16)
     for index in range(source.n_shards):
         shard = source.shard(index)
-        arrays = [shard.probs, shard.predictions]
+        arrays = [shard.probs, shard.predictions, shard.answers]
         arrays += [] if shard.top is None else [shard.top.classes, shard.top.probs]
         for array in arrays:
             if array is not None:
