@@ -22,6 +22,7 @@ from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.metrics.numbers import NUMBER_NAMES
+from seedproof.metrics.texts import TEXT_NAMES
 from seedproof.training.spec import StudySpec
 
 SOURCE = Path(seedproof.__file__).parent
@@ -185,7 +186,8 @@ def test_no_console_prints_control_characters():
 def test_every_metric_has_a_card_and_every_card_a_metric():
     cards = {path.stem for path in (SOURCE / "metrics" / "cards").glob("*.md")}
 
-    assert cards == {*METRIC_NAMES, *NUMBER_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES}
+    of_records = {*EXPLANATION_NAMES, *DYNAMICS_NAMES}
+    assert cards == {*METRIC_NAMES, *NUMBER_NAMES, *TEXT_NAMES, *of_records}
 
 
 def test_error_codes_are_unique_and_documented():

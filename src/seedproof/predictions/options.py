@@ -29,6 +29,11 @@ class LoadOptions(TypedDict, total=False):
         tolerance: Numbers that differ by no more than this count as equal, such as 0.05 or "5%".
         thresholds: Limits of a decision: two numbers on different sides of one are a flip.
         lower_is_better: Lower numbers are better, as for losses and errors; higher ones if omitted.
+        texts: Arrays hold free texts, not names of classes; any of the next three says so, too.
+        references: Right answer of each example, or a list of them, with arrays of texts; the name
+            of their column, with tables.
+        equivalent: Names of answers with the same meaning, one for each text, with arrays; the name
+            of their column, with tables. If omitted, answers with the same text are the same.
         keep: Differences between texts that make them different answers: some of case, spaces,
             punctuation and numbers; none if omitted.
         columns: Names of the columns, with tables.
@@ -64,6 +69,9 @@ class LoadOptions(TypedDict, total=False):
     tolerance: float | str | None
     thresholds: Sequence[float] | float | None
     lower_is_better: bool
+    texts: bool
+    references: Sequence[Any] | str | None
+    equivalent: npt.ArrayLike | Sequence[npt.ArrayLike] | str | None
     keep: Sequence[str] | None
     columns: Columns | None
     clusters: npt.ArrayLike | str | None
@@ -80,6 +88,8 @@ class LoadOptions(TypedDict, total=False):
 SETTINGS = frozenset({"memory", "skip_damaged", "progress"})
 # Options for the metrics of numbers.
 NUMBERS = frozenset({"tolerance", "thresholds", "lower_is_better"})
+# Options for texts.
+TEXTS = frozenset({"references", "equivalent", "keep"})
 TAKEN_BY: dict[str, frozenset[str]] = {
     "array": frozenset(
         {
@@ -92,6 +102,8 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             "slices",
             "targets",
             "trials",
+            "texts",
+            *TEXTS,
             *NUMBERS,
         }
     ),
@@ -109,7 +121,7 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             "slices",
             "common_examples",
             "targets",
-            "keep",
+            *TEXTS,
             *NUMBERS,
         }
     ),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from seedproof.errors import OptionError, UnreadableError
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, missing_runs, transposed
-from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS
+from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS, TEXTS
 from seedproof.predictions.readers import read_with, reader_of
 from seedproof.predictions.shared_examples import common_ids, on_shared_examples
 from seedproof.predictions.targets import Input, opened
@@ -30,6 +30,7 @@ from seedproof.records.small_tables import read_small_tables
 from seedproof.records.sort import Phases
 from seedproof.records.tables import TableOptions
 from seedproof.records.text_answers import Normalization
+from seedproof.records.text_arrays import text_shards
 from seedproof.records.text_files import run_names
 from seedproof.records.text_tables import have_texts, read_texts
 from seedproof.seeds.seed_design import note_on_shared_seeds
@@ -97,6 +98,20 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         extras[CLUSTER] = clusters
     name = None if clusters is None else CLUSTER
     is_named = bool(target.names) or any(options.get(x) is not None for x in ("runs", "ids"))
+    if options.get("texts") or any(options.get(option) is not None for option in TEXTS):
+        texts, answers = text_shards(
+            target.parts,
+            references=options.get("references"),
+            equivalent=options.get("equivalent"),
+            ids=options.get("ids"),
+            runs=options.get("runs") or target.names,
+            extras=extras,
+            settings=_number_settings(options),
+            least_runs=least_runs,
+        )
+        notes = tuple(answers.notes(texts.settings.normalization))
+        checks = _transposed(texts, is_named=is_named)
+        return Loaded(texts, notes, name, tuple(slices or ()), checks=checks)
     if _is_of_numbers(target, options):
         numbers = number_shards(
             target.parts,
@@ -285,7 +300,9 @@ def _table(part: Path | ArrowStream) -> Path | ArrowStream:
 def columns_of(options: Mapping[str, Any]) -> Columns:
     """Return the names of the columns, including those of single options."""
     columns: Columns = options.get("columns") or Columns()
-    for option, role in (("labels", "label"), ("ids", "example"), ("targets", "target")):
+    roles = {"labels": "label", "ids": "example", "targets": "target"}
+    roles |= {"references": "reference", "equivalent": "equivalent"}
+    for option, role in roles.items():
         name = options.get(option)
         if name is not None and not isinstance(name, str):
             raise OptionError(

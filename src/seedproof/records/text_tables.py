@@ -1,6 +1,5 @@
 """Tables with a free text per run and example, read into memory."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pyarrow as pa
 from seedproof.errors import DtypeError, LabelConflictError, OptionError
 from seedproof.messages import Message
 from seedproof.records.columns import Columns
+from seedproof.records.decoding import DecodingError, parse_json
 from seedproof.records.number_settings import NumberSettings
 from seedproof.records.number_tables import AlignedRows, RepeatedRows, column_names, numbers_of
 from seedproof.records.tables import TableOptions
@@ -93,8 +93,8 @@ def _listed(cell: Any) -> tuple[str, ...]:  # noqa: ANN401 - a text, a number or
         return ()
     if isinstance(cell, str) and cell.startswith("["):
         try:
-            given = json.loads(cell)
-        except ValueError:
+            given = parse_json(cell.encode())
+        except DecodingError:
             given = None
         cell = given if isinstance(given, list) else cell
     members = cell if isinstance(cell, list) else [cell]

@@ -38,7 +38,7 @@ EVERY_METRIC = "Every metric, with its interval and the variation it accounts fo
 
 
 class Presentation(NamedTuple):
-    """How answers of one kind are shown, in place of how classes are."""
+    """Parts of a report on answers of one kind, in place of those on classes."""
 
     view: Callable[..., View]
     figures: Callable[[Measurement], tuple[Figure, ...]]
@@ -162,7 +162,7 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
 
     @property
     def _presentation(self) -> Presentation | None:
-        """How these answers are shown; None for classes."""
+        """Parts of the report that depend on the kind of answers; None for classes."""
         return PRESENTATIONS.get(self.measurement.kind)
 
     def summary(self) -> dict[str, Any]:

@@ -324,7 +324,7 @@ class ClassVersionSums(VersionSums):
     """Sums over predicted classes; `classes` are the union of those of both versions."""
 
     distance = spread = "flip_rate"
-    own_columns = OWN_COLUMNS
+    own_columns: ClassVar[tuple[str, ...]] = OWN_COLUMNS
     kind = "classes"
 
     def __init__(
