@@ -23,6 +23,7 @@ from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.metrics.items import RANKING_NAMES, SET_NAMES
 from seedproof.metrics.numbers import NUMBER_NAMES
+from seedproof.metrics.texts import TEXT_NAMES
 from seedproof.training.spec import StudySpec
 
 SOURCE = Path(seedproof.__file__).parent
@@ -186,7 +187,7 @@ def test_no_console_prints_control_characters():
 def test_every_metric_has_a_card_and_every_card_a_metric():
     cards = {path.stem for path in (SOURCE / "metrics" / "cards").glob("*.md")}
 
-    of_kinds = {*NUMBER_NAMES, *RANKING_NAMES, *SET_NAMES}
+    of_kinds = {*NUMBER_NAMES, *RANKING_NAMES, *SET_NAMES, *TEXT_NAMES}
     assert cards == {*METRIC_NAMES, *of_kinds, *EXPLANATION_NAMES, *DYNAMICS_NAMES}
 
 

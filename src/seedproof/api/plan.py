@@ -157,7 +157,8 @@ def plan(
     if n_seeds is None:  # several numbers for the kinds that were named; else this one for all
         chosen = [test for kind, test in tests.items() if kind in named]
     else:
-        is_known = "flip_rate" in tests or (figures is not None and figures.is_of_numbers)
+        has_no_flips = figures is not None and (figures.is_of_numbers or figures.are_trials)
+        is_known = "flip_rate" in tests or has_no_flips
         usual = () if is_known else USUAL_CVS
         chosen = [*tests.values(), *(FlipTest(x, correlation=paired_correlation) for x in usual)]
     planned = {x.kind: x.n_seeds for x in answers if x.n_seeds}

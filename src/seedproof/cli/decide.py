@@ -8,7 +8,7 @@ import typer
 from seedproof.cli import options
 
 
-@options.add_options(*options.READING, *options.NUMBERS, *options.ENGINE)
+@options.add_options(*options.READING, *options.OTHER_KINDS, *options.ENGINE)
 def decide(
     baseline: Annotated[
         str,

@@ -46,7 +46,7 @@ def rarefied_answers(agreement: IntArray, n_drawn: int) -> ExampleValues:
 def _drawn(n_runs: int, n_drawn: int) -> FloatArray:
     """Return the chance that an answer of n = 0..R runs is among the drawn ones."""
     ways = [comb(n_runs - n, n_drawn) for n in range(n_runs + 1)]
-    return 1 - np.array(ways, dtype=np.float64) / comb(n_runs, n_drawn)
+    return np.asarray(1 - np.array(ways, dtype=np.float64) / comb(n_runs, n_drawn))
 
 
 def distinct_by_runs(agreement_counts: IntArray) -> FloatArray:

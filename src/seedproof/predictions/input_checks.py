@@ -181,6 +181,11 @@ def _not_categorical(source: ShardSource, sums: RunSums) -> Iterator[Check]:
     elif numbers is None and len(names) >= MANY_NUMBERS and len(names) > sums.n_examples / 2:
         message = f"{len(names):,} different answers to {sums.n_examples:,} examples: this looks "
         message += "like free text, not like classes."
+        remedy = (
+            "Measure them as texts: name their column with --answer in place of --prediction, as "
+            "in `seedproof measure FILE --answer text --reference gold`; in Python, pass "
+            "texts=True, or columns=sp.Columns(answer=…)."
+        )
     else:
         return
     yield Check(

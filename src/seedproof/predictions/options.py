@@ -36,6 +36,11 @@ class LoadOptions(TypedDict, total=False):
             item; None where unknown. With tables, a file or table with the columns example, item
             and optional grade, or a file of qrels.
         keep: Number of items that are kept of each ranked list; 1,000 if omitted.
+        texts: Arrays hold free texts, not names of classes; any of the next three says so, too.
+        references: Right answer of each example, or a list of them, with arrays of texts; the name
+            of their column, with tables.
+        equivalent: Names of answers with the same meaning, one for each text, with arrays; the name
+            of their column, with tables. If omitted, answers with the same text are the same.
         distinguish: Differences between texts that make them different answers: some of case,
             spaces, punctuation and numbers; none if omitted.
         columns: Names of the columns, with tables.
@@ -76,6 +81,9 @@ class LoadOptions(TypedDict, total=False):
     kind: str | None
     relevant: Any
     keep: int | None
+    texts: bool
+    references: Sequence[Any] | str | None
+    equivalent: npt.ArrayLike | Sequence[npt.ArrayLike] | str | None
     distinguish: Sequence[str] | None
     columns: Columns | None
     clusters: npt.ArrayLike | str | None
@@ -95,6 +103,8 @@ SETTINGS = frozenset({"memory", "skip_damaged", "progress"})
 NUMBERS = frozenset({"tolerance", "thresholds", "lower_is_better"})
 # Options for ranked lists and sets.
 ITEMS = frozenset({"relevant", "keep"})
+# Options for texts.
+TEXTS = frozenset({"references", "equivalent", "distinguish"})
 # Columns of further facts about examples, or their values with arrays.
 FURTHER = frozenset({"clusters", "slices", "weight"})
 TAKEN_BY: dict[str, frozenset[str]] = {
@@ -107,7 +117,9 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             "positive",
             "targets",
             "trials",
+            "texts",
             *FURTHER,
+            *TEXTS,
             *NUMBERS,
             *ITEMS,
             "kind",
@@ -123,8 +135,8 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             "columns",
             "common_examples",
             "targets",
-            "distinguish",
             *FURTHER,
+            *TEXTS,
             *NUMBERS,
             *ITEMS,
         }

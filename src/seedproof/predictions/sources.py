@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from seedproof.errors import NotFoundError, OptionError, UnreadableError
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, missing_runs, transposed
-from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS
+from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS, TEXTS
 from seedproof.predictions.readers import read_with, reader_of
 from seedproof.predictions.shared_examples import common_ids, on_shared_examples
 from seedproof.predictions.targets import Input, opened
@@ -36,6 +36,7 @@ from seedproof.records.small_tables import read_small_tables
 from seedproof.records.sort import Phases
 from seedproof.records.tables import TableOptions
 from seedproof.records.text_answers import Normalization
+from seedproof.records.text_arrays import text_shards
 from seedproof.records.text_files import run_names
 from seedproof.records.text_tables import have_texts, read_texts
 from seedproof.records.trec import is_trec_run, read_trec_run
@@ -45,7 +46,13 @@ from seedproof.typing import ArrowStream, Progress, is_count
 # Columns of array clusters and weights in the table of examples.
 CLUSTER, WEIGHT = "cluster", "weight"
 # Options that name a column of a table, with its role.
-ROLES = {"labels": "label", "ids": "example", "targets": "target"}
+ROLES = {
+    "labels": "label",
+    "ids": "example",
+    "targets": "target",
+    "references": "reference",
+    "equivalent": "equivalent",
+}
 
 
 class TemporaryFolder:
@@ -109,6 +116,20 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
             extras[name] = values
     cluster = None if clusters is None else CLUSTER
     is_named = bool(target.names) or any(options.get(x) is not None for x in ("runs", "ids"))
+    if options.get("texts") or any(options.get(option) is not None for option in TEXTS):
+        texts, answers = text_shards(
+            target.parts,
+            references=options.get("references"),
+            equivalent=options.get("equivalent"),
+            ids=options.get("ids"),
+            runs=options.get("runs") or target.names,
+            extras=extras,
+            settings=_number_settings(options),
+            least_runs=least_runs,
+        )
+        remarks = tuple(answers.notes(texts.settings.normalization))
+        checks = _transposed(texts, is_named=is_named)
+        return Loaded(texts, remarks, cluster, tuple(slices or ()), checks=checks)
     kind = item_kind(target.parts, options)
     if kind is not None:
         items = item_shards(

@@ -19,6 +19,7 @@ import pyarrow as pa
 from seedproof.errors import (
     ColumnError,
     DtypeError,
+    OptionError,
     SeedproofError,
     StoreError,
     UnreadableError,
@@ -199,6 +200,12 @@ class Ingest:
         scanner = self._scanner()
         scans = [scanner.scan(table) for table in tables]
         roles = common_roles([(scan.title, list(scan.types)) for scan in scans], self._options)
+        if roles.answer is not None:
+            raise OptionError(
+                "Stores do not hold free texts. Measure and compare the table itself, and raise "
+                "--memory if it is large.",
+                option="answer",
+            )
         both_given = are_both_given(roles, columns, [list(scan.types) for scan in scans])
         wide = roles.wide
         shaped = [scan.long_form(roles, may_differ=self._options.may_differ) for scan in scans]

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.errors import (
+    ColumnError,
     DtypeError,
     DuplicateExampleError,
     EmptyInputError,
@@ -25,7 +26,7 @@ from seedproof.errors import (
 )
 from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
-from seedproof.records.columns import Columns, check_names
+from seedproof.records.columns import Columns, check_names, shown
 from seedproof.records.levels import SEPARATOR, Repeat, settings_of, split_repeats
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.normalize import canonical_rows
@@ -218,6 +219,14 @@ class RepeatedRows:
         titles = [title_of(table) for table in tables]
         named = [(title, rows.column_names) for title, rows in zip(titles, read, strict=True)]
         roles = common_roles(named, options)
+        if roles.value is None and roles.answer is None:
+            raise ColumnError(
+                "{table} has columns for answers of several kinds: {listed}. Name those to read "
+                "with --prediction, --value or --answer.",
+                table=titles[0],
+                listed=shown(read[0].column_names),
+                columns=tuple(read[0].column_names),
+            )
         if not all(len(rows) for rows in read):
             raise EmptyInputError("{table} has no rows.", table=titles[0])
         paths = [table if isinstance(table, Path) else None for table in tables]

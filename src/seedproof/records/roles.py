@@ -70,13 +70,11 @@ class Roles:
     def names(self) -> list[str]:
         """All columns that have a role, each once."""
         value, answer = (None, None) if self.wide else (self.value, self.answer)
-        of_numbers, of_texts = (
-            (value, self.target),
-            (answer, self.equivalent, self.reference, self.correct),
-        )
-        single = (self.run, self.example, self.label, self.prediction, *of_numbers, *of_texts)
+        single = (self.run, self.example, self.label, self.prediction, value, self.target)
+        of_texts = (answer, self.equivalent, self.reference, self.correct)
         several = (*self.probs, *self.wide, *(column for _, column in self.levels), *self.extras)
-        return list(dict.fromkeys(name for name in (*single, *several) if name is not None))
+        names = (*single, *of_texts, *several)
+        return list(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def repeated(self) -> str:
@@ -160,13 +158,14 @@ class Roles:
         roles_of = ("answer", *levels, *TEXT_ROLES)
         known = _known(roles_of, names, columns, example=example, table=table, wide=wide)
         roles = cls._of_repeats(example, wide, known, levels)
-        return replace(
+        roles = replace(
             roles,
             answer=columns.answer,
             equivalent=known.get("equivalent"),
             reference=known.get("reference"),
             correct=known.get("correct"),
-        ).with_extras(names)
+        )
+        return roles.with_extras(names)
 
     @classmethod
     def _of_repeats(

@@ -1,6 +1,5 @@
 """Tables with a free text per run and example, read into memory."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,19 +7,34 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from seedproof.errors import DtypeError, LabelConflictError, OptionError
+from seedproof.errors import DtypeError, LabelConflictError, OptionError, SeedproofError
 from seedproof.messages import Message
 from seedproof.records.columns import Columns
+from seedproof.records.decoding import DecodingError, parse_json
 from seedproof.records.number_settings import NumberSettings
 from seedproof.records.number_tables import AlignedRows, RepeatedRows, column_names, numbers_of
 from seedproof.records.tables import TableOptions
+from seedproof.records.text_files import HEADER_BYTES, JSON_SUFFIXES, suffix_of, unpacked
 from seedproof.records.text_shards import TextAnswers, TextShards
 from seedproof.typing import ArrowStream
 
 
 def have_texts(tables: Sequence[Path | ArrowStream], columns: Columns) -> bool:
     """Return whether tables have free texts in place of classes, by the names of their columns."""
-    return all(columns.have_texts(column_names(table)) for table in tables)
+    return all(columns.have_texts(_column_names(table)) for table in tables)
+
+
+def _column_names(table: Path | ArrowStream) -> list[str]:
+    """Return the columns of a table; of lines of JSON, those of the first line."""
+    names = column_names(table)
+    if names or not isinstance(table, Path) or suffix_of(table)[0] not in JSON_SUFFIXES:
+        return names
+    try:
+        with unpacked(table) as (stream, _):
+            first = parse_json(stream.read(HEADER_BYTES).partition(b"\n")[0])
+    except (DecodingError, SeedproofError, OSError):
+        return []  # reported where the table is read
+    return list(first) if isinstance(first, dict) else []
 
 
 def read_texts(
@@ -93,8 +107,8 @@ def _listed(cell: Any) -> tuple[str, ...]:  # noqa: ANN401 - a text, a number or
         return ()
     if isinstance(cell, str) and cell.startswith("["):
         try:
-            given = json.loads(cell)
-        except ValueError:
+            given = parse_json(cell.encode())
+        except DecodingError:
             given = None
         cell = given if isinstance(given, list) else cell
     members = cell if isinstance(cell, list) else [cell]

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedproof.records.text_answers import Normalization, answer_codes
+from seedproof.errors import OptionError
+from seedproof.records.text_answers import MISSING, RIGHT, Normalization, answer_keys, codes_of
 
 SAME = [
     ("Paris", "paris."),
@@ -65,23 +66,30 @@ def test_the_form_of_a_form_is_itself(text):
     assert normalize(normalize(text)) == normalize(text)
 
 
-def test_codes_are_equal_where_answers_are():
+def test_unknown_differences_are_refused():
+    with pytest.raises(OptionError):
+        Normalization.distinguishing(["accents"])
+
+
+def test_keys_are_equal_where_forms_are():
+    texts = ["Paris", "paris!", None, "", "Lyon", None]
+
+    keys = answer_keys(texts, Normalization())
+
+    forms = [None if text is None else Normalization().of(text) for text in texts]
+    for first, key in zip(forms, keys, strict=True):
+        assert [key == other for other in keys] == [first == other for other in forms]
+    assert RIGHT not in keys
+    assert (keys == MISSING).tolist() == [text is None for text in texts]
+
+
+def test_codes_are_equal_where_keys_are():
+    """At most as many as there are runs, and 0 for right answers alone."""
     rng = np.random.default_rng(0)
     for _ in range(200):
-        texts = rng.choice(list("abcd"), (5, 6)).tolist()
-        references = [set(rng.choice(list("abcd"), rng.integers(0, 3)).tolist()) for _ in range(6)]
-        codes = answer_codes(texts, references)
-        for example in range(6):
-            for run in range(5):
-                is_right = texts[run][example] in references[example]
-                assert (codes[run, example] == 0) == is_right
-                for other in range(5):
-                    are_right = is_right and texts[other][example] in references[example]
-                    are_equal = texts[run][example] == texts[other][example] or are_right
-                    assert (codes[run, example] == codes[other, example]) == are_equal
-
-
-def test_a_missing_answer_is_an_answer_of_its_own():
-    codes = answer_codes([["a"], [None], [None], [""]])
-
-    assert codes[:, 0].tolist() == [1, 2, 2, 3]
+        keys = rng.integers(0, 4, (5, 6)).astype(np.uint64)
+        codes = codes_of(keys)
+        for of_example, own in zip(keys.T, codes.T, strict=True):
+            assert ((of_example[:, None] == of_example) == (own[:, None] == own)).all()
+            assert ((of_example == RIGHT) == (own == 0)).all()
+            assert own.max() <= 5

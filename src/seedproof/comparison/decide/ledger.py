@@ -228,5 +228,5 @@ def answers_of(predictions: Predictions) -> Iterator[npt.NDArray[Any] | None]:
     source = predictions.source
     for index in range(source.n_shards):
         shard = source.shard(index)
-        yield from (shard.probs, shard.predictions, shard.numbers)
+        yield from (shard.probs, shard.predictions, shard.numbers, shard.items, shard.answers)
         yield from () if shard.top is None else (shard.top.classes, shard.top.probs)

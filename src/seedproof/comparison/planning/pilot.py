@@ -86,7 +86,14 @@ def _metrics(measurement: Measurement) -> dict[Kind, str]:
 
 def _pilot_of_trials(measurement: Measurement) -> Pilot:
     """Return the noise of one trial of each example, and the variance of examples besides."""
-    sd, mean = measurement.metrics["mean_sd_independent"], measurement.statistics["mean"]
+    name = _metrics(measurement)["mean"]
+    if name not in measurement.metrics:
+        raise OptionError(
+            "A pilot of trials needs to know which answers are right. Name the column with the "
+            "right answers with --reference, or pass runs.",
+            keyword="pilot",
+        )
+    sd, mean = measurement.metrics[f"{name}_sd_independent"], measurement.statistics[name]
     drawn: dict[Kind, Drawn] = {}
     if isinstance(mean, MeanOverExamples):
         variance = max(mean.example_variance - sd.value**2 / measurement.n_runs, 0.0)
@@ -100,7 +107,7 @@ def _pilot_of_trials(measurement: Measurement) -> Pilot:
         pair_cv=None,
         n_clusters=None if measurement.clusters is None else measurement.clusters.n_clusters,
         drawn=drawn,
-        is_of_numbers=True,
+        is_of_numbers=measurement.kind == Kinds.NUMBERS,
         are_trials=True,
         weights=measurement.weights,
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.texts import TEXTS
@@ -100,8 +99,7 @@ def _distinct(measurement: Measurement) -> TextTable:
     means, fields = measurement.detail["distinct_by_runs"], words(measurement)
     counts = list(range(1, len(means) + 1))
     if len(means) > MAX_COLUMNS:
-        counts = [k for k in (*SOME_RUNS, len(means)) if k <= len(means)]
-        counts = [k for k, following in pairwise((*counts, 0)) if k != following]
+        counts = [k for k in SOME_RUNS if k < len(means)] + [len(means)]
     return TextTable(
         (str(fields["repeats"]), *(f"{k:,}" for k in counts)),
         (
