@@ -356,3 +356,15 @@ def test_reports_of_numbers_and_of_classes_are_refused(tmp_path):
 
     with pytest.raises(OptionError):
         sp.compare([*numbers, *classes])
+
+
+def test_reports_of_examples_with_other_weights_are_refused(tmp_path):
+    tasks = pa.array(range(N_TASKS))
+    table = pa.table({"id": tasks, "w": np.arange(N_TASKS) + 1.0, "seed_0": outcomes()[0]})
+    table = table.append_column("seed_1", pa.array(outcomes()[1]))
+    columns = sp.Columns(example="id", value="seed_")
+    for name, options in (("even", {}), ("weighted", {"weight": "w"})):
+        sp.measure(table, columns=columns, **options).save(tmp_path / name)
+
+    with pytest.raises(OptionError, check=lambda error: error.fields["option"] == "weight"):
+        sp.compare([tmp_path / "even", tmp_path / "weighted"])

@@ -202,7 +202,8 @@ def test_growing_comparisons_are_judged_at_looks(seedproof, tmp_path, rows):
         (["--no-worse", "return=60", "--baseline", "sac"], 0),
         (["--no-worse", "return=1", "--baseline", "sac"], 1),
         (["--no-worse", "loss=0.01", "--baseline", "sac"], 0),
-        (["--no-worse", "loss", "--baseline", "sac"], 1),
+        (["--no-worse", "loss=0", "--baseline", "sac"], 1),
+        (["--no-worse", "loss_sd", "--baseline", "sac"], 3),
     ],
 )
 def test_gate_judges_limits_and_baselines(seedproof, table, rules, exit_code):
@@ -269,6 +270,37 @@ def test_scalars_of_a_store_are_measured_and_judged(seedproof, tmp_path):
     assert compared["pairs"][0]["effects"]["return"]["verdict"] == "better"
     assert code == 0
     assert sp.measure_scalars(store)["ours"]["return"].value > 5
+
+
+def test_store_with_scalars_alone_says_how_to_name_them(seedproof, tmp_path):
+    def train(run: sp.Run) -> None:
+        run.log_scalar("loss", {"none": 1.0, "ours": 0.1}[run.arm] + run.rng("init").random())
+
+    store = tmp_path / "runs"
+    sp.Study("scalars", train, seeds=5, arms=["none", "ours"], store=store).run(engine="serial")
+
+    codes = [seedproof(verb, store)[0] for verb in ("measure", "compare")]
+    assert codes == [2, 2]
+    assert seedproof.error.fields["scalars"] == ("loss",)
+
+    compared = printed(seedproof, "compare", store, "--metrics", "loss")
+
+    assert compared["primary"] == "loss"
+
+
+def test_margin_of_a_metric_of_any_size_must_be_given(seedproof, table):
+    gate = ("gate", table, "--arm", "ppo", "--baseline", "sac", "--declared-runs", "10")
+
+    code, _, _ = seedproof(*gate, "--no-worse", "loss")
+    assert (code, seedproof.error.fields["metric"]) == (2, "loss")
+
+    report = sp.gate(table, arm="ppo", baseline="sac", no_worse={"loss": 0.1}, declared_runs=10)
+    named = sp.gate(
+        table, arm="ppo", baseline="sac", no_worse={"loss": 0.1}, lower=["loss"], declared_runs=10
+    )
+
+    assert [note.code for note in report.result.notes] == ["assumed-direction"]
+    assert named.result.notes == ()
 
 
 def test_out_writes_page_and_summary(seedproof, table, tmp_path):

@@ -91,14 +91,16 @@ def test_weighted_trials(seedproof, write):
 
 def test_terminal_and_page_say_what_weighs(seedproof, write, tmp_path):
     path, out = write("trials", outcomes(0.5, seed=1), weights_of()), tmp_path / "report"
+    path.write_text(path.read_text("utf-8").replace("weight", "importance"), "utf-8")
 
-    code, text, err = seedproof("measure", path, *COLUMNS, "--weight", "weight", "--out", out)
+    code, text, err = seedproof("measure", path, *COLUMNS, "--weight", "importance", "--out", out)
 
     assert code == 0, err
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "weighted by 'weight'" in text
-    assert "weighted by" in page
-    report = sp.measure(path, columns=columns(), weight="weight")
+    title, *_ = text.splitlines()
+    assert "importance" in title
+    assert "importance" in page
+    report = sp.measure(path, columns=columns(), weight="importance")
     assert "weighted" in {note.code for note in report.measurement.notes}
 
 
@@ -165,7 +167,7 @@ def test_every_verb_weighs(seedproof, write, name):
     elif verb == "plan":
         assert summary["pilot"]["weights"]["column"] == "weight"
     elif verb == "gate":
-        assert any("weighted by" in note for note in summary["notes"])
+        assert any("'weight'" in note for note in summary["notes"])
     else:
         assert summary["mean"]["value"] == pytest.approx(means[0])
         assert summary["weights"]["column"] == "weight"

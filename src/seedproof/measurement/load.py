@@ -25,6 +25,7 @@ from seedproof.messages import recorded
 from seedproof.predictions.checks import Check
 from seedproof.records.decoding import DecodingError, decode, read_json
 from seedproof.records.location import Location
+from seedproof.records.number_settings import ExampleWeights
 from seedproof.records.schema import ITEMS, Kind
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import is_count
@@ -53,6 +54,7 @@ class _Summary:
     dynamics: DynamicsSummary | None = None
     repeats: str = "runs"
     levels: Mapping[str, int] = field(default_factory=dict)
+    weights: ExampleWeights | None = None
     clusters: Clusters | None = None
     by_class: tuple[GroupMetrics, ...] = ()
     slices: Mapping[str, tuple[GroupMetrics, ...]] = field(default_factory=dict)
@@ -102,6 +104,7 @@ def load_saved(folder: Location) -> Measurement:
             else DynamicsMeasurement.from_summary(summary.dynamics),
             repeats=summary.repeats,
             levels=summary.levels,
+            weights=summary.weights,
             clusters=summary.clusters,
             by_class=summary.by_class,
             slices=summary.slices,

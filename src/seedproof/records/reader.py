@@ -152,6 +152,8 @@ class Store:
                 location=self.location,
                 known=self.arms(),
             )
+        if not self.splits():
+            raise self._no_predictions()
         arm = _only(arm, self.arms(), "arm", "--arm")
         split = _only(split, self.splits(), "split", "--split")
         chosen = [run for run in self.runs if run.arm == arm and run.status == "finished"]
@@ -194,6 +196,21 @@ class Store:
             location=self.location,
             runs="1 run" if n_failed == 1 else f"{n_failed} runs",
             n_failed=n_failed,
+        )
+
+    def _no_predictions(self) -> TooFewRunsError:
+        """Return the error for a store whose runs logged no predictions, but perhaps scalars."""
+        scalars = tuple(dict.fromkeys(name for run in self.runs for name in run.scalars))
+        if not scalars:
+            return TooFewRunsError(
+                "No finished run of the store has predictions. Log them with run.log_predictions."
+            )
+        return TooFewRunsError(
+            "No finished run of the store has predictions, only scalars: {scalars}. Name those to "
+            "use with --metrics {first}, or pass the store to sp.measure_scalars or "
+            "sp.compare_scalars in Python.",
+            scalars=scalars,
+            first=scalars[0],
         )
 
     def missing(self, arm: str) -> "MissingRuns | None":
@@ -298,10 +315,6 @@ def load_run(folder: Location) -> RunManifest:
 
 
 def _only(given: str | None, known: Sequence[str], noun: str, option: str) -> str:
-    if not known:
-        raise TooFewRunsError(
-            "No finished run of the store has predictions. Log them with run.log_predictions."
-        )
     if given is None and len(known) > 1:
         raise OptionError(
             "The store has {n_known} {noun}s ({known}). Choose one with {option}.",

@@ -1,6 +1,6 @@
 """Judge single numbers per run by limits, with the looks and verdicts of the gate."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -15,7 +15,7 @@ from seedproof.messages import Message
 from seedproof.metrics.card import Better
 from seedproof.scalars.compare import aligned, directions, pair_of
 from seedproof.scalars.runs import SPREAD, ScalarArm, Scalars
-from seedproof.stats.effect import Scale
+from seedproof.stats.effect import RATIO_MARGIN, Scale
 from seedproof.stats.intervals import estimate
 
 
@@ -25,6 +25,7 @@ class OwnRule(Rule):
 
     direction: Better = "higher"
     is_spread: bool = False
+    has_margin: bool = True  # the user gave it; otherwise the limit is the usual one of a spread
 
     is_own: ClassVar[bool] = True
 
@@ -51,8 +52,13 @@ class OwnRule(Rule):
 
     @classmethod
     def no_worse(cls, metric: str, margin: float | None = None) -> "OwnRule":
-        """Make the rule that a metric is not worse than the baseline; no margin is usual."""
-        return cls("no-worse", metric, 0.0 if margin is None else margin)
+        """Make the rule that a metric is not worse than the baseline by more than a margin.
+
+        A tenth of the baseline is usual for a spread. For the metric itself, of any size, none is.
+        """
+        if margin is None:
+            return cls("no-worse", metric, RATIO_MARGIN, has_margin=False)
+        return cls("no-worse", metric, margin)
 
 
 def judge_scalars(
@@ -81,7 +87,7 @@ def judge_scalars(
         [_directed(rule, better) for rule in rules],
         stage=stage,
         baseline=known,
-        notes=(*notes, *_without_margin(rules)),
+        notes=(*notes, *_assumed(rules, better, lower)),
         checks=Scalars(sides).checks,
         allowed=allowed,
     )
@@ -90,20 +96,28 @@ def judge_scalars(
 def _directed(rule: Rule, better: dict[str, Better]) -> Rule:
     if not isinstance(rule, OwnRule):
         return rule
-    if rule.metric in better:
-        return replace(rule, direction=better[rule.metric])
-    return replace(rule, is_spread=rule.metric.removesuffix(SPREAD) in better)
+    if rule.metric not in better:
+        return replace(rule, is_spread=rule.metric.removesuffix(SPREAD) in better)
+    if not rule.has_margin:
+        raise OptionError(
+            "No usual margin fits {metric}, whose numbers may be of any size. Write --no-worse "
+            "{metric}=MARGIN, or no_worse={{{metric!r}: MARGIN}} in Python. A margin of 0 passes "
+            "only what is shown to be better.",
+            metric=rule.metric,
+        )
+    return replace(rule, direction=better[rule.metric])
 
 
-def _without_margin(rules: Sequence[Rule]) -> list[Message]:
-    metrics = [rule.metric for rule in rules if rule.kind == "no-worse" and rule.limit == 0.0]
-    if not metrics:
-        return []
-    note = Message(
-        "no-margin",
-        "{metrics}: without a margin, only a metric that is shown to be better passes. Write "
-        "--no-worse {example}=MARGIN to accept a difference.",
-        metrics=tuple(metrics),
-        example=metrics[0],
-    )
-    return [note]
+def _assumed(
+    rules: Sequence[Rule], better: dict[str, Better], lower: Collection[str] | None
+) -> Iterator[Message]:
+    """Yield the direction of each metric that is compared, if only its name shows it."""
+    for rule in rules:
+        if rule.kind == "no-worse" and rule.metric in better and lower is None:
+            yield Message(
+                "assumed-direction",
+                "A {direction} {metric} is taken as better, by its name. Name the metrics that are "
+                "better when lower with --lower, or lower= in Python.",
+                direction=better[rule.metric],
+                metric=rule.metric,
+            )

@@ -15,10 +15,12 @@ LOOKS = (5, 10, 20, 40, 80)
 # so 0.0063 would do for normal values; flip rates of few runs need the difference.
 LOOK_TAIL = 0.005
 AT_LOOK = Level(tail=LOOK_TAIL, is_of_pairs=True)
-# Trials of one model are judged with all of them, however many. Their noise is normal, and a look
-# after each of so many trials needs 2.67 standard errors: Pocock (1977), Biometrika 64:191.
+# Trials of one model are judged with all of them, however many, after each of up to so many. Their
+# noise is drawn again at each look (2.67 standard errors alone: Pocock 1977, Biometrika 64:191),
+# and examples once. Both tails are smaller than either part needs alone: their sum may leave the
+# interval at the first looks by the noise, and at the last ones by the examples.
 MOST_TRIAL_LOOKS = 20
-AT_TRIAL_LOOK = Level(tail=0.0038)
+AT_TRIAL_LOOK = Level(tail=0.0025, example_tail=0.015)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,14 @@ def compare_summaries(
                 name=base_name,
                 other_name=name,
             )
+        if _weights(report) != _weights(base):
+            raise OptionError(
+                "The examples of {name!r} and {other_name!r} have different weights. Measure both "
+                "with the same {option}.",
+                name=base_name,
+                other_name=name,
+                option="weight",
+            )
         if (report.n_examples, report.n_labeled) != (base.n_examples, base.n_labeled):
             raise MissingExampleError(
                 "{name!r} is of {n_examples:,} examples ({n_labeled:,} labeled) and "
@@ -140,6 +148,11 @@ def _own_metrics(reports: Mapping[str, Measurement]) -> tuple[Message, ...]:
             names=own,
         ),
     )
+
+
+def _weights(report: Measurement) -> float | None:
+    """Return the effective number of weighted examples, which differs for other weights."""
+    return None if report.weights is None else round(report.weights.n_effective, 6)
 
 
 def _is_ours(metric: str) -> bool:

@@ -17,6 +17,9 @@ TRIAL_LOOKS = (1, 2, 3, *LOOKS)
 LEAST_LEVEL = 1e-12
 # Numbers that identify a candidate of trials: two candidates hardly share so many.
 IDENTIFYING_NUMBERS = 50
+# Share of a level that is spent on looks at trials: noise and examples, each judged at this level,
+# exceed their common interval in up to 1.25 times as many studies.
+SPENT_ON_TRIALS = 0.8
 # Metrics of numbers that a single trial has; others need a second one.
 OF_ONE_TRIAL = frozenset({"mean", "bias", "mae", "rmse"})
 
@@ -29,6 +32,7 @@ class Schedule:
     screens: tuple[int, ...] = ()  # before them: it may be discarded only
     n_identifying: int = FIRST_SCREEN  # first runs that identify it; further ones may be added
     least_baseline: int = VERDICT_FROM
+    spent: float = 1.0  # share of the level
 
     usual: ClassVar[int] = 20  # largest number of runs
     usual_trials: ClassVar[int] = 5
@@ -68,7 +72,8 @@ class Schedule:
                 option="max_runs",
             )
         looks = (*(look for look in TRIAL_LOOKS if least <= look < last), last)
-        return cls(looks, n_identifying=min(n_identifying, last), least_baseline=1)
+        n_identifying = min(n_identifying, last)
+        return cls(looks, (), n_identifying, least_baseline=1, spent=SPENT_ON_TRIALS)
 
     @property
     def last(self) -> int:
@@ -95,6 +100,7 @@ class Schedule:
         Most is spent at the last look, where a true gain is easiest to show. Examples are drawn
         once, so that their part needs no division.
         """
+        level *= self.spent
         if level <= LEAST_LEVEL:
             return {}
         whole = sum(look**2 for look in self.looks)

@@ -236,7 +236,7 @@ def test_single_old_run_has_no_stability_and_a_note():
     assert _sentences(result)[0].fields["baseline_from"] == "new"
     assert (note.code, note.fields) == (
         "one-run",
-        {"version": "old", "other": "new", "repeat": "run"},
+        {"version": "old", "unit": "run", "other": "new", "repeat": "run"},
     )
 
 
