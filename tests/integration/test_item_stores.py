@@ -1,5 +1,7 @@
 """Ranked lists and sets in stores: what runs log is what is read, whatever their items are."""
 
+import os
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +18,8 @@ from seedproof.errors import (
 )
 from seedproof.training.logbook import Logbook
 
+# Ray takes long to start.
+FULL = os.environ.get("SEEDPROOF_FULL") == "1"
 KINDS = {"rankings": "relevant", "sets": "labels"}
 
 
@@ -170,3 +174,19 @@ def test_changed_bytes_are_noticed(column, tmp_path):
 
     with pytest.raises(DamagedStoreError):
         content(sp.Predictions.load(store))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("engine", ["processes", *(["ray"] if FULL else [])])
+def test_engines_give_the_same_bytes(kind, engine, tmp_path, monkeypatch):
+    monkeypatch.setattr("seedproof.records.schema.ITEM_GROUP_ROWS", 20)
+    runs, right = drawn(np.random.default_rng(0), kind, n_examples=60)
+    store = write(tmp_path, kind, runs, right=[right] * len(runs))
+
+    here = sp.measure(store)
+    there = sp.measure(store, engine=engine, workers=2)
+
+    assert there.to_json() == here.to_json()
+    assert there.examples.equals(here.examples)
+    in_memory = sp.measure(runs, kind=kind, **{KINDS[kind]: right})
+    assert here.summary()["metrics"] == in_memory.summary()["metrics"]

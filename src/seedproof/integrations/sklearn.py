@@ -39,6 +39,8 @@ class FitEstimator:
     fit: tuple[Any, npt.NDArray[Any]] = field(repr=False)  # examples, and classes or numbers
     held_out: tuple[Any, npt.NDArray[Any]] = field(repr=False)
     ids: npt.NDArray[np.int64] = field(repr=False)  # of the held-out examples
+    # Names of the labels, if an example may have several.
+    labels: tuple[str, ...] = field(default=(), repr=False)
 
     def __call__(self, run: Run) -> None:
         """Fit, predict, and log the predictions."""
@@ -47,7 +49,10 @@ class FitEstimator:
         model = clone(self.estimator)
         model.set_params(**dict.fromkeys(_random_states(model), run.seed))
         model.fit(*self.fit)
-        (self._log_numbers if is_regressor(model) else self._log_classes)(run, model)
+        if self.labels:
+            self._log_sets(run, model)
+        else:
+            (self._log_numbers if is_regressor(model) else self._log_classes)(run, model)
         if _draws_nothing(model):
             run.log_scalar(DRAWS_NOTHING, 1.0)
 
@@ -56,6 +61,23 @@ class FitEstimator:
         predicted = model.predict(examples)
         run.log_predictions("test", ids=self.ids, values=predicted, targets=targets)
         run.log_scalar("mae", float(np.abs(predicted - targets).mean()))
+
+    def _log_sets(self, run: Run, model: Any) -> None:  # noqa: ANN401 - same
+        from sklearn.metrics import f1_score
+
+        examples, flags = self.held_out
+        # The labels that the estimator chooses, which most do at a probability of one half.
+        predicted = model.predict(examples)
+        predicted = np.asarray(predicted.todense() if hasattr(predicted, "todense") else predicted)
+        run.log_predictions(
+            "test",
+            ids=self.ids,
+            sets=predicted.astype(np.bool_),
+            labels=flags.astype(np.bool_),
+            classes=self.labels,
+        )
+        score = f1_score(flags, predicted, average="micro", zero_division=0.0)
+        run.log_scalar("micro_f1", float(score))
 
     def _log_classes(self, run: Run, model: Any) -> None:  # noqa: ANN401 - same
         examples, labels = self.held_out
@@ -91,11 +113,14 @@ def study_estimator(
     Call `.run(engine="serial")` on it, or another engine, and then `.measure()`.
 
     Args:
-        estimator: A classifier, a regressor, or a pipeline that ends in one.
+        estimator: A classifier, also of several labels per example, a regressor, or a pipeline
+            that ends in one.
         X: Examples, in any form that `fit` accepts.
-        y: Their classes, or their right numbers.
+        y: Their classes, their right numbers, or 0/1 flags (examples, labels); the columns of a
+            dataframe of flags name the labels.
         seeds: Number of seeds, or a plan.
-        test_size: Share of the examples to predict, drawn once, and stratified by class.
+        test_size: Share of the examples to predict, drawn once, and stratified by class; not by
+            label, if an example may have several.
         store: Folder for the records. If omitted, a temporary one that is deleted with the study.
         name: Name of the study. If omitted, the estimator's class.
         seed: The root of all seeds and of the split.
@@ -135,7 +160,8 @@ def study_estimator(
         )
     right = np.asarray(y)
     n_examples = X.shape[0] if hasattr(X, "shape") else len(X)
-    if right.shape != (n_examples,):
+    labels = _label_names(y, right) if is_classifier(estimator) else ()
+    if right.shape[: 1 if labels else None] != (n_examples,):
         raise ShapeError(
             "y has shape {shape!s}, but there are {n_examples} examples in X.",
             shape=right.shape,
@@ -144,7 +170,7 @@ def study_estimator(
     fit_ids, test_ids = train_test_split(
         np.arange(n_examples),
         test_size=test_size,
-        stratify=right if is_classifier(estimator) else None,
+        stratify=right if is_classifier(estimator) and not labels else None,
         random_state=seed,
     )
     fit_ids, test_ids = np.sort(fit_ids), np.sort(test_ids)
@@ -153,6 +179,7 @@ def study_estimator(
         (_safe_indexing(X, fit_ids), right[fit_ids]),
         (_safe_indexing(X, test_ids), right[test_ids]),
         test_ids,
+        labels,
     )
     # Other settings or other data are another study, whose runs must not be mixed with these.
     arguments = [_fingerprint(estimator, X, right, test_size)]
@@ -164,6 +191,19 @@ def study_estimator(
     if scratch is not None:
         weakref.finalize(study, shutil.rmtree, scratch, ignore_errors=True)
     return study
+
+
+def _label_names(y: npt.ArrayLike, flags: npt.NDArray[Any]) -> tuple[str, ...]:
+    """Return the names of the labels of 0/1 flags (examples, labels); empty if y is not flags."""
+    if flags.ndim != 2:
+        return ()
+    if not ((flags == 0) | (flags == 1)).all():
+        raise ShapeError(
+            "y of shape {shape!s} has other values than 0 and 1. Several labels per example are "
+            "flags (examples, labels); otherwise pass one class per example.",
+            shape=flags.shape,
+        )
+    return tuple(map(str, getattr(y, "columns", range(flags.shape[1]))))
 
 
 def _random_states(estimator: Any) -> list[str]:  # noqa: ANN401 - scikit-learn has no types

@@ -34,7 +34,6 @@ PURPOSES = {
     "relevance": "the grades of the items",
     "set": "the sets of labels",
     "tags": "the tags of the tokens",
-    "gold": "the right labels",
     "answer": "the answers",
     "equivalent": "the answers that are the same",
     "reference": "the right answers",

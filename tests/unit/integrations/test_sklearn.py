@@ -7,12 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import Lasso, LogisticRegression, SGDClassifier
+from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, QuantileTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -246,7 +250,7 @@ def test_examples_may_have_every_form_that_fit_accepts(form, data, plain):
     assert np.array_equal(probs_of(shards), plain[1])
 
 
-@pytest.mark.parametrize("y", [np.zeros(79), np.zeros((80, 2)), 0])
+@pytest.mark.parametrize("y", [np.zeros(79), np.zeros((79, 2)), np.zeros((80, 2, 2)), 0])
 def test_classes_of_another_shape_are_refused(y, data):
     with pytest.raises(ShapeError, check=WithFields(n_examples=80)):
         study_estimator(tree(), data[0], y)
@@ -326,3 +330,49 @@ def test_identical_runs_are_an_error_unless_the_estimator_draws_nothing(data, es
     (check,) = study.measure().checks
 
     assert (check.name, check.severity) == ("duplicate-runs", severity)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RandomForestClassifier(n_estimators=5),
+        OneVsRestClassifier(SGDClassifier()),
+        make_pipeline(StandardScaler(), MLPClassifier((4,), max_iter=5)),
+    ],
+    ids=["forest", "one-vs-rest", "network"],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_multi_label_estimators_log_sets(estimator):
+    rng = np.random.default_rng(0)
+    examples = rng.normal(size=(80, 5))
+    flags = pd.DataFrame(examples[:, :3] + rng.normal(size=(80, 3)) > 0, columns=["c", "a", "b"])
+
+    study = study_estimator(estimator, examples, flags.astype(int), seeds=3)
+    made(study)
+    loaded = sp.Predictions.load(study.store)
+
+    assert (loaded.kind, loaded.classes, loaded.n_examples) == ("sets", ("a", "b", "c"), 20)
+    ids = loaded.ids.to_pylist()
+    relevance = loaded.source.shard(0).relevance
+    gold = [{loaded.classes[i] for i in row if i >= 0} for row in relevance.items]
+    assert gold == [set(flags.columns[row]) for row in flags.to_numpy()[ids]]
+    run = Store(Location.of(study.store)).runs[0]
+    fit = [row for row in range(80) if row not in ids]
+    model = clone(estimator).set_params(
+        **dict.fromkeys(
+            (name for name in estimator.get_params() if name.endswith("random_state")),
+            Streams(run.seeds).seed,
+        )
+    )
+    predicted = model.fit(examples[fit], flags.to_numpy()[fit]).predict(examples[ids])
+    items = loaded.source.shard(0).items[0]
+    sets = [{loaded.classes[i] for i in row if i >= 0} for row in items]
+    assert sets == [set(flags.columns[row.astype(bool)]) for row in predicted]
+    assert run.scalars["micro_f1"] == f1_score(flags.to_numpy()[ids], predicted, average="micro")
+
+
+def test_labels_with_two_axes_are_flags():
+    with pytest.raises(ShapeError):
+        study_estimator(
+            RandomForestClassifier(), np.zeros((4, 2)), [[0, 2], [1, 0], [0, 1], [1, 1]]
+        )
