@@ -10,7 +10,7 @@ INTERRUPTED = 130
 STOPPED = "Stopped. Finished work is kept: run the same command to continue."
 
 
-@options.add_options(*options.TABLES, *options.ITEMS)
+@options.add_options(*options.TABLES, "relevant", "keep")
 def ingest(
     tables: Annotated[
         list[str],

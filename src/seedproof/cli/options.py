@@ -77,7 +77,7 @@ TABLES = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS, *_ITEM_COLUMNS, "positive", "memory
 STORES = ("arm", "split", "common_examples", "skip_damaged")
 READING = (*_CLASS_COLUMNS, "positive", "classes", "clusters", "slices", *STORES, "memory")
 NUMBERS = (*_NUMBER_COLUMNS, "tolerance", "thresholds", "lower_is_better", "weight")
-ITEMS = (*_ITEM_COLUMNS, "relevant", "keep")
+ITEMS = (*_ITEM_COLUMNS, "relevant", "keep", "depth")
 TEXTS = (*_TEXT_COLUMNS, "distinguish")
 # Options of the kinds of answers that are not classes.
 OTHER_KINDS = (*NUMBERS, *ITEMS, *TEXTS)
@@ -138,6 +138,11 @@ _SHARED: dict[str, tuple[Any, ...]] = {
         "Table with the right items: example, item and optional grade, or TREC qrels.",
     ),
     "keep": (int | None, None, "Number of items kept of each ranked list.  [default: 1000]"),
+    "depth": (
+        int | None,
+        None,
+        "Number of first items that figures of lists such as ndcg@10 are of.  [default: 10]",
+    ),
     "classes": (str | None, None, "Names of the classes, such as no,yes for 0 and 1."),
     "clusters": (
         *(str | None, None, "Column that identifies groups of related examples."),

@@ -36,6 +36,8 @@ class LoadOptions(TypedDict, total=False):
             item; None where unknown. With tables, a file or table with the columns example, item
             and optional grade, or a file of qrels.
         keep: Number of items that are kept of each ranked list; 1,000 if omitted.
+        depth: Number of the first items that figures of ranked lists such as `ndcg@10` are of; 10
+            if omitted.
         texts: Arrays hold free texts, not names of classes; any of the next three says so, too.
         references: Right answer of each example, or a list of them, with arrays of texts; the name
             of their column, with tables.
@@ -81,6 +83,7 @@ class LoadOptions(TypedDict, total=False):
     kind: str | None
     relevant: Any
     keep: int | None
+    depth: int | None
     texts: bool
     references: Sequence[Any] | str | None
     equivalent: npt.ArrayLike | Sequence[npt.ArrayLike] | str | None
@@ -102,7 +105,7 @@ SETTINGS = frozenset({"memory", "skip_damaged", "progress"})
 # Options for the metrics of numbers.
 NUMBERS = frozenset({"tolerance", "thresholds", "lower_is_better"})
 # Options for ranked lists and sets.
-ITEMS = frozenset({"relevant", "keep"})
+ITEMS = frozenset({"relevant", "keep", "depth"})
 # Options for texts.
 TEXTS = frozenset({"references", "equivalent", "distinguish"})
 # Columns of further facts about examples, or their values with arrays.
@@ -142,7 +145,7 @@ TAKEN_BY: dict[str, frozenset[str]] = {
         }
     ),
     "store": frozenset(
-        {"arm", "split", "common_examples", "trials", "distinguish", *FURTHER, *NUMBERS}
+        {"arm", "split", "common_examples", "trials", "distinguish", "depth", *FURTHER, *NUMBERS}
     ),
     "predictions": frozenset({"common_examples"}),
     "report": frozenset({"lower_is_better"}),

@@ -205,6 +205,7 @@ def _number_settings(
         better="lower" if options.get("lower_is_better") else "higher",
         normalization=Normalization.distinguishing(_names("distinguish", options)),
         weights=weight,
+        depth=_whole_number("depth", options, known.depth),
     )
 
 
@@ -421,14 +422,18 @@ def relevant_file(given: str | os.PathLike[str] | None) -> Path | None:
 
 def kept_items(options: Mapping[str, Any]) -> int:
     """Return how many items of a ranked list are kept."""
-    keep = options.get("keep")
-    if keep is None:
-        return MOST_KEPT
-    if not is_count(keep, least=1):
+    return _whole_number("keep", options, MOST_KEPT)
+
+
+def _whole_number(name: str, options: Mapping[str, Any], default: int) -> int:
+    number = options.get(name)
+    if number is None:
+        return default
+    if not is_count(number, least=1):
         raise OptionError(
-            "`{option}` is {keep!r}. Pass a whole number from 1 on.", option="keep", keep=keep
+            "`{option}` is {number!r}. Pass a whole number from 1 on.", option=name, number=number
         )
-    return int(keep)
+    return int(number)
 
 
 def _names(option: str, options: Mapping[str, Any]) -> tuple[str, ...]:

@@ -9,8 +9,11 @@ import numpy as np
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.measurement.result import Measurement
+from seedproof.metrics.block_statistic import BlockJackknife
+from seedproof.metrics.card import card_name
 from seedproof.metrics.statistic import MeanOverExamples, SpreadOverRuns, Statistic
 from seedproof.records.number_settings import ExampleWeights
+from seedproof.records.schema import ITEMS
 from seedproof.records.schema import Kind as Kinds
 from seedproof.stats.contrast import Pair, contrast
 from seedproof.stats.effect import scale_of
@@ -61,8 +64,8 @@ def pilot_of(measurement: Measurement) -> Pilot:
     if measurement.repeats == "trials":
         return _pilot_of_trials(measurement)
     check_pilot_runs(measurement.n_runs)
-    is_of_numbers = measurement.kind == Kinds.NUMBERS
-    sd = measurement.metrics.get("mean_sd" if is_of_numbers else "accuracy_sd")
+    is_of_numbers = measurement.kind in (Kinds.NUMBERS, *ITEMS)
+    sd = measurement.metrics.get(f"{_metrics(measurement)['mean']}_sd")
     return Pilot(
         measurement.n_runs,
         measurement.n_examples,
@@ -81,6 +84,11 @@ def pilot_of(measurement: Measurement) -> Pilot:
 
 
 def _metrics(measurement: Measurement) -> dict[Kind, str]:
+    if measurement.kind == Kinds.SETS:
+        return {"mean": "micro_f1"}
+    if measurement.kind == Kinds.RANKINGS:
+        quality = (name for name in measurement.metrics if card_name(name) == "ndcg@k")
+        return {"mean": next(quality, "ndcg@k")}
     return NUMBER_METRICS if measurement.kind == Kinds.NUMBERS else METRICS
 
 
@@ -142,6 +150,11 @@ def pilot_of_arms(comparison: Comparison) -> Pilot:
 
 def _drawn(metric: str, measurement: Measurement) -> Drawn | None:
     statistic = measurement.statistics.get(metric)
+    if isinstance(statistic, BlockJackknife):
+        blocks = statistic.blocks
+        own = blocks.example_covariance(blocks) - blocks.jackknife_covariance(blocks)
+        clusters = blocks.n_clusters if statistic.is_clustered else None
+        return Drawn(blocks.n_examples, max(own, 0.0), clusters)
     is_ratio = scale_of(metric) == "ratio"
     if not isinstance(statistic, MeanOverExamples) or (is_ratio and statistic.value <= 0.0):
         return None

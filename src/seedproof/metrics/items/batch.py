@@ -132,16 +132,23 @@ class ItemBatch:
     @cached_property
     def numbered(self) -> IntArray:
         """First items, numbered within the example: (examples, runs, places), -1 if none."""
+        return self._numbered(self.top.shape[2])
+
+    @property
+    def all_numbered(self) -> IntArray:
+        """All items, numbered within the example: (examples, runs, places), -1 if none."""
+        is_top = self.depth is None or self.depth >= self.n_places
+        return self.numbered if is_top else self._numbered(self.n_places)
+
+    def _numbered(self, depth: int) -> IntArray:
         _, ranks, runs, starts, is_item = self.occurrences
-        is_top = is_item & (ranks < self.top.shape[2])
+        is_first = is_item & (ranks < depth)
         # The best rank of an item comes first, so that an item of any top begins with one.
-        numbers = np.cumsum(starts & is_top, axis=1) - 1
-        shape = self.n_examples, self.n_runs, self.n_places
-        by_place = np.full((self.n_examples, self.n_runs * self.n_places), -1)
-        np.put_along_axis(
-            by_place, runs * self.n_places + ranks, np.where(is_top, numbers, -1), axis=1
-        )
-        return by_place.reshape(shape)[:, :, : self.depth]
+        numbers = np.cumsum(starts & is_first, axis=1) - 1
+        by_place = np.full(starts.shape, -1)
+        places = runs * np.int64(self.n_places) + ranks
+        np.put_along_axis(by_place, places, np.where(is_first, numbers, -1), axis=1)
+        return by_place.reshape(self.n_examples, self.n_runs, self.n_places)[:, :, :depth]
 
     @cached_property
     def members(self) -> npt.NDArray[np.uint64]:

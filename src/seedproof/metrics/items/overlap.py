@@ -11,7 +11,8 @@ from seedproof.metrics.statistic import ExampleValues
 from seedproof.typing import FloatArray, IntArray
 
 PERSISTENCE = 0.9
-# Entries of the table of pairs of items that is made at once.
+# Entries of tables by item and rank, and by pair of items, that are made at once.
+MOST_ENTRIES = 2**17
 MOST_PAIRS = 2**16
 
 
@@ -95,37 +96,49 @@ def _from_rank(by_depth: FloatArray) -> FloatArray:
 
 
 def weighted_overlap(
-    batch: ItemBatch, weights_of: Callable[[int], FloatArray], depth: int | None = None
+    batch: ItemBatch, weights_of: Callable[[int], FloatArray], *, of_top: bool = False
 ) -> ExampleValues:
     """Return the mean overlap of two runs per example; 1 for two empty lists.
 
-    An item that is among the first `depth` of both lists adds the weight of its worse rank. Where
-    all lists of an example are shorter, its depth is the length of the longest. Pairs of runs are
-    not formed: among the occurrences of an item in the order of their ranks, those before one have
-    the better rank, and add its weight; those after it add their own.
+    An item that is in both lists, or among the first of both, adds the weight of its worse rank.
+    Weights are those of the longest list of the example.
     """
-    _, ranks, runs, starts, is_item = batch.occurrences
-    sizes, n_places = batch.whole_sizes, batch.n_places
-    deepest = min(n_places if depth is None else depth, n_places)
-    weights = np.zeros((deepest + 1, n_places))
-    for length in range(1, deepest + 1):
+    numbered = batch.numbered if of_top else batch.all_numbered
+    sizes = batch.sizes if of_top else batch.whole_sizes
+    n_examples, _, n_places = numbered.shape
+    weights = np.zeros((n_places + 1, n_places))
+    for length in range(1, n_places + 1):
         weights[length, :length] = weights_of(length)
-    depths = np.minimum(sizes.max(axis=0), deepest)
-    added = np.where(is_item, weights[depths[:, np.newaxis], ranks], 0.0).ravel()
-    first = np.flatnonzero(starts)
-    counts = np.diff(first, append=added.size)
-    running = np.cumsum(added)
-    until_now = running - np.repeat(running[first] - added[first], counts)
-    n_before = np.arange(added.size) - np.repeat(first, counts)
-    with_others = n_before * added + np.repeat(until_now[first + counts - 1], counts) - until_now
-    examples = np.arange(batch.n_examples)[:, np.newaxis]
-    by_run = np.bincount(
-        (runs * batch.n_examples + examples).ravel(),
-        np.where(is_item.ravel(), np.maximum(with_others, 0.0), 0.0),
-        minlength=sizes.size,
-    ).reshape(sizes.shape)
+    by_run = np.empty(sizes.shape)
+    n_items = int(numbered.max(initial=0)) + 1
+    n_rows = max(MOST_ENTRIES // ((n_items + 1) * n_places), 1)
+    for start in range(0, n_examples, n_rows):
+        rows = slice(start, start + n_rows)
+        of_examples = weights[sizes[:, rows].max(axis=0)]
+        by_run[:, rows] = _overlap_sums(numbered[rows], of_examples, n_items).T
     is_empty = sizes == 0
     return over_pairs(by_run + is_empty * (is_empty.sum(axis=0) - 1))
+
+
+def _overlap_sums(numbered: IntArray, weights: FloatArray, n_items: int) -> FloatArray:
+    """Return the sum of the overlaps of each run with all others: (examples, runs).
+
+    Pairs of runs are not formed. With the runs that have the item at this rank or a better one, an
+    item adds the weight of its rank; with those that have it at a worse one, the weight of that.
+    """
+    n_examples, _, n_places = numbered.shape
+    width = n_items + 1  # the last is of no item
+    places = np.where(numbered >= 0, numbered, n_items)
+    places += np.arange(n_examples)[:, np.newaxis, np.newaxis] * width
+    places *= n_places
+    places += np.arange(n_places)
+    counts = np.bincount(places.ravel(), minlength=n_examples * width * n_places)
+    counts = counts.reshape(n_examples, width, n_places)
+    weights = weights[:, np.newaxis]
+    worse = np.cumsum((counts * weights)[:, :, ::-1], axis=2)[:, :, ::-1]
+    added = (np.cumsum(counts, axis=2) - counts - 1) * weights + worse
+    added[:, n_items] = 0.0
+    return np.asarray(added.ravel()[places].sum(axis=2))
 
 
 def kendall_distance(batch: ItemBatch) -> ExampleValues:

@@ -43,7 +43,7 @@ class RankingOverlap(ItemFamily):
 
     def values(self, batch: ItemBatch) -> Mapping[str, ExampleValues]:
         """Return every distance and overlap, averaged over pairs of runs, per example."""
-        average = weighted_overlap(batch, average_overlap_weights, batch.depth)
+        average = weighted_overlap(batch, average_overlap_weights, of_top=True)
         return {
             "first_item_flips": first_differs(batch),
             self.named("jaccard_distance@k"): jaccard_distance(batch),

@@ -87,7 +87,7 @@ KERNELS = {
 AT_DEPTH = {
     "jaccard": jaccard_distance,
     "differ": differ,
-    "average": lambda x: weighted_overlap(x, average_overlap_weights, x.depth),
+    "average": lambda x: weighted_overlap(x, average_overlap_weights, of_top=True),
     "kendall": kendall_distance,
 }
 
@@ -163,10 +163,14 @@ def test_large_tables_of_pairs_are_made_in_pieces(monkeypatch):
         ]
     )
     whole = kendall_distance(ItemBatch(items))
+    overlaps = weighted_overlap(ItemBatch(items), rank_biased_weights)
 
     monkeypatch.setattr(overlap, "MOST_PAIRS", 200)
+    monkeypatch.setattr(overlap, "MOST_ENTRIES", 200)
 
     np.testing.assert_array_equal(kendall_distance(ItemBatch(items)).values, whole.values)
+    in_pieces = weighted_overlap(ItemBatch(items), rank_biased_weights)
+    np.testing.assert_array_equal(in_pieces.values, overlaps.values)
 
 
 def test_many_items_take_several_words():
