@@ -154,7 +154,7 @@ def _drawn(metric: str, measurement: Measurement) -> Drawn | None:
         blocks = statistic.blocks
         own = blocks.example_covariance(blocks) - blocks.jackknife_covariance(blocks)
         clusters = blocks.n_clusters if statistic.is_clustered else None
-        return Drawn(blocks.n_examples, max(own, 0.0), clusters)
+        return Drawn(int(blocks.n_examples), max(own, 0.0), clusters)
     is_ratio = scale_of(metric) == "ratio"
     if not isinstance(statistic, MeanOverExamples) or (is_ratio and statistic.value <= 0.0):
         return None

@@ -89,7 +89,7 @@ class VersionSums(ABC):
     distance: ClassVar[str]  # figure of how far the answers of two runs are apart
     spread: ClassVar[str]  # metric of how steady a version is
     own_columns: ClassVar[tuple[str, ...]]
-    kind: ClassVar[str]
+    kind: str
     is_small: ClassVar[bool] = False  # few examples are usual
     better: Better = "neither"  # direction in which the mean of numbers is better
 

@@ -115,7 +115,8 @@ class ItemBatch:
         run_bits, rank_bits = self.n_runs.bit_length(), self.n_places.bit_length()
         item_bits = int(self.items.max(initial=0) + 1).bit_length()
         is_short = item_bits + rank_bits + run_bits < 32
-        keys = (self.items.transpose(1, 0, 2) + 1).astype(np.int32 if is_short else np.int64)
+        dtype = np.int32 if is_short else np.int64
+        keys: IntArray = (self.items.transpose(1, 0, 2) + 1).astype(dtype)
         keys <<= rank_bits
         keys |= np.arange(self.n_places, dtype=keys.dtype)
         keys <<= run_bits

@@ -177,7 +177,7 @@ def _kendall_sums(numbered: IntArray, sizes: IntArray, n_items: int) -> FloatArr
     of_items = np.where(numbered >= 0, numbered, n_items)
     of_items += np.arange(n_examples)[:, np.newaxis, np.newaxis] * width
 
-    def over_runs(values: IntArray) -> FloatArray:
+    def over_runs(values: IntArray | FloatArray) -> FloatArray:
         """Sum of values over the runs that have the item of each place, 0 if there is none."""
         flat = np.broadcast_to(values, numbered.shape).ravel()
         totals = np.bincount(of_items.ravel(), flat, n_examples * width)
