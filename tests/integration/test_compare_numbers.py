@@ -9,6 +9,8 @@ import pytest
 import seedproof as sp
 from seedproof.errors import LabelConflictError, OptionError, TooFewRunsError
 from seedproof.stats.distributions import student_quantile
+from seedproof.stats.intervals import PLAIN
+from seedproof.stats.looks import AT_TRIAL_LOOK
 
 N_TASKS = 60
 
@@ -249,19 +251,20 @@ def test_columns_of_the_user_can_be_shown():
 
 
 def test_trials_that_are_added_have_wider_intervals():
-    """Only the part from their noise is wider: tasks are drawn once."""
+    """The part from their noise most of all: tasks are drawn once."""
     arms = {"old": outcomes(seed=1), "new": outcomes(seed=2)}
     fixed, growing = (
         sp.compare(arms, trials=True, sequential=sequential).effect("new", "mean")
         for sequential in (False, True)
     )
 
-    quantiles = [student_quantile(N_TASKS - 1, 1 - tail) for tail in (0.025, 0.005)]
+    tails = PLAIN.tail, AT_TRIAL_LOOK.example_tail, AT_TRIAL_LOOK.tail
+    plain, of_drawn, of_noise = (student_quantile(N_TASKS - 1, 1 - tail) for tail in tails)
     widths = [(effect.high - effect.low) / 2 for effect in (fixed, growing)]
     noise = sum(numbers.var(axis=0, ddof=1).sum() / 3 for numbers in arms.values()) / N_TASKS**2
-    drawn = (widths[0] / quantiles[0]) ** 2
+    drawn = (widths[0] / plain) ** 2
     noise = min(noise, drawn)
-    expected = quantiles[0] ** 2 * (drawn - noise) + quantiles[1] ** 2 * noise
+    expected = of_drawn**2 * (drawn - noise) + of_noise**2 * noise
     assert widths[1] ** 2 == pytest.approx(expected)
 
 

@@ -36,8 +36,9 @@ def weighted(source: ShardSource) -> tuple[ShardSource, list[Message]]:
         notes.append(
             Message(
                 "weights-of-zero",
-                "{n_examples:,} examples have the weight 0 and are left out.",
-                n_examples=int((~is_kept).sum()),
+                "Left out because of the weight 0: {n_dropped:,} of {n_examples:,} examples.",
+                n_dropped=int((~is_kept).sum()),
+                n_examples=len(is_kept),
             )
         )
         notes += note_on_other_records(source.manifests)
