@@ -62,6 +62,17 @@ def item_cells(table: pa.Table, form: Form, columns: Sequence[str]) -> ItemCells
     )
 
 
+def refuse_lists(predictions: Sequence[str]) -> None:
+    """Raise an error if predicted classes are lists, which are measured as sets."""
+    if predictions and all(text[:1] == "[" and text[-1:] == "]" for text in predictions):
+        raise DtypeError(
+            "Predictions such as {prediction!r} are lists. Measure them as sets: name their column "
+            "with --set, such as --set prediction, or columns=sp.Columns(set=…) in Python.",
+            prediction=predictions[0][:80],
+            option="set",
+        )
+
+
 def _one_per_row(texts: pa.Array) -> ItemCells:
     is_given = to_numpy(pc.is_valid(texts))
     return ItemCells(np.flatnonzero(is_given), texts.drop_null(), is_given, are_single=True)

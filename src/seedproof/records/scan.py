@@ -81,7 +81,11 @@ class Scan:
     def text_of(self, column: str) -> str:
         """Return a column as text, in SQL."""
         kind, name = self.types[column], quote_name(column)
-        self._check_single(column, "multi-label predictions are not measured.")
+        self._check_single(
+            column,
+            "a list of labels per row is measured as a set, with --set NAME, or "
+            "columns=sp.Columns(set=…) in Python.",
+        )
         if kind in {"FLOAT", "DOUBLE"}:
             # pandas turns integers into floats as soon as one is missing. NaN is missing, too.
             whole = f"CASE WHEN {name} = trunc({name}) THEN TRY_CAST({name} AS BIGINT) END"

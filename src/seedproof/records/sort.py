@@ -27,6 +27,7 @@ from seedproof.errors import (
 )
 from seedproof.records.arrow import to_numpy
 from seedproof.records.durability import Syncs
+from seedproof.records.item_cells import refuse_lists
 from seedproof.records.levels import Repeat, settings_of, split_repeats
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
@@ -419,11 +420,12 @@ def find_classes(
     columns, `named` those that the user gave.
     """
     _reject_regression(texts["y"], n_rows)
+    refuse_lists(texts["y"])
     spelled = {*texts["l"], *texts["y"]}
     if len(spelled) > MAX_CLASSES:
         raise ClassesError(
             "There are more than {at_most:,} different predictions. Measure numbers with "
-            "--value, and map free text to answers first; multi-label outputs are not measured.",
+            "--value, free texts with --answer, and lists of labels with --set.",
             at_most=MAX_CLASSES,
         )
     whole, known_classes = _spellings(spelled), of_columns

@@ -287,4 +287,21 @@ def test_tables_of_other_kinds_are_not_taken_for_lists(header, tmp_path):
         loaded = sp.Predictions.load(table)
     except InputError:
         return
-    assert loaded.kind in {"labels", "numbers"}
+    assert loaded.kind not in {"rankings", "sets"}
+
+
+@pytest.mark.parametrize("form", ["text", "list"])
+def test_lists_of_labels_as_classes_lead_to_sets(form):
+    table = pa.table(
+        {
+            "run": [0, 0, 1, 1],
+            "id": [1, 2, 1, 2],
+            "prediction": ['["a", "b"]', "[]", '["a"]', '["c"]']
+            if form == "text"
+            else [["a", "b"], [], ["a"], ["c"]],
+        }
+    )
+
+    with pytest.raises(DtypeError, match="--set"):
+        sp.measure(table)
+    assert sp.measure(table, columns=sp.Columns(set="prediction"))["set_flips"].value == 1.0
