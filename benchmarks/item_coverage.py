@@ -30,8 +30,8 @@ from seedproof.stats.intervals import estimate
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 N_ITEMS, N_PLACES, DEPTH = 12, 8, 5
-# Runs and examples that give the true values.
-N_TRUE_RUNS, N_TRUE_EXAMPLES = 100, 6000
+# Studies that give the true values, with their runs and examples.
+N_TRUE_STUDIES, N_TRUE_RUNS, N_TRUE_EXAMPLES = 400, 5, 600
 FIGURES = {
     Kind.RANKINGS: (
         "first_item_flips",
@@ -118,10 +118,11 @@ def measured(
 
 @lru_cache
 def true_values(kind: Kind) -> Mapping[str, float]:
-    """Return the true values, from many runs on many examples."""
-    large = Design(kind, N_TRUE_RUNS, N_TRUE_EXAMPLES)
-    (source,) = large.draw(np.random.default_rng(1))
-    return {name: value for name, (value, _, _) in measured(large, source).items()}
+    """Return the true values: the means of many studies, each with other runs and examples."""
+    rng = np.random.default_rng(1)
+    design = Design(kind, N_TRUE_RUNS, N_TRUE_EXAMPLES)
+    studies = [measured(design, *design.draw(rng)) for _ in range(N_TRUE_STUDIES)]
+    return {name: float(np.mean([study[name][0] for study in studies])) for name in FIGURES[kind]}
 
 
 def coverage(design: Design, n_studies: int, seed: int) -> dict[str, float]:

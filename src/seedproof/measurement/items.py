@@ -204,14 +204,7 @@ class ItemAccumulators(Accumulators[ItemBatch]):
     def checks(self, source: ShardSource) -> Iterator[Check]:
         """Yield the findings about the input."""
         equality = self.family(ItemEquality)
-        overlap = self.family(RankingOverlap) or self.family(SetOverlap)
-        n_flips = 0.0
-        if overlap is not None:
-            sums = next(x for name, x in overlap.sums.items() if name.startswith("jaccard"))
-            n_flips = sums.mean * sums.n_examples
-        return (
-            iter(()) if equality is None else item_checks_of(source, equality.run_sums(), n_flips)
-        )
+        return iter(()) if equality is None else item_checks_of(source, equality.run_sums())
 
 
 def item_names(

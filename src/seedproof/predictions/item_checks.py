@@ -4,35 +4,37 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from seedproof.metrics.items.runs import ItemRunSums
+from seedproof.metrics.items.batch import item_batches
+from seedproof.metrics.items.family import Catalog
+from seedproof.metrics.items.runs import ItemEquality, ItemRunSums
 from seedproof.predictions.checks import Check, named
 from seedproof.predictions.duplicates import IMPLAUSIBLE, equal_rows, explained_copies
 from seedproof.predictions.input_checks import LEAST_OTHER_ANSWERS, few_runs
 from seedproof.records.shards import ShardSource
 
 
-def item_checks_of(source: ShardSource, sums: ItemRunSums, n_flips: float) -> Iterator[Check]:
-    """Yield the findings about aligned runs of lists or sets.
+def item_run_sums(source: ShardSource) -> ItemRunSums:
+    """Return the sums over all examples."""
+    equality = ItemEquality(len(source.runs), Catalog(len(source.classes), source.settings.depth))
+    for index in range(source.n_shards):
+        for batch in item_batches(source.shard(index)):
+            equality.update(batch)
+    return equality.run_sums()
 
-    Args:
-        source: The runs.
-        sums: Sums over all examples.
-        n_flips: Number of examples on which two runs are expected to differ, at least.
 
-    Yields:
-        Findings, in the order of their kinds.
-    """
+def item_checks_of(source: ShardSource, sums: ItemRunSums) -> Iterator[Check]:
+    """Yield the findings about aligned runs of lists or sets, given sums over all examples."""
     yield from few_runs(len(source.runs))
     if len(source.runs) > 1:
-        yield from _duplicates(source, sums, n_flips)
+        yield from _duplicates(source, sums)
         yield from _constant_runs(source, sums)
 
 
-def _duplicates(source: ShardSource, sums: ItemRunSums, n_flips: float) -> Iterator[Check]:
+def _duplicates(source: ShardSource, sums: ItemRunSums) -> Iterator[Check]:
     n_runs, groups = len(source.runs), equal_rows(~sums.differ)
     n_pairs = n_runs * (n_runs - 1) / 2
     for group in groups:
-        is_plausible = n_pairs * np.exp(-n_flips * (len(group) - 1)) >= IMPLAUSIBLE
+        is_plausible = n_pairs * np.exp(-sums.n_flips * (len(group) - 1)) >= IMPLAUSIBLE
         if len(group) == 1 or (len(groups) > 1 and is_plausible):
             continue
         names = tuple(source.runs[run] for run in group)

@@ -14,6 +14,7 @@ from seedproof.errors import NotFoundError, TooFewRunsError
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, by_severity
 from seedproof.predictions.input_checks import checks_of, run_sums
+from seedproof.predictions.item_checks import item_checks_of, item_run_sums
 from seedproof.predictions.number_checks import number_checks_of, number_run_sums
 from seedproof.predictions.options import (
     DEFAULT_MEMORY,
@@ -35,7 +36,7 @@ from seedproof.records.columns import Columns, unusable_column
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.reader import Store
-from seedproof.records.schema import Kind
+from seedproof.records.schema import ITEMS, Kind
 from seedproof.records.shards import ShardSource, check_run_count
 from seedproof.typing import ArrowStream, Progress
 
@@ -321,6 +322,8 @@ class Predictions:
             further = number_checks_of(self.source, number_run_sums(self.source))
         elif self.source.kind is Kind.TEXTS:
             further = text_checks_of(self.source, text_disagreement(self.source))
+        elif self.source.kind in ITEMS:
+            further = item_checks_of(self.source, item_run_sums(self.source))
         else:
             further = checks_of(self.source, run_sums(self.source))
         return by_severity([*self.read_checks, *further])

@@ -24,8 +24,7 @@ def benchmark():
 @pytest.mark.parametrize("kind", [Kind.RANKINGS, Kind.SETS])
 def test_studies_have_every_figure(benchmark, kind, monkeypatch):
     """With clusters of examples; a study of the true size is near the truth."""
-    monkeypatch.setattr(benchmark, "N_TRUE_RUNS", 20)
-    monkeypatch.setattr(benchmark, "N_TRUE_EXAMPLES", 500)
+    monkeypatch.setattr(benchmark, "N_TRUE_STUDIES", 4)
     benchmark.true_values.cache_clear()
     design = benchmark.Design(kind, n_runs=5, n_examples=400, cluster_size=10)
     (source,) = design.draw(np.random.default_rng(0))

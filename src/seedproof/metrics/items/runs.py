@@ -21,6 +21,7 @@ class ItemRunSums:
     differ: BoolArray  # whether two runs differ on any example: (runs, runs)
     n_varied: IntArray  # examples with other items than the first of its batch: (runs)
     n_empty: IntArray  # examples without any item: (runs)
+    n_flips: float  # examples on which two runs are expected to differ
 
 
 class ItemEquality(ItemFamily):
@@ -35,6 +36,7 @@ class ItemEquality(ItemFamily):
         self._differ = np.zeros((n_runs, n_runs), dtype=np.bool_)
         self._n_varied = np.zeros(n_runs, dtype=np.int64)
         self._n_empty = np.zeros(n_runs, dtype=np.int64)
+        self._n_unlike_first = 0
 
     def add(self, batch: ItemBatch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch; there are no columns."""
@@ -44,6 +46,7 @@ class ItemEquality(ItemFamily):
         self._differ |= np.not_equal.outer(contents, contents)
         self._n_varied += np.count_nonzero((items != items[:, :1]).any(axis=2), axis=1)
         self._n_empty += np.count_nonzero(batch.whole_sizes == 0, axis=1)
+        self._n_unlike_first += int(np.count_nonzero((items != items[0]).any(axis=2)))
         return columns
 
     def result(self) -> Mapping[str, Statistic]:
@@ -52,4 +55,5 @@ class ItemEquality(ItemFamily):
 
     def run_sums(self) -> ItemRunSums:
         """Return the sums that checks of the input need."""
-        return ItemRunSums(self._n_examples, self._differ, self._n_varied, self._n_empty)
+        n_flips = self._n_unlike_first / max(self.n_runs - 1, 1)
+        return ItemRunSums(self._n_examples, self._differ, self._n_varied, self._n_empty, n_flips)

@@ -1,0 +1,119 @@
+"""Ranked lists and sets through every verb, from the command inward."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+N_USERS, N_ITEMS = 60, 20
+LABELS = np.array(["anger", "fear", "joy", "love"])
+
+
+@pytest.fixture
+def rankings(tmp_path):
+    """Two tables of lists of the same users, the second with less noise, and right items."""
+    affinity = np.random.default_rng(0).normal(size=(N_USERS, N_ITEMS))
+    right = np.argsort(-affinity, axis=1)[:, 2:4]
+    _write(
+        tmp_path / "right.csv",
+        ["user", "item"],
+        ([f"u{user}", f"i{item}"] for user in range(N_USERS) for item in right[user]),
+    )
+    for name, noise in (("old", 0.8), ("new", 0.2)):
+        rng = np.random.default_rng(len(name) + int(10 * noise))
+        noisy = affinity + noise * rng.normal(size=(6, N_USERS, N_ITEMS))
+        lists = np.argsort(-noisy, axis=2)[:, :, :8]
+        _write(
+            tmp_path / f"{name}.csv",
+            ["run", "user", "item", "rank"],
+            (
+                [f"seed_{run}", f"u{user}", f"i{item}", rank + 1]
+                for run, user in np.ndindex(6, N_USERS)
+                for rank, item in enumerate(lists[run, user])
+            ),
+        )
+    return tmp_path
+
+
+@pytest.fixture
+def sets(tmp_path):
+    """Two tables of label sets of the same examples, the second with less noise."""
+    scores = np.random.default_rng(0).normal(size=(80, 4)) - 0.3
+    for name, noise in (("old", 0.8), ("new", 0.1)):
+        rng = np.random.default_rng(int(10 * noise))
+        is_given = scores + noise * rng.normal(size=(6, *scores.shape)) > 0
+        _write(
+            tmp_path / f"{name}.csv",
+            ["run", "example", "set", "gold"],
+            (
+                [f"seed_{run}", example, *map(_listed, (is_given[run, example], scores[example]))]
+                for run, example in np.ndindex(6, 80)
+            ),
+        )
+    return tmp_path
+
+
+def _listed(scores):
+    return "|".join(LABELS[scores > 0])
+
+
+def _write(path, header, rows):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+def _json(seedproof, *arguments):
+    code, out, err = seedproof(*arguments, "--json")
+    assert code in {0, 1}, err
+    return json.loads(out)
+
+
+def test_lists_through_every_verb(seedproof, rankings):
+    old, new = rankings / "old.csv", rankings / "new.csv"
+    given = ["--example", "user", "--relevant", rankings / "right.csv", "--depth", "5"]
+
+    measured = _json(seedproof, "measure", old, *given)
+    arms = _json(seedproof, "compare", old, new, *given)
+    versions = _json(seedproof, "compare", "--old", old, "--new", new, *given)
+    gate = _json(seedproof, "gate", new, *given, "--min", "ndcg@5=0.1", "--max", "mrr_sd=0.5")
+    code, plan, err = seedproof("plan", "--pilot", old, *given, "--detect", "0.05")
+
+    assert measured["kind"] == "rankings"
+    assert {"first_item_flips", "jaccard_distance@5", "ndcg@5"} <= measured["metrics"].keys()
+    assert measured["n_labeled"] == N_USERS
+    (arm,) = arms["arms"]
+    assert arms["primary"] == "first_item_flips"
+    assert arm["effects"]["first_item_flips"]["verdict"] == "steadier"
+    flips = arms["baseline"]["metrics"]["first_item_flips"]["value"]
+    assert flips == pytest.approx(measured["metrics"]["first_item_flips"]["value"])
+    figures = versions["whole"]["figures"]
+    assert figures["distance_old"]["value"] == pytest.approx(
+        measured["metrics"]["jaccard_distance@5"]["value"]
+    )
+    assert figures["quality_old"]["value"] == pytest.approx(measured["metrics"]["ndcg@5"]["value"])
+    assert gate["outcome"] == "pass"
+    assert code == 0, err
+    assert "seeds" in plan
+
+
+def test_sets_through_every_verb(seedproof, sets):
+    old, new = sets / "old.csv", sets / "new.csv"
+
+    measured = _json(seedproof, "measure", old)
+    arms = _json(seedproof, "compare", old, new)
+    versions = _json(seedproof, "compare", "--old", old, "--new", new)
+    gate = _json(seedproof, "gate", new, "--baseline", old, "--no-worse", "micro_f1")
+    code, _, err = seedproof("plan", "--pilot", old, "--detect", "0.05")
+
+    assert measured["kind"] == "sets"
+    assert [group["name"] for group in measured["by_class"]] == LABELS.tolist()
+    (arm,) = arms["arms"]
+    assert arm["effects"]["set_flips"]["verdict"] == "steadier"
+    assert arm["effects"]["micro_f1"]["verdict"] == "better"
+    assert versions["kind"] == "sets"
+    assert versions["whole"]["figures"]["distance_old"]["value"] == pytest.approx(
+        measured["metrics"]["jaccard_distance"]["value"]
+    )
+    assert gate["outcome"] == "pass"
+    assert code == 0, err
