@@ -184,14 +184,19 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
 
 def _key_metrics(measurement: Measurement) -> Sequence[str]:
     """Return the metrics that a terminal shows by default: the requested ones, if there are any."""
-    notes = [note for note in measurement.notes if note.code == SOME_METRICS]
-    requested = [name for note in notes for name in cast("Sequence[str]", note.fields["metrics"])]
-    # Metrics of explanations have a table of their own.
-    chosen = [name for name in requested if name in measurement.metrics] or [
+    chosen = requested_metrics(measurement) or [
         *KEY_METRICS,
         *(CLASSWISE if _is_imbalanced(measurement) else ()),
     ]
     return [*chosen, *_own_metrics(measurement)]
+
+
+def requested_metrics(measurement: Measurement) -> list[str]:
+    """Return the metrics that were requested; empty if all were."""
+    notes = [note for note in measurement.notes if note.code == SOME_METRICS]
+    requested = [name for note in notes for name in cast("Sequence[str]", note.fields["metrics"])]
+    # Metrics of explanations have a table of their own.
+    return [name for name in requested if name in measurement.metrics]
 
 
 def _is_imbalanced(measurement: Measurement) -> bool:

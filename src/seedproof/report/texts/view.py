@@ -9,7 +9,16 @@ from seedproof.report import checks
 from seedproof.report.groups import group_tables
 from seedproof.report.texts import sentences
 from seedproof.report.texts.answers import as_line, given_answers, shown_answers, votes
-from seedproof.report.view import KeyFigure, Unstable, View, can_show, key, row, unknown_column
+from seedproof.report.view import (
+    KeyFigure,
+    Unstable,
+    View,
+    can_show,
+    key,
+    requested_metrics,
+    row,
+    unknown_column,
+)
 
 # `--show text` shows the answers themselves, which may be private.
 TEXT = "text"
@@ -37,7 +46,7 @@ def build_text_view(measurement: Measurement, *, show: Sequence[str] = ()) -> Vi
         sentences=sentences.sentences(measurement),
         key_figures=_key_figures(measurement),
         rows=tuple(
-            row(name, value, is_key=name in KEY_METRICS)
+            row(name, value, is_key=name in (requested_metrics(measurement) or KEY_METRICS))
             for name, value in measurement.metrics.items()
         ),
         groups=group_tables(measurement),
