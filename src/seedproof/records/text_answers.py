@@ -29,6 +29,18 @@ _NUMBER = re.compile(r"(?<![\w.])([-+]?)(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))?(?![
 _MINUS, _POINT = "\ue000", "\ue001"
 
 
+class _Blanks(dict[int, int]):
+    """A space for each punctuation mark, every other sign as it is; filled as signs occur."""
+
+    def __missing__(self, code: int) -> int:
+        is_mark = unicodedata.category(chr(code)).startswith("P")
+        self[code] = ord(" ") if is_mark else code
+        return self[code]
+
+
+_BLANKS = _Blanks()
+
+
 @dataclass(frozen=True)
 class Normalization:
     """Differences between two texts that do not make them different answers.
@@ -77,7 +89,7 @@ class Normalization:
         if self.numbers:
             text = _NUMBER.sub(_plain_number, text)
         if self.punctuation:
-            text = "".join(" " if _is_punctuation(sign) else sign for sign in text)
+            text = text.translate(_BLANKS)
         text = text.replace(_MINUS, "-").replace(_POINT, ".")
         return " ".join(text.split()) if self.spaces else text
 
@@ -102,10 +114,6 @@ def _plain_number(match: re.Match[str]) -> str:
         + whole
         + (_POINT + decimals if decimals else "")
     )
-
-
-def _is_punctuation(sign: str) -> bool:
-    return unicodedata.category(sign).startswith("P")
 
 
 def answer_keys(texts: Iterable[str | None], normalization: Normalization) -> AnswerKeys:
