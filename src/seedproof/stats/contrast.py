@@ -144,13 +144,23 @@ def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | N
     if pair.is_ratio:
         left_out = _log_left_out(base, base.without), _log_left_out(arm, arm.without)
     runs, df = _run_variance(*left_out, pair)
-    return Contrast(center, runs, df, examples, interaction, residual_bias, error, over, example_df)
+    ratio = _ratio_of_means(base, arm, pair) if pair.is_ratio and base.is_small else None
+    return Contrast(
+        *(center, runs, df, examples, interaction, residual_bias, error, over, example_df), ratio
+    )
 
 
 def _ratio_of_means(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> RatioOfMeans:
     variances = [(x.example_variance, x.interaction_variance) for x in (base, arm)]
     covariance = _covariance(base, arm, pair)
-    return RatioOfMeans(base.value, arm.value, variances[0], variances[1], covariance)
+    runs = None
+    if base.without is not None and arm.without is not None:
+        own = [jackknife_variance(x) for x in (base.without, arm.without)]
+        shared = 0.0
+        if pair.is_paired:
+            shared = (sum(own) - jackknife_variance(arm.without - base.without)) / 2
+        runs = own[0], own[1], shared
+    return RatioOfMeans(base.value, arm.value, variances[0], variances[1], covariance, runs)
 
 
 def _error(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> float:

@@ -1,6 +1,6 @@
 """The effect of an arm on one metric: a ratio or a difference, with interval and power."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -141,7 +141,8 @@ class RatioOfMeans:
     mean near 0. Of equal arms these are symmetric, however skewed the values are: on the log scale,
     arms with a few large values would be called different too often.
 
-    Each variance has two parts: from drawing examples, and the part that is the noise of trials.
+    Each variance has two parts: from drawing examples, and the part that is the noise of trials, or
+    that the variance over runs counts as well.
     """
 
     base: float
@@ -149,18 +150,31 @@ class RatioOfMeans:
     base_variance: tuple[float, float]
     arm_variance: tuple[float, float]
     covariance: tuple[float, float]
+    # Variances over runs of both, and their covariance; None for trials.
+    runs: tuple[float, float, float] | None = None
     power: float = 1.0  # of the ratio that is reported: a half for standard deviations
 
-    def log_ends(self, drawn: float, noise: float) -> tuple[float, float]:
+    def log_ends(self, drawn: float, noise: float, run_share: float = 1.0) -> tuple[float, float]:
         """Return the ends of the logarithm, given the quantiles of both parts of the variance."""
+        parts = self.base_variance, self.arm_variance, self.covariance
+        if self.runs is None:
+            return self._ends([drawn**2 * (x - part) + noise**2 * part for x, part in parts])
+        # As for means: over runs and examples, and at least over the examples alone.
+        wide = noise**2 * run_share
+        both = [
+            wide * over_runs + drawn**2 * (x - part)
+            for over_runs, (x, part) in zip(self.runs, parts, strict=True)
+        ]
+        alone = [drawn**2 * (x - (1 - run_share) * part) for x, part in parts]
+        lows, highs = zip(self._ends(both), self._ends(alone), strict=True)
+        return min(lows), max(highs)
 
-        def squared(parts: tuple[float, float]) -> float:
-            return drawn**2 * (parts[0] - parts[1]) + noise**2 * parts[1]
-
+    def _ends(self, squared: Sequence[float]) -> tuple[float, float]:
+        """Return the ends, given the squared widths of the baseline, the arm and their product."""
         # a·r² − 2b·r + c ≤ 0
-        a = self.base**2 - squared(self.base_variance)
-        b = self.base * self.arm - squared(self.covariance)
-        c = self.arm**2 - squared(self.arm_variance)
+        a = self.base**2 - squared[0]
+        b = self.base * self.arm - squared[2]
+        c = self.arm**2 - squared[1]
         if a <= 0.0:  # the baseline may be 0
             return -np.inf, np.inf
         root = float(np.sqrt(max(b**2 - a * c, 0.0)))
@@ -187,8 +201,9 @@ class Contrast:
     def ends(self, level: Level) -> tuple[float, float]:
         """Return the ends of the interval."""
         if self.ratio is not None:
-            tails = level.example_tail, level.tail
-            return self.ratio.log_ends(*(student_quantile(self.example_df, 1 - x) for x in tails))
+            drawn = student_quantile(self.example_df, 1 - level.example_tail)
+            noise = student_quantile(self.df, 1 - level.tail)
+            return self.ratio.log_ends(drawn, noise, level.run_share)
         half_width = self.half_width(level)
         return self.center - half_width, self.center + half_width
 

@@ -387,6 +387,23 @@ def test_ratio_of_equal_arms_is_judged_like_their_differences(power):
         assert low <= power * np.log(arm.mean() / base.mean()) <= high
 
 
+@pytest.mark.parametrize("gap", [0.0, 0.05, 0.08, 0.3])
+def test_ratio_over_runs_contains_1_if_the_difference_contains_0(gap):
+    """Over runs and examples, and at least over the examples alone."""
+    runs, examples, both = (4e-4, 5e-4, 1e-4), (6e-4, 7e-4, 2e-4), (1e-4, 1e-4, 5e-5)
+    parts = list(zip(examples, both, strict=True))
+    ratio = RatioOfMeans(1.0, 1.0 + gap, *parts, runs=runs)
+
+    low, high = ratio.log_ends(2.0, 2.5)
+
+    def of_difference(variances):
+        return variances[0] + variances[1] - 2 * variances[2]
+
+    drawn = of_difference(examples) - of_difference(both)
+    width = max(2.5**2 * of_difference(runs) + 4 * drawn, 4 * of_difference(examples)) ** 0.5
+    assert (low <= 0.0 <= high) == (gap <= width)
+
+
 def test_ratio_to_a_baseline_that_may_be_0_has_no_ends():
     ratio = RatioOfMeans(0.1, 0.2, (0.01, 0.0), (0.01, 0.0), (0.0, 0.0))
 
