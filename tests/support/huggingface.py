@@ -15,7 +15,7 @@ QUIET = {
 }
 
 
-def make_bert(n_classes, seed=1, **settings):
+def make_bert(n_classes, seed=1, *, kind=BertForSequenceClassification, **settings):
     """Return a transformer with dropout, so that generators matter."""
     config = BertConfig(
         vocab_size=30,
@@ -27,6 +27,6 @@ def make_bert(n_classes, seed=1, **settings):
         max_position_embeddings=8,
         **settings,
     )
-    model = BertForSequenceClassification(config)
+    model = kind(config)
     fill(model, seed)
     return model

@@ -9,9 +9,13 @@ import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from seedproof.errors import MissingAverageError, RunError
+from seedproof.records.tags import spans_of_tags
 from seedproof.stabilize import Policy, WeightAverage, build
 from seedproof.stabilize.evaluation_mode import evaluating
 from seedproof.training.run import Run
+
+# Label of tokens that do not count, such as the later pieces of a word.
+IGNORED = -100
 
 
 def seeds_of(run: Run) -> dict[str, int]:
@@ -139,6 +143,9 @@ class AveragingCallback(TrainerCallback):
 class RunCallback(TrainerCallback):
     """Log the predictions of a run when its training ends.
 
+    The spans of a token classification are logged as sets, one per sequence: tags are named by
+    the model's `id2label`, and tokens without a label (-100) are left out.
+
     Place it after an `AveragingCallback`, so that it sees the averaged weights.
 
     Args:
@@ -179,17 +186,47 @@ class RunCallback(TrainerCallback):
                 "There is nothing to predict. Pass batches, or give the Trainer an eval_dataset.",
                 missing="batches",
             )
-        probs, labels = [], []
+        logits, labels, masks = [], [], []
         with evaluating(model):
             for batch in batches:
                 moved = {name: values.to(args.device) for name, values in batch.items()}
                 gold = moved.pop("labels", None)
-                probs.append(model(**moved).logits.float().softmax(dim=-1).cpu())
+                logits.append(model(**moved).logits.float().cpu())
+                masks.append(moved.get("attention_mask"))
                 if gold is not None:
                     labels.append(gold.cpu())
+        if logits[0].ndim == 3:
+            self._log_spans(model, logits, labels, masks)
+            return
         self.run.log_predictions(
             self.split,
             ids=self.ids,
-            probs=torch.cat(probs),
+            probs=torch.cat(logits).softmax(dim=-1),
             labels=torch.cat(labels) if labels else None,
         )
+
+    def _log_spans(
+        self, model: Any, logits: list[Any], labels: list[Any], masks: list[Any]
+    ) -> None:
+        """Log the spans of tagged tokens."""
+        names = model.config.id2label
+        sets: list[list[str]] = []
+        gold: list[list[str]] = []
+        for index, of_batch in enumerate(logits):
+            chosen = of_batch.argmax(dim=-1)
+            is_token = torch.ones(chosen.shape, dtype=torch.bool)
+            if labels:
+                is_token = labels[index] != IGNORED
+            elif masks[index] is not None:
+                is_token = masks[index].cpu().bool()
+            for row, tokens in enumerate(is_token):
+                sets.append(_spans(chosen[row][tokens], names))
+                if labels:
+                    gold.append(_spans(labels[index][row][tokens], names))
+        self.run.log_predictions(
+            self.split, ids=self.ids, sets=sets, labels=gold if labels else None
+        )
+
+
+def _spans(tags: Any, names: Mapping[int, str]) -> list[str]:
+    return spans_of_tags([names[int(tag)] for tag in tags])

@@ -1,6 +1,5 @@
 """Cells of a table as items: an item per row, lists of labels, spans, tags of tokens."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import pyarrow.compute as pc
 
 from seedproof.errors import DtypeError
 from seedproof.records.arrow import texts_to_arrow, to_numpy
+from seedproof.records.decoding import DecodingError, parse_json
 from seedproof.records.item_columns import Form
 from seedproof.records.normalize import as_text
 from seedproof.records.tags import span_texts, spans_of_tags
@@ -100,8 +100,9 @@ def _parsed(
 def _list_of(text: str, column: str) -> list[object]:
     try:
         # pandas and str() write single quotes.
-        cell = json.loads(text if '"' in text or "'" not in text else text.replace("'", '"'))
-    except (ValueError, RecursionError):
+        quoted = text if '"' in text or "'" not in text else text.replace("'", '"')
+        cell = parse_json(quoted.encode())
+    except DecodingError:
         cell = None
     if not isinstance(cell, list):
         raise DtypeError(

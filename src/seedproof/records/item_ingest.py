@@ -32,13 +32,13 @@ from seedproof.records.items import NO_ITEM, Relevance
 from seedproof.records.levels import Repeat, settings_of, split_repeats
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
-from seedproof.records.number_tables import dropped_examples, joined_levels, numbers_of, texts_of
 from seedproof.records.partition import are_integers
 from seedproof.records.right_rows import RightRows, read_relevant
 from seedproof.records.scan import Scan, quote_name
 from seedproof.records.schema import Layout
 from seedproof.records.shards import canonical_order, check_run_count
 from seedproof.records.sort import SPLIT, Phases, run_id_of
+from seedproof.records.table_rows import dropped_examples, joined_levels, numbers_of, texts_of
 from seedproof.records.tables import TableOptions, notes_on_dropped_columns
 from seedproof.records.writer import RunWriter
 from seedproof.typing import BoolArray, IntArray

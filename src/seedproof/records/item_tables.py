@@ -1,6 +1,5 @@
 """Tables with ranked lists or sets, read into memory."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.checks import example_of as named_example
 from seedproof.records.columns import Columns
+from seedproof.records.decoding import parse_json
 from seedproof.records.item_cells import ItemCells, item_cells
 from seedproof.records.item_columns import Form, ItemRoles, form_of
 from seedproof.records.item_rows import (
@@ -33,20 +33,17 @@ from seedproof.records.item_rows import (
 )
 from seedproof.records.levels import Repeat, settings_of
 from seedproof.records.number_settings import NumberSettings
-from seedproof.records.number_tables import (
-    TooLargeError,
-    column_names,
+from seedproof.records.number_tables import TooLargeError, column_names, read_table, title_of
+from seedproof.records.right_rows import RightRows, read_relevant
+from seedproof.records.shards import ItemShards, check_run_count
+from seedproof.records.table_rows import (
     concatenated,
     dropped_examples,
     encoded_ids,
     encoded_repeats,
     numbers_of,
-    read_table,
     texts_of,
-    title_of,
 )
-from seedproof.records.right_rows import RightRows, read_relevant
-from seedproof.records.shards import ItemShards, check_run_count
 from seedproof.records.tables import TableOptions, notes_on_dropped_columns
 from seedproof.records.text_files import JSON_SUFFIXES, suffix_of, unpacked
 from seedproof.typing import ArrowStream, BoolArray, FloatArray, IntArray
@@ -66,7 +63,7 @@ def _names(table: Path | ArrowStream) -> list[str]:
     try:
         with unpacked(table) as (stream, _):
             line = bytes(stream.read(HEAD_BYTES)).split(b"\n", 1)[0]
-        first = json.loads(line)
+        first = parse_json(line)
     except (OSError, ValueError):
         return []  # reported where the table is read
     return list(first) if isinstance(first, dict) else []

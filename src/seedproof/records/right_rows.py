@@ -13,13 +13,8 @@ from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.columns import shown
 from seedproof.records.item_columns import ALSO, SPAN, Form, ItemRoles
-from seedproof.records.number_tables import (
-    TooLargeError,
-    numbers_of,
-    read_table,
-    texts_of,
-    title_of,
-)
+from seedproof.records.number_tables import TooLargeError, read_table, title_of
+from seedproof.records.table_rows import numbers_of, texts_of
 from seedproof.records.tables import TableOptions
 from seedproof.records.tags import span_texts
 from seedproof.records.trec import is_qrels, read_qrels

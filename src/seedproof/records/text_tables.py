@@ -12,7 +12,8 @@ from seedproof.messages import Message
 from seedproof.records.columns import Columns
 from seedproof.records.decoding import DecodingError, parse_json
 from seedproof.records.number_settings import NumberSettings
-from seedproof.records.number_tables import AlignedRows, RepeatedRows, column_names, numbers_of
+from seedproof.records.number_tables import AlignedRows, RepeatedRows, column_names
+from seedproof.records.table_rows import numbers_of
 from seedproof.records.tables import TableOptions
 from seedproof.records.text_files import HEADER_BYTES, JSON_SUFFIXES, suffix_of, unpacked
 from seedproof.records.text_shards import TextAnswers, TextShards

@@ -7,13 +7,19 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import (
+    BertForTokenClassification,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
 
 import seedproof as sp
 from seedproof.errors import MissingAverageError, RunError
 from seedproof.integrations.huggingface import AveragingCallback, RunCallback, seeds_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
+from seedproof.records.tags import spans_of_tags
 from seedproof.stabilize import PRESETS
 from seedproof.stabilize.optimizer_state import saved_average
 from seedproof.testing.errors import WithFields
@@ -340,3 +346,58 @@ def test_missing_data_is_an_error(tmp_path):
 
     with pytest.raises(RunError, check=WithFields(missing="batches")):
         trainer.train()
+
+
+@pytest.mark.parametrize("has_labels", [True, False])
+def test_tagged_tokens_are_logged_as_spans(tmp_path, has_labels):
+    """Tokens without a label, or padding, are left out."""
+    tags = ["O", "B-PER", "I-PER"]
+    names = dict(enumerate(tags))
+    labels = torch.where(TOKENS % 4 == 3, -100, TOKENS % 3)
+    mask = (torch.arange(TOKENS.shape[1]) < 4).long().expand(TOKENS.shape)
+    made = []
+
+    def batches():
+        for rows in torch.arange(N_EXAMPLES).split(5):
+            batch = {"input_ids": TOKENS[rows], "attention_mask": mask[rows]}
+            yield batch | ({"labels": labels[rows]} if has_labels else {})
+
+    def fit(run):
+        model = make_bert(3, int(run.name), kind=BertForTokenClassification, id2label=names)
+        trainer = make_trainer(
+            tmp_path / "out" / run.name,
+            [RunCallback(run, batches=batches())],
+            model=model,
+            save_strategy="no",
+            eval_strategy="no",
+            max_steps=1,
+        )
+        trainer.train_dataset = [
+            {"input_ids": t, "labels": y} for t, y in zip(TOKENS, labels, strict=True)
+        ]
+        trainer.train()
+        made.append(model.eval()(input_ids=TOKENS, attention_mask=mask).logits.argmax(dim=-1))
+
+    study = sp.Study("tags", fit, seeds=2, store=str(tmp_path / "store"))
+    status = study.run("serial", progress=False)
+
+    assert status.is_done, status.failed[0].traceback
+    source = Store(Location.of(study.store)).shards()
+    shard = source.shard(0)
+    assert source.kind == "sets"
+    counted = labels != -100 if has_labels else mask.bool()
+
+    def spans(of_tokens):
+        return [
+            set(spans_of_tags([tags[tag] for tag in row[is_token].tolist()]))
+            for row, is_token in zip(of_tokens, counted, strict=True)
+        ]
+
+    for items, chosen in zip(shard.items, made, strict=True):
+        sets = [{source.classes[item] for item in row if item >= 0} for row in items]
+        assert sets == spans(chosen)
+    if has_labels:
+        right = shard.relevance.items
+        assert [{source.classes[i] for i in row if i >= 0} for row in right] == spans(labels)
+    else:
+        assert shard.relevance is None

@@ -21,6 +21,7 @@ from seedproof.errors import (
     TooFewRunsError,
     UnreadableError,
 )
+from seedproof.testing.errors import WithFields
 
 HEADER = ["run", "user", "item", "score"]
 ROWS = [
@@ -302,6 +303,7 @@ def test_lists_of_labels_as_classes_lead_to_sets(form):
         }
     )
 
-    with pytest.raises(DtypeError, match="--set"):
+    fields = {"option": "set"} if form == "text" else {"column": "prediction"}
+    with pytest.raises(DtypeError, check=WithFields(**fields)):
         sp.measure(table)
     assert sp.measure(table, columns=sp.Columns(set="prediction"))["set_flips"].value == 1.0
