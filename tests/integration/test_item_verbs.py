@@ -65,7 +65,7 @@ def _write(path, header, rows):
 
 def _json(seedproof, *arguments):
     code, out, err = seedproof(*arguments, "--json")
-    assert code in {0, 1}, err
+    assert code in {0, 1, 3}, err  # 3: a decision is open
     return json.loads(out)
 
 
@@ -77,6 +77,9 @@ def test_lists_through_every_verb(seedproof, rankings):
     arms = _json(seedproof, "compare", old, new, *given)
     versions = _json(seedproof, "compare", "--old", old, "--new", new, *given)
     gate = _json(seedproof, "gate", new, *given, "--min", "ndcg@5=0.1", "--max", "mrr_sd=0.5")
+    ledger = rankings / "ledger.jsonl"
+    decided = _json(seedproof, "decide", old, new, *given, "--ledger", ledger)
+    refused, _, _ = seedproof("blame", old, *given)
     code, plan, err = seedproof("plan", "--pilot", old, *given, "--detect", "0.05")
 
     assert measured["kind"] == "rankings"
@@ -93,6 +96,8 @@ def test_lists_through_every_verb(seedproof, rankings):
     )
     assert figures["quality_old"]["value"] == pytest.approx(measured["metrics"]["ndcg@5"]["value"])
     assert gate["outcome"] == "pass"
+    assert decided["metric"] == "ndcg@5"
+    assert refused == 2
     assert code == 0, err
     assert "seeds" in plan
 

@@ -9,7 +9,7 @@ from seedproof.errors import OptionError
 from seedproof.measurement.engines import measuring_engine
 from seedproof.predictions.options import LoadOptions, given
 from seedproof.predictions.predictions import Loadable, load
-from seedproof.records.schema import Kind
+from seedproof.records.schema import ITEMS, Kind
 from seedproof.report.blame import BlameReport
 from seedproof.report.blame_numbers import VarianceReport
 from seedproof.report.result import Result
@@ -68,6 +68,12 @@ def blame(
     source, progress = predictions.source, options.get("progress")
     if source.kind is Kind.NUMBERS:
         return VarianceReport(blame_numbers(source, engine=pool, progress=progress))
+    if source.kind in ITEMS:
+        raise OptionError(
+            "Blame applies to classes, numbers and texts, and these runs give {answers}. Compare "
+            "runs that share the seed of a source with others by `seedproof compare`.",
+            answers=str(source.kind),
+        )
     seeds = [run.seeds for run in source.manifests]
     if not seeds:
         raise _no_seeds(target)

@@ -64,7 +64,8 @@ def decide(
             not enough: as many new ones are needed.
         candidate: Runs of the variant that may replace it, on the same examples if there are any.
         metric: Name of the metric that decides. If omitted `accuracy`; of numbers `mean`, or `mae`
-            if there are targets; of single numbers per run the first one.
+            if there are targets; of ranked lists `ndcg@10`, or another depth; of sets `micro_f1`;
+            of single numbers per run the first one.
         max_runs: Runs of a candidate at which it is decided at last: 5, 10, 20, 40 or 80; 20 if
             omitted. Any number of trials of one model; 5 if omitted.
         false_keeps: The largest expected share of keeps that are not better than their baseline.

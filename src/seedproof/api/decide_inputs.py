@@ -69,10 +69,7 @@ class PredictionSides:
             load_one(x, of_baseline if is_base and kind == "store" else options, least_runs=1)
             for x, kind, is_base in zip(inputs, kinds, (True, False), strict=True)
         )
-        if metric is None:
-            is_of_numbers = base.source.kind is Kind.NUMBERS
-            usual = kind_of(base.source).usual_primary
-            metric = USUAL_OF_CLASSES if not is_of_numbers else usual[not base.n_labeled]
+        metric = _usual_metric(base) if metric is None else metric
         for arm in (base, new):
             check_allowed((metric,), arm.source)
         if options.get("common_examples"):
@@ -238,6 +235,15 @@ def recognized(target: Loadable) -> Predictions | Input:
     if isinstance(target, list | tuple) and len(target) == 1 and isinstance(target[0], str):
         return recognize(target[0])
     return recognize(target)
+
+
+def _usual_metric(base: Predictions) -> str:
+    """Return the metric that decides if none is named: a quality."""
+    source = base.source
+    if source.kind is Kind.NUMBERS:
+        return kind_of(source).usual_primary[not base.n_labeled]
+    of_kind = {Kind.RANKINGS: f"ndcg@{source.settings.depth}", Kind.SETS: "micro_f1"}
+    return of_kind.get(source.kind, USUAL_OF_CLASSES)
 
 
 def _kind(of: Predictions | Input) -> str:
