@@ -2,6 +2,8 @@
 
 import csv
 import json
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +20,7 @@ from seedproof.errors import (
     TooFewRunsError,
 )
 
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "text_coverage.py"
 N_QUESTIONS = 60
 OPTIONS = ["--example", "id", "--answer", "text", "--reference", "gold"]
 
@@ -401,3 +404,15 @@ def test_wrong_arrays_are_refused():
         sp.measure([["a", "b"], ["a", "b"]], equivalent=[["x"], ["y"]])
     with pytest.raises(TooFewRunsError):
         sp.measure([["a", "b"]], texts=True)
+
+
+@pytest.mark.parametrize("run_sd", [0.0, 0.3])
+def test_intervals_cover_the_truth_in_most_studies(run_sd):
+    """The benchmark has thousands of studies, and more designs; this fails if they are far off."""
+    benchmark = runpy.run_path(str(BENCHMARK))
+    design = benchmark["Design"](5, 60, run_sd=run_sd, cluster_size=4)
+
+    shares = benchmark["coverage"](design, 40, 0)
+
+    assert shares.keys() >= {"flip_rate", "distinct_answers", "accuracy"}
+    assert min(shares.values()) >= 0.8  # 0.95 less four standard errors

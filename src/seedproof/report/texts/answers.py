@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from seedproof.measurement.texts import CODES, TEXTS, answer_names
+from seedproof.records.text_answers import USUAL
 from seedproof.report.overview import Answer, Piece
 
 MISSING_TEXT, OTHERS = "(no answer)", "others"
@@ -70,13 +71,18 @@ def _words(answer: GivenAnswer) -> list[str]:
 def difference(first: Sequence[str], second: Sequence[str]) -> Iterator[Piece]:
     """Yield the words of a text: those of both, those of the first, those of the second alone.
 
-    >>> [(x.mark, x.text) for x in difference(["in", "Paris"], ["in", "Rome"])]
-    [('', 'in'), ('del', 'Paris'), ('ins', 'Rome')]
+    Case and punctuation make no difference, unless there is no other.
+
+    >>> [(x.mark, x.text) for x in difference(["in", "Paris"], ["In", "Rome."])]
+    [('', 'In'), ('del', 'Paris'), ('ins', 'Rome.')]
     """
-    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    forms = [[USUAL.of(word) for word in words] for words in (first, second)]
+    matcher = SequenceMatcher(None, *forms, autojunk=False)
+    if forms[0] == forms[1]:
+        matcher.set_seqs(first, second)
     for operation, a, a_end, b, b_end in matcher.get_opcodes():
         if operation == "equal":
-            yield Piece("", " ".join(first[a:a_end]))
+            yield Piece("", " ".join(second[b:b_end]))
             continue
         if a_end > a:
             yield Piece("del", " ".join(first[a:a_end]))
