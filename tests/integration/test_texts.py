@@ -319,7 +319,7 @@ def test_equal_arms_show_no_difference(seedproof, tmp_path):
 
 
 def test_versions_have_the_same_code_for_the_same_answer(seedproof, tmp_path):
-    """An answer that both versions give is no change, whatever else they give."""
+    """An answer that both versions give does not count as a change."""
     old = [{"run": r, "example": e, "answer": "same"} for r in range(5) for e in range(30)]
     new = [
         {"run": r, "example": e, "answer": "Same!" if e else f"new {r % 2}"}

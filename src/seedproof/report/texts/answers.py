@@ -76,9 +76,9 @@ def difference(first: Sequence[str], second: Sequence[str]) -> Iterator[Piece]:
     >>> [(x.mark, x.text) for x in difference(["in", "Paris"], ["In", "Rome."])]
     [('', 'In'), ('del', 'Paris'), ('ins', 'Rome.')]
     """
-    forms = [[USUAL.of(word) for word in words] for words in (first, second)]
-    matcher = SequenceMatcher(None, *forms, autojunk=False)
-    if forms[0] == forms[1]:
+    forms, other_forms = ([USUAL.of(word) for word in words] for words in (first, second))
+    matcher = SequenceMatcher(None, forms, other_forms, autojunk=False)
+    if forms == other_forms:
         matcher.set_seqs(first, second)
     for operation, a, a_end, b, b_end in matcher.get_opcodes():
         if operation == "equal":
