@@ -20,8 +20,10 @@ from seedproof.errors import SeedproofError
 from seedproof.messages import Message
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
-from seedproof.records.schema import Kind, Layout
+from seedproof.records.schema import SCHEMA_VERSION, Kind, Layout
 from seedproof.records.writer import RunWriter
+
+NEWEST = ".".join(map(str, SCHEMA_VERSION))
 
 Build = Callable[[Path], list[str]]
 
@@ -517,7 +519,7 @@ CASES = [
     fails("store-with-a-changed-manifest", store(lambda path: flip_byte(path / "runs" / "id1" / "run.json", 40)), "SP201", path="run.json"),
     fails("store-with-a-changed-study", store(lambda path: flip_byte(path / "study.json", 20)), "SP201", path="study.json"),
     fails("store-without-a-part", store(lambda path: part_of(path).unlink()), "SP201", run="1"),
-    fails("store-of-a-newer-version", store(lambda path: _change(path / "study.json", '"1.4"', '"1.999"')), "SP202", version="1.999"),
+    fails("store-of-a-newer-version", store(lambda path: _change(path / "study.json", f'"{NEWEST}"', '"1.999"')), "SP202", version="1.999"),
     fails("store-of-one-run", store(n_runs=1), "SP105", arm="none", n_runs=1),
     fails("store-of-no-run", store(n_runs=0), "SP105"),
     fails("arm-of-one-run", store(None, "--arm", "other", n_runs=3), "SP105", arm="other", n_runs=1),

@@ -70,7 +70,7 @@ Json: TypeAlias = Annotated[
 
 _CLASS_COLUMNS = ("run", "example", "label", "prediction", "probs", "wide")
 _NUMBER_COLUMNS = ("value", "target", "trial", "judge")
-_ITEM_COLUMNS = ("item", "rank", "score", "set", "tags")
+_ITEM_COLUMNS = ("item", "rank", "score", "relevance", "set", "tags")
 _TEXT_COLUMNS = ("answer", "equivalent", "reference", "correct")
 _COLUMNS = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS, *_ITEM_COLUMNS, *_TEXT_COLUMNS)
 TABLES = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS, *_ITEM_COLUMNS, "positive", "memory")
@@ -130,6 +130,7 @@ _SHARED: dict[str, tuple[Any, ...]] = {
     "item": (str, "item", "Column with an item of a ranked list, such as a product or a page."),
     "rank": (str, "rank", "Column with the rank of the item, the best first."),
     "score": (str, "score", "Column with the score of the item, the highest first."),
+    "relevance": (str, "relevance", "Column with the grade of the item, above 0 if it is right."),
     "set": (str, "set", "Column with a set of labels: a list, or names with | between."),
     "tags": (str, "tags", "Column with the tags of all tokens, such as B-PER and O."),
     "relevant": (
