@@ -240,7 +240,8 @@ def test_trials_may_be_named_anew_in_each_run():
 def test_chosen_runs_keep_their_levels():
     loaded = sp.Predictions.load(levels_table({"run": 2, "trial": 2}))
 
-    assert loaded.first(2).source.settings.levels.codes == ((0, 0), (0, 1))
+    assert loaded.first(1).source.settings.levels.codes == ((0, 0), (0, 1))
+    assert loaded.first(2) is loaded
 
 
 @pytest.mark.parametrize("is_large", [False, True])

@@ -59,19 +59,21 @@ def test_steadier_arm_is_shown(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", DRAWN)
-def test_equal_arms_show_no_difference(kind, tmp_path):
-    rng = np.random.default_rng(1)
-    both = DRAWN[kind](rng, n_runs=12, n_examples=150)
-    arms = [
-        ArmData("first", both.some_runs(range(6))),
-        ArmData("second", both.some_runs(range(6, 12))),
-    ]
+def test_equal_arms_rarely_show_a_difference(kind, tmp_path):
+    """In 5 % of studies; more than 4 of 20 would be expected in 0.3 % of such tests."""
+    n_shown = 0
+    for seed in range(20):
+        both = DRAWN[kind](np.random.default_rng(seed), n_runs=12, n_examples=150)
+        arms = [
+            ArmData("first", both.some_runs(range(6))),
+            ArmData("second", both.some_runs(range(6, 12))),
+        ]
+        compared = compare_arms(arms, Location.of(tmp_path / str(seed)))
+        effect = compared.arms[0].effects[PRIMARY[kind]]
+        assert effect.is_shown == (not effect.low <= 1.0 <= effect.high)
+        n_shown += effect.is_shown
 
-    compared = compare_arms(arms, Location.of(tmp_path / "arms"))
-
-    effect = compared.arms[0].effects[PRIMARY[kind]]
-    assert effect.verdict in {"no difference shown", "equivalent"}
-    assert effect.low <= 1.0 <= effect.high
+    assert n_shown <= 4
 
 
 def test_arms_of_different_kinds_are_refused(tmp_path):

@@ -21,6 +21,9 @@ def report(n_runs=10, n_examples=100, **metrics):
         n_labeled=n_examples,
         metrics=metrics,
         checks=(),
+        kind="probs",
+        repeats="runs",
+        weights=None,
     )
 
 

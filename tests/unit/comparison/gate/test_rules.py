@@ -49,8 +49,8 @@ def test_limit_of_a_share_above_1_is_refused():
 
 def test_an_unknown_metric_lists_the_known_ones():
     """All of them, before anything is measured."""
-    with pytest.raises(UnknownNameError, check=WithFields(metric="flips", nearest=None)) as caught:
-        check_names([Rule("max", "flips", 0.1)])
+    with pytest.raises(UnknownNameError, check=WithFields(metric="wobble", nearest=None)) as caught:
+        check_names([Rule("max", "wobble", 0.1)])
 
     assert all(name in str(caught.value) for name in METRIC_NAMES)
 
