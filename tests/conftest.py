@@ -36,6 +36,7 @@ TRACED = (
     "integration/test_numbers.py",
     "integration/test_texts.py",
     "integration/test_weights.py",
+    "property/test_item_tables.py",
     "property/test_number_tables.py",
     "unit/comparison/arms/",
     "unit/measurement/",

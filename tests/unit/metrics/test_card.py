@@ -11,6 +11,7 @@ from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.metrics.items import RANKING_NAMES, SET_NAMES
 from seedproof.metrics.numbers import NUMBER_NAMES
+from seedproof.metrics.texts import TEXT_NAMES
 from seedproof.testing.errors import WithFields
 
 NEEDS = {
@@ -24,7 +25,7 @@ NEEDS = {
 }
 
 
-OF_KINDS = (*NUMBER_NAMES, *RANKING_NAMES, *SET_NAMES)
+OF_KINDS = (*NUMBER_NAMES, *RANKING_NAMES, *SET_NAMES, *TEXT_NAMES)
 NAMES = tuple(dict.fromkeys((*METRIC_NAMES, *OF_KINDS, *EXPLANATION_NAMES, *DYNAMICS_NAMES)))
 
 
