@@ -1,0 +1,1 @@
+"""Temperature scaling: fitted on one split, measured on another."""
