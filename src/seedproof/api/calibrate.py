@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
@@ -62,7 +63,9 @@ def calibrate(
         >>> import seedproof as sp
         >>> rng = np.random.default_rng(0)
         >>> logits = rng.normal(size=(5, 400, 2)) / 4 + rng.normal(size=(400, 2))
-        >>> labels = (rng.random(400) < 1 / (1 + np.exp(logits[0, :, 0] - logits[0, :, 1]))) * 1
+        >>> labels = (
+        ...     rng.random(400) < 1 / (1 + np.exp(logits[0, :, 0] - logits[0, :, 1]))
+        ... ) * 1
         >>> sharp = np.exp(3 * logits) / np.exp(3 * logits).sum(axis=2, keepdims=True)
         >>> dev = sp.Predictions.load(sharp[:, :200], labels=labels[:200])
         >>> test = sp.Predictions.load(sharp[:, 200:], labels=labels[200:])
@@ -116,8 +119,9 @@ def _held_out(
     options: LoadOptions,
 ) -> Predictions:
     """Return the predictions that temperatures are fitted on."""
-    store = isinstance(target, Store) or is_store(target)
-    if store and isinstance(on, str) and not os.path.exists(on):
+    is_path = isinstance(target, str | os.PathLike)
+    has_splits = isinstance(target, Store) or (is_path and is_store(target))
+    if has_splits and isinstance(on, str) and not Path(on).exists():
         if on == predictions.source.split:
             raise OptionError(
                 "Temperatures are fitted on {split!r} and measured on {split!r} too. Fit them on "

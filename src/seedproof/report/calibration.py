@@ -1,6 +1,7 @@
 """The report of calibrated runs: a comparison with the raw ones, and the temperatures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,19 @@ import numpy as np
 
 from seedproof.comparison.arms.result import Comparison
 from seedproof.comparison.calibration.temperature import Temperatures
+from seedproof.measurement.selection import needs_of
 from seedproof.messages import Message
 from seedproof.metrics.statistic import MeanOverRuns, SpreadOverRuns
+from seedproof.report.comparison import amounts
 from seedproof.report.comparison.report import ComparisonReport
+from seedproof.report.comparison.sheets import Sheet
+from seedproof.report.comparison.view import ComparisonView
 from seedproof.report.numbers import NO_BREAK
 from seedproof.stats.intervals import estimate
 from seedproof.typing import FloatArray
 
+# Inputs of the metrics that a temperature can change.
+PROBABILITIES = frozenset({"confidence", "probs"})
 # Most classes whose shares are listed, and the least difference of shares that is pointed out.
 MOST_LISTED, UNLIKE = 6, 0.05
 
@@ -40,7 +47,44 @@ class CalibrationReport(ComparisonReport):
         scratch: Path | None = None,
     ) -> None:
         super().__init__(comparison, scratch)
-        self.temperatures = dict(temperatures)
+        self.temperatures = dict(temperatures)  # a temperature per run
+
+    def view(self, *, show: Sequence[str] = ()) -> ComparisonView:
+        """Return the comparison as sentences and rows: only what a temperature can change.
+
+        Args:
+            show: Ignored: no example gets another answer.
+
+        Returns:
+            Sentences, effects, and the temperature of each run with its errors.
+        """
+        del show
+        view = super().view()
+        blocks = tuple(block for block in view.blocks if needs_of([block.metric]) & PROBABILITIES)
+        kept = {block.metric for block in blocks}
+        return replace(
+            view,
+            findings=tuple(x for x in view.findings if not x.metric or x.metric in kept),
+            key_blocks=blocks,
+            blocks=blocks,
+            dots=(),
+            moved=(),
+            sheet=self._by_run(),
+        )
+
+    def _by_run(self) -> Sheet:
+        """Return the temperature of each run, and its calibration error before and after."""
+        before, after = (
+            arm.measurement.detail["ece_by_run"] for arm in (self.baseline, *self.arms)
+        )
+        rows = tuple(
+            (run, f"{temperature:.3g}", *(amounts.figure("ece", x) for x in (raw, calibrated)))
+            for (run, temperature), raw, calibrated in zip(
+                self.temperatures.items(), before, after, strict=True
+            )
+        )
+        columns = "run", "temperature", "ece_before", "ece_after"
+        return Sheet(columns, ("run", "temperature", "ECE before", "ECE after"), rows, (NO_ANSWER,))
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the examples, as plain data: the content of `comparison.json`."""
@@ -77,7 +121,6 @@ def notes_on_temperatures(
             on="" if on is None else f" of {on}",
         ),
         _note_on_prior(temperatures.prior, prior, classes),
-        NO_ANSWER,
     ]
     if len(temperatures.at_limit):
         notes.append(
