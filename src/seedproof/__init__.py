@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from seedproof import explain as explain
     from seedproof import stabilize as stabilize
     from seedproof.api.blame import blame as blame
+    from seedproof.api.calibrate import calibrate as calibrate
     from seedproof.api.compare import compare as compare
     from seedproof.api.compare import compare_versions as compare_versions
     from seedproof.api.decide import decide as decide
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from seedproof.records.columns import Columns as Columns
     from seedproof.report.blame import BlameReport as BlameReport
     from seedproof.report.blame_numbers import VarianceReport as VarianceReport
+    from seedproof.report.calibration import CalibrationReport as CalibrationReport
     from seedproof.report.chart import Chart as Chart
     from seedproof.report.comparison.report import ComparisonReport as ComparisonReport
     from seedproof.report.decide import DecisionReport as DecisionReport
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "api.blame": ("blame",),
+    "api.calibrate": ("calibrate",),
     "api.compare": ("compare", "compare_versions"),
     "api.decide": ("decide",),
     "api.gate": ("gate",),
@@ -67,6 +70,7 @@ _NAMES = {
     "records.columns": ("Columns",),
     "report.blame": ("BlameReport",),
     "report.blame_numbers": ("VarianceReport",),
+    "report.calibration": ("CalibrationReport",),
     "report.chart": ("Chart",),
     "report.comparison.report": ("ComparisonReport",),
     "report.decide": ("DecisionReport",),

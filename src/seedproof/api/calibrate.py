@@ -119,8 +119,9 @@ def _held_out(
     options: LoadOptions,
 ) -> Predictions:
     """Return the predictions that temperatures are fitted on."""
-    is_path = isinstance(target, str | os.PathLike)
-    has_splits = isinstance(target, Store) or (is_path and is_store(target))
+    has_splits = isinstance(target, Store) or (
+        isinstance(target, str | os.PathLike) and is_store(target)
+    )
     if has_splits and isinstance(on, str) and not Path(on).exists():
         if on == predictions.source.split:
             raise OptionError(

@@ -8,6 +8,8 @@ import typer
 from seedproof.cli import options
 
 if TYPE_CHECKING:
+    from seedproof.records.reader import Store
+    from seedproof.report.calibration import CalibrationReport
     from seedproof.report.report import Report
     from seedproof.report.side_by_side import SideBySide
 
@@ -38,6 +40,13 @@ def measure(
     all_metrics: Annotated[
         bool, typer.Option("--all", help="Print every metric, not only the key metrics.")
     ] = False,
+    calibrate_on: Annotated[
+        str | None,
+        typer.Option(
+            help="Fit a temperature per run on this split, or on this table of the same runs, and "
+            "compare calibrated with raw probabilities."
+        ),
+    ] = None,
     title: options.Title = None,
     metrics: options.Metrics = None,
     reading: dict[str, Any],
@@ -73,6 +82,11 @@ def measure(
         scalars = measure_scalars(store or targets, **how, **options.for_runs(reading))
         options.print_and_save(scalars, out, as_json=as_json, show=show or (), title=title)
         return
+    if calibrate_on is not None:
+        options.refuse({"--pairs": pairs, "--show": show, "--all": all_metrics}, "raw predictions")
+        calibrated = _calibrated(store or targets, calibrate_on, {**how, **reading})
+        options.print_and_save(calibrated, out, as_json=as_json, show=(), title=title)
+        return
     result: Report | SideBySide
     if store is not None and len(store.arms()) > 1:
         from seedproof.api.measure import measure_arms
@@ -94,3 +108,14 @@ def measure(
     options.print_result(result, as_json=as_json, show=shown, all_metrics=all_metrics)
     if out is not None and not as_json:
         typer.echo(f"Wrote {files} to {out.rstrip('/')}/", err=True)
+
+
+def _calibrated(
+    target: "Sequence[str] | Store", on: str, how: dict[str, Any]
+) -> "CalibrationReport":
+    """Return the comparison of calibrated with raw probabilities."""
+    from seedproof.api.calibrate import calibrate
+    from seedproof.cli.progress import progress_bar
+
+    with progress_bar() as how["progress"]:
+        return calibrate(target, on=on, **how)
