@@ -63,6 +63,7 @@ USES = {
     "Predictions": lambda: len(seedproof.Predictions.load(PREDICTIONS)) == 4,
     "BlameReport": lambda: issubclass(seedproof.BlameReport, seedproof.Result),
     "VarianceReport": lambda: issubclass(seedproof.VarianceReport, seedproof.Result),
+    "CalibrationReport": lambda: issubclass(seedproof.CalibrationReport, seedproof.Result),
     "Chart": lambda: seedproof.measure(PREDICTIONS).figure("votes").name == "votes",
     "ComparedArm": lambda: isinstance(
         seedproof.compare([PREDICTIONS, PREDICTIONS]).baseline, seedproof.ComparedArm
@@ -94,6 +95,7 @@ USES = {
         == pytest.approx(1 / 6)
     ),
     "current_run": _current_run_is_the_active_one,
+    "calibrate": lambda: _refuses(seedproof.calibrate, PREDICTIONS, on=PREDICTIONS),
     "decide": lambda: _refuses(seedproof.decide, PREDICTIONS, PREDICTIONS, labels=[0, 1, 0, 1]),
     "gate": lambda: seedproof.gate(PREDICTIONS, max={"flip_rate": 1.0}).exit_code == 3,
     "measure": lambda: seedproof.measure([[0, 1], [1, 1]])["flip_rate"].value == 0.5,

@@ -65,6 +65,8 @@ loss_effect: sp.Effect = scalar_comparison["b"]["loss_sd"]
 # Compare.
 comparison: sp.ComparisonReport = sp.compare({"none": p, "ours": probs}, baseline="none")
 matched: sp.ComparisonReport = sp.compare([probs, probs], match_rates=True, labels=[0, 1, 0, 1, 1])
+calibrated: sp.CalibrationReport = sp.calibrate(p, on=probs)
+temperatures: Mapping[str, float] = calibrated.temperatures
 effect: sp.Effect = comparison.effect("ours", "flip_rate")
 effects: Mapping[str, sp.Effect] = comparison.effects("ours")
 arm: sp.ComparedArm = comparison.arm("ours")

@@ -38,6 +38,13 @@ class CalibrationReport(ComparisonReport):
         comparison: The effects.
         temperatures: Temperature of each run.
         scratch: A temporary folder to be removed together with the report and its copies.
+
+    >>> import seedproof as sp
+    >>> probs = [[[0.9, 0.1], [0.2, 0.8], [0.1, 0.9]]] * 2
+    >>> held_out = sp.Predictions.load(probs, labels=[0, 0, 1])
+    >>> report = sp.calibrate(sp.Predictions.load(probs, labels=[0, 1, 1]), on=held_out)
+    >>> list(report.temperatures)
+    ['0', '1']
     """
 
     def __init__(
@@ -105,6 +112,9 @@ def notes_on_temperatures(
         classes: Names of the classes.
         prior: Share of each class among the examples that are measured.
         on: Name of the held-out examples, if they have any.
+
+    Returns:
+        Temperatures, shares of the classes, and runs at the end of the allowed range.
     """
     values = temperatures.values
     mean, spread = estimate(MeanOverRuns(values)), estimate(SpreadOverRuns(values))
