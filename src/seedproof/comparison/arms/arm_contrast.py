@@ -9,6 +9,7 @@ import numpy as np
 
 from seedproof.comparison.arms.high_entropy import HighEntropySums
 from seedproof.comparison.arms.most_changed import (
+    MostChanged,
     MostChangedItems,
     MostChangedNumbers,
     MostChangedVotes,
@@ -193,9 +194,16 @@ class ItemPairs(PairSums[ItemBatch]):
 class ArmContrast(PairSums[BatchT], ABC):
     """An arm against the baseline: also the examples that change."""
 
-    @abstractmethod
+    most_changed: MostChanged
+
     def add_rows(self, base: ShardRows, arm: ShardRows) -> None:
         """Add the examples of a whole shard of both arms."""
+        self.most_changed.update(base, arm)
+
+    def merge(self, other: Self) -> None:
+        """Add other examples."""
+        super().merge(other)
+        self.most_changed.merge(other.most_changed)
 
     @abstractmethod
     def results(self) -> dict[str, Any]:
@@ -230,16 +238,11 @@ class ClassContrast(ClassPairs, ArmContrast[Batch]):
         self.votes += np.bincount(flat, minlength=self.votes.size).reshape(self.votes.shape)
         self.high_entropy.update(base[0], arm[0])
 
-    def add_rows(self, base: ShardRows, arm: ShardRows) -> None:
-        """Add the examples of a whole shard of both arms."""
-        self.most_changed.update(base, arm)
-
     def merge(self, other: Self) -> None:
         """Add other examples."""
         super().merge(other)
         self.votes += other.votes
         self.high_entropy.merge(other.high_entropy)
-        self.most_changed.merge(other.most_changed)
 
     def results(self) -> dict[str, Any]:
         """Return votes, the effect on examples of high entropy, and those that change most."""
@@ -260,15 +263,6 @@ class NumberContrast(NumberPairs, ArmContrast[NumberBatch]):
         super().__init__(n_base, n_arm, is_paired=is_paired, are_trials=are_trials, better=better)
         self.most_changed = MostChangedNumbers()
 
-    def add_rows(self, base: ShardRows, arm: ShardRows) -> None:
-        """Add the examples of a whole shard of both arms."""
-        self.most_changed.update(base, arm)
-
-    def merge(self, other: Self) -> None:
-        """Add other examples."""
-        super().merge(other)
-        self.most_changed.merge(other.most_changed)
-
     def results(self) -> dict[str, Any]:
         """Return the examples whose mean changes most."""
         return {"fallen": self.most_changed.fallen, "risen": self.most_changed.risen}
@@ -280,15 +274,6 @@ class ItemContrast(ItemPairs, ArmContrast[ItemBatch]):
     def __init__(self, n_base: int, n_arm: int, *, is_paired: bool) -> None:
         super().__init__(n_base, n_arm, is_paired=is_paired)
         self.most_changed = MostChangedItems()
-
-    def add_rows(self, base: ShardRows, arm: ShardRows) -> None:
-        """Add the examples of a whole shard of both arms."""
-        self.most_changed.update(base, arm)
-
-    def merge(self, other: Self) -> None:
-        """Add other examples."""
-        super().merge(other)
-        self.most_changed.merge(other.most_changed)
 
     def results(self) -> dict[str, Any]:
         """Return the examples whose lists or sets become steadier, and less steady."""

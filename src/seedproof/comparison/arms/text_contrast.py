@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 from seedproof.comparison.arms.arm_contrast import ArmContrast, ClassPairs
-from seedproof.comparison.arms.most_changed import MostChangedTexts, ShardRows
+from seedproof.comparison.arms.most_changed import MostChangedTexts
 from seedproof.measurement.texts import of_few
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.distinct import RAREFIED
@@ -56,15 +56,6 @@ class TextContrast(TextPairs, ArmContrast[Batch]):
     def __init__(self, n_base: int, n_arm: int, *, is_paired: bool, are_trials: bool) -> None:
         super().__init__(n_base, n_arm, is_paired=is_paired, are_trials=are_trials)
         self.most_changed = MostChangedTexts()
-
-    def add_rows(self, base: ShardRows, arm: ShardRows) -> None:
-        """Add the examples of a whole shard of both arms."""
-        self.most_changed.update(base, arm)
-
-    def merge(self, other: Self) -> None:
-        """Add other examples."""
-        super().merge(other)
-        self.most_changed.merge(other.most_changed)
 
     def results(self) -> dict[str, Any]:
         """Return the examples that change most."""
