@@ -181,7 +181,7 @@ def needs_in_words(metric: str, kind: str = "classes") -> str:
 
 def unknown(metric: str, further: Collection[str] = ()) -> UnknownNameError:
     """Return the error that names the nearest metric and lists the known ones."""
-    names = (*METRIC_NAMES, *further)
+    names = tuple(dict.fromkeys((*METRIC_NAMES, *further)))
     near = get_close_matches(metric.lower().replace("-", "_"), names, n=1)
     meant = f" Did you mean {near[0]}?" if near else ""
     return UnknownNameError(

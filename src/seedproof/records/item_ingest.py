@@ -460,7 +460,7 @@ class _RunsWriter:
                         whole = np.arange(n_written, until)
                         filled = np.full((len(whole), items.shape[1]), NO_ITEM)
                         filled[examples - n_written] = items
-                        examples, items, n_written = whole, filled, until  # noqa: PLW2901
+                        examples, items, n_written = whole, filled, until  # noqa: PLW2901 - with gaps filled
                     self._write(writer, examples, items, has_extras=run == 0)
                 rest = np.arange(n_written, len(self._ids) if fills else n_written)
                 self._write(writer, rest, np.full((len(rest), 1), NO_ITEM), has_extras=run == 0)

@@ -19,7 +19,7 @@ class Relevance:
 
     items: IntArray  # axes (examples, places), distinct, NO_ITEM after the end of each row
     is_known: BoolArray  # False for examples whose right items are not known: (examples)
-    grades: FloatArray | None = None  # positive, 0 where there is no item; None if all are 1
+    grades: FloatArray | None = None  # above 0 for an item, else 0; None if all are 1
 
     def __len__(self) -> int:
         return len(self.items)

@@ -76,8 +76,7 @@ def _sides(distances: FloatArray) -> IntArray:
     """Return on which side of the main axis each run is: (runs, examples), 0 or 1.
 
     The axis is the first principal coordinate of the distances (Gower 1966). It does not depend on
-    which runs are old. Where two axes are equally long there is no main one: all runs are on one
-    side.
+    which runs are old. If the two longest axes are equally long, all runs count as on one side.
     """
     squares = np.square(distances.transpose(2, 0, 1))
     center = squares.mean(axis=1, keepdims=True) + squares.mean(axis=2, keepdims=True)

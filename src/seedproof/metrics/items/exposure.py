@@ -13,7 +13,7 @@ from seedproof.metrics.statistic import ExampleValues, Statistic
 from seedproof.records.items import NO_ITEM
 from seedproof.typing import IntArray
 
-# Entries of the table of runs and items. With more there is no exposure.
+# Limit of the entries of the table of runs and items; exposure is left out beyond it.
 MOST_EXPOSURES = 2**24
 N_LISTED = 20
 

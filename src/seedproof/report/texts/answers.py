@@ -71,7 +71,7 @@ def _words(answer: GivenAnswer) -> list[str]:
 def difference(first: Sequence[str], second: Sequence[str]) -> Iterator[Piece]:
     """Yield the words of a text: those of both, those of the first, those of the second alone.
 
-    Case and punctuation make no difference, unless there is no other.
+    Case and punctuation are ignored, unless the words differ in nothing else.
 
     >>> [(x.mark, x.text) for x in difference(["in", "Paris"], ["In", "Rome."])]
     [('', 'In'), ('del', 'Paris'), ('ins', 'Rome.')]
