@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from measure import write_store
+from measure import class_layout, write_store
 
 from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.measurement.measure import measure_shards
@@ -60,8 +60,8 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         for seed, arm in enumerate(("base", "arm")):
-            shape = (options.runs, options.examples, options.classes)
-            write_store(Path(folder) / arm, *shape, seed=seed)
+            layout = class_layout(options.classes)
+            write_store(Path(folder) / arm, layout, options.runs, options.examples, seed=seed)
         results: dict[str, list[dict[str, float]]] = {step: [] for step in STEPS}
         for _ in range(options.repeat):
             for step, step_results in results.items():

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from measure import write_store
+from measure import class_layout, write_store
 from scale import run_step as run_ray_step
 
 import seedproof as sp
@@ -93,7 +93,7 @@ def run_part(part: str, folder: Path, scale: float, repeat: int) -> None:
     variants, (n_runs, n_examples, n_classes) = PARTS[part]
     shape = (n_runs, n_examples if part == "small" else int(n_examples * scale), n_classes)
     for seed, arm in enumerate(ARMS[: {"small": 0, "compare": 2}.get(part, 1)]):
-        write_store(folder / arm, *shape, seed=seed)
+        write_store(folder / arm, class_layout(n_classes), *shape[:2], seed=seed)
     rounds = [
         {name: run_in_process(f"{part} {name}", folder, shape) for name in variants}
         for _ in range(repeat)
