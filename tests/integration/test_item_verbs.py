@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-N_USERS, N_ITEMS = 60, 20
+N_RUNS, N_USERS, N_ITEMS = 10, 60, 20  # as many runs as a gate judges of a report
 LABELS = np.array(["anger", "fear", "joy", "love"])
 
 
@@ -22,14 +22,14 @@ def rankings(tmp_path):
     )
     for name, noise in (("old", 0.8), ("new", 0.2)):
         rng = np.random.default_rng(len(name) + int(10 * noise))
-        noisy = affinity + noise * rng.normal(size=(6, N_USERS, N_ITEMS))
+        noisy = affinity + noise * rng.normal(size=(N_RUNS, N_USERS, N_ITEMS))
         lists = np.argsort(-noisy, axis=2)[:, :, :8]
         _write(
             tmp_path / f"{name}.csv",
             ["run", "user", "item", "rank"],
             (
                 [f"seed_{run}", f"u{user}", f"i{item}", rank + 1]
-                for run, user in np.ndindex(6, N_USERS)
+                for run, user in np.ndindex(N_RUNS, N_USERS)
                 for rank, item in enumerate(lists[run, user])
             ),
         )
@@ -42,13 +42,13 @@ def sets(tmp_path):
     scores = np.random.default_rng(0).normal(size=(80, 4)) - 0.3
     for name, noise in (("old", 0.8), ("new", 0.1)):
         rng = np.random.default_rng(int(10 * noise))
-        is_given = scores + noise * rng.normal(size=(6, *scores.shape)) > 0
+        is_given = scores + noise * rng.normal(size=(N_RUNS, *scores.shape)) > 0
         _write(
             tmp_path / f"{name}.csv",
             ["run", "example", "set", "gold"],
             (
                 [f"seed_{run}", example, *map(_listed, (is_given[run, example], scores[example]))]
-                for run, example in np.ndindex(6, 80)
+                for run, example in np.ndindex(N_RUNS, 80)
             ),
         )
     return tmp_path
@@ -122,3 +122,47 @@ def test_sets_through_every_verb(seedproof, sets):
     )
     assert gate["outcome"] == "pass"
     assert code == 0, err
+
+
+# ------------------------------------------------------------------------------- saved reports
+
+
+def _saved(seedproof, folder, *options):
+    """Return folders of the reports of both tables."""
+    places = []
+    for name in ("old", "new"):
+        places.append(folder / f"{name}_report")
+        code, _, err = seedproof("measure", folder / f"{name}.csv", *options, "--out", places[-1])
+        assert code == 0, err
+    return places
+
+
+@pytest.mark.parametrize(
+    ("kind", "primary", "quality"),
+    [("rankings", "first_item_flips", "ndcg@10"), ("sets", "set_flips", "micro_f1")],
+)
+def test_saved_reports_get_the_verdicts_of_their_records(
+    kind, primary, quality, seedproof, request
+):
+    folder = request.getfixturevalue(kind)
+    of_lists = ["--example", "user", "--relevant", folder / "right.csv"]
+    options = of_lists if kind == "rankings" else []
+    old, new = _saved(seedproof, folder, *options)
+
+    from_reports = _json(seedproof, "compare", old, new, "--out", folder / "page")
+    from_records = _json(seedproof, "compare", folder / "old.csv", folder / "new.csv", *options)
+    rules = ("--no-worse", f"{quality}=0.2", "--no-worse", primary, "--min", f"{quality}=0.05")
+    target = folder / "new.csv"
+    codes = [
+        seedproof("gate", new, "--baseline", old, *rules)[0],
+        seedproof("gate", target, *options, "--baseline", old, *rules)[0],
+        seedproof("gate", target, *options, "--baseline", folder / "old.csv", *rules)[0],
+    ]
+
+    assert from_reports["primary"] == from_records["primary"] == primary
+    effects, full = (compared["arms"][0]["effects"] for compared in (from_reports, from_records))
+    assert effects.keys() == full.keys()
+    assert effects[primary]["verdict"] == full[primary]["verdict"] == "steadier"
+    assert effects[quality]["value"] == pytest.approx(full[quality]["value"])
+    assert codes == [0, 0, 0]
+    assert (folder / "page" / "comparison.html").stat().st_size > 0

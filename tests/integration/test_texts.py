@@ -300,6 +300,16 @@ def test_arms_are_compared_by_accuracy_and_stability(seedproof, tmp_path, repeat
     assert effects["accuracy"]["verdict"] == "better"
     assert effects["flip_rate"]["verdict"] == "steadier"
 
+    reports = [tmp_path / "old", tmp_path / "new"]
+    for path, place in zip((old, new), reports, strict=True):
+        seedproof("measure", path, *options, "--out", place)
+    code, out, err = seedproof("compare", *reports, "--json")
+
+    assert code == 0, err
+    of_reports = json.loads(out)["arms"][0]["effects"]
+    assert of_reports.keys() == effects.keys()
+    assert of_reports["accuracy"]["verdict"] == "better"
+
 
 def test_equal_arms_show_no_difference(seedproof, tmp_path):
     old = lines(tmp_path / "old.jsonl", answers(6))
@@ -363,8 +373,11 @@ def test_gate_plan_and_decide_take_texts(seedproof, tmp_path):
         "gate", new, *OPTIONS, "--max", "distinct_answers=4", "--min", "accuracy=0.5"
     )
     assert code == 0, err
-    code, _, err = seedproof("gate", new, *OPTIONS, "--no-worse", "accuracy", "--baseline", old)
-    assert code == 0, err
+    seedproof("measure", old, *OPTIONS, "--out", tmp_path / "old")
+    for baseline in (old, tmp_path / "old"):
+        rule = ("--no-worse", "accuracy", "--baseline", baseline)
+        code, _, err = seedproof("gate", new, *OPTIONS, *rule)
+        assert code == 0, err
     code, out, err = seedproof("plan", "--pilot", old, *OPTIONS, "--detect", "0.2", "--json")
     assert code == 0, err
     code, out, err = seedproof("decide", old, new, *OPTIONS, "--ledger", tmp_path / "loop.jsonl")

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from seedproof.api.compare import arm_data
 from seedproof.api.scalars import arm_named
 from seedproof.comparison.arms.compare import compare_arms
-from seedproof.comparison.arms.kinds import kind_of
+from seedproof.comparison.arms.kinds import answer_kind
 from seedproof.comparison.decide.ledger import answers_of, digest_of
 from seedproof.comparison.decide.schedule import Schedule
 from seedproof.engines import Engine
@@ -241,7 +241,7 @@ def _usual_metric(base: Predictions) -> str:
     """Return the metric that decides if none is named: a quality."""
     source = base.source
     if source.kind is Kind.NUMBERS:
-        return kind_of(source).usual_primary[not base.n_labeled]
+        return answer_kind(source.kind).usual_primary[not base.n_labeled]
     of_kind = {Kind.RANKINGS: f"ndcg@{source.settings.depth}", Kind.SETS: "micro_f1"}
     return of_kind.get(source.kind, USUAL_OF_CLASSES)
 

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import (
-    OptionError,
     SchemaVersionError,
     SeedproofError,
     UnreadableError,
@@ -19,6 +18,7 @@ from seedproof.measurement.dynamics import DynamicsMeasurement, DynamicsSummary
 from seedproof.measurement.examples import KEYS, StoredExamples, example_files, least_stable
 from seedproof.measurement.explanations.result import ExplanationMeasurement, ExplanationSummary
 from seedproof.measurement.group_metrics import GroupMetrics
+from seedproof.measurement.items import ItemAccumulators
 from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.measurement.result import FORMAT, Measurement
 from seedproof.messages import recorded
@@ -77,12 +77,6 @@ def load_saved(folder: Location) -> Measurement:
                 newest=FORMAT,
             )
         summary = decode(_Summary, content, allow_unknown=True)
-        if summary.kind in (Kind.TEXTS, *ITEMS):
-            raise OptionError(
-                "A saved report of {kind} cannot be compared or judged. Pass the records.",
-                kind=summary.kind,
-            )
-        keys = NumberAccumulators.keys if summary.kind == Kind.NUMBERS else KEYS
         return Measurement(
             runs=summary.runs,
             classes=summary.classes,
@@ -91,7 +85,7 @@ def load_saved(folder: Location) -> Measurement:
             kind=summary.kind,
             metrics=summary.metrics,
             detail={name: _array(name, values) for name, values in summary.detail.items()},
-            unstable_examples=_unstable_examples(place, keys),
+            unstable_examples=_unstable_examples(place, _keys(Kind(summary.kind))),
             example_table=StoredExamples(place),
             notes=tuple(map(recorded, summary.notes)),
             checks=summary.checks,
@@ -118,6 +112,13 @@ def load_saved(folder: Location) -> Measurement:
             problem=first_line(error),
             type_name=type(error).__name__,
         ) from error
+
+
+def _keys(kind: Kind) -> Sequence[str]:
+    """Return the columns by which examples are ordered."""
+    if kind in ITEMS:
+        return ItemAccumulators.keys
+    return NumberAccumulators.keys if kind is Kind.NUMBERS else KEYS
 
 
 def _unstable_examples(place: Location, keys: Sequence[str]) -> pa.Table:

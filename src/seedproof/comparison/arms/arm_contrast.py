@@ -39,6 +39,20 @@ MeasuredBatch: TypeAlias = tuple[BatchT, dict[str, ExampleValues]]
 class PairSums(Generic[BatchT]):
     """Covariances of all metrics of two arms; the first has the role of the baseline."""
 
+    @classmethod
+    def compared(cls, metrics: Collection[str], *, is_uneven: bool) -> list[str]:
+        """Return the metrics to compare, without those that say the same as another.
+
+        Args:
+            metrics: Names of the metrics that both arms have.
+            is_uneven: The arms have different numbers of runs.
+
+        Returns:
+            Their names.
+        """
+        del is_uneven
+        return list(metrics)
+
     def __init__(self, n_base: int, n_arm: int, *, is_paired: bool) -> None:
         self.n_base, self.n_arm = n_base, n_arm
         self.is_paired = is_paired  # run r of both has the same seeds
@@ -64,7 +78,8 @@ class PairSums(Generic[BatchT]):
         arm: Mapping[str, Statistic],
         seed_groups: tuple[str, str],
     ) -> dict[str, MetricContrast]:
-        """Return each metric that both arms have."""
+        """Return each metric to compare that both arms have."""
+        both = [metric for metric in base if metric in arm]
         return {
             metric: MetricContrast(
                 metric,
@@ -75,8 +90,7 @@ class PairSums(Generic[BatchT]):
                 (self.n_base, self.n_arm),
                 self.crosses.get(metric),
             )
-            for metric in base
-            if metric in arm
+            for metric in self.compared(both, is_uneven=self.n_base != self.n_arm)
         }
 
 
@@ -133,7 +147,7 @@ class ClassPairs(PairSums[Batch]):
         arm: Mapping[str, Statistic],
         seed_groups: tuple[str, str],
     ) -> dict[str, MetricContrast]:
-        """Return each metric that both arms have."""
+        """Return each metric to compare that both arms have."""
         if self.n_base != self.n_arm:
             entropies: list[Statistic] = [
                 sums.mean_over_examples(is_count=True) for sums in self.entropies
@@ -155,40 +169,38 @@ class NumberPairs(PairSums[NumberBatch]):
         super().__init__(n_base, n_arm, is_paired=is_paired)
         self._are_trials, self._better = are_trials, better
 
+    @classmethod
+    def compared(cls, metrics: Collection[str], *, is_uneven: bool) -> list[str]:
+        """Return the metrics to compare."""
+        del is_uneven
+        repeated = REPEATED | (SAME_AS_FLIPS if "flip_rate" in metrics else frozenset())
+        return [metric for metric in metrics if metric not in repeated]
+
     def contrasts(
         self,
         base: Mapping[str, Statistic],
         arm: Mapping[str, Statistic],
         seed_groups: tuple[str, str],
     ) -> dict[str, MetricContrast]:
-        """Return each metric that both arms have, without those that say the same as another."""
-        known = super().contrasts(base, arm, seed_groups)
+        """Return each metric to compare that both arms have."""
         return {
             metric: replace(
-                known[metric],
+                contrast,
                 are_trials=self._are_trials,
                 better=self._better if metric == "mean" else "neither",
             )
-            for metric in without_repeated(known)
+            for metric, contrast in super().contrasts(base, arm, seed_groups).items()
         }
 
 
 class ItemPairs(PairSums[ItemBatch]):
     """The same for ranked lists and sets."""
 
-    def contrasts(
-        self,
-        base: Mapping[str, Statistic],
-        arm: Mapping[str, Statistic],
-        seed_groups: tuple[str, str],
-    ) -> dict[str, MetricContrast]:
-        """Return each metric that both arms have, without those that say the same as another."""
-        known = super().contrasts(base, arm, seed_groups)
-        return {
-            metric: contrast
-            for metric, contrast in known.items()
-            if metric != "label_flips" and not metric.endswith("_sd_independent")
-        }
+    @classmethod
+    def compared(cls, metrics: Collection[str], *, is_uneven: bool) -> list[str]:
+        """Return the metrics to compare."""
+        del is_uneven
+        return [x for x in metrics if x != "label_flips" and not x.endswith("_sd_independent")]
 
 
 class ArmContrast(PairSums[BatchT], ABC):
@@ -278,12 +290,6 @@ class ItemContrast(ItemPairs, ArmContrast[ItemBatch]):
     def results(self) -> dict[str, Any]:
         """Return the examples whose lists or sets become steadier, and less steady."""
         return {"fallen": self.most_changed.fallen, "risen": self.most_changed.risen}
-
-
-def without_repeated(metrics: Collection[str]) -> list[str]:
-    """Return metrics of numbers without those that say the same as another."""
-    repeated = REPEATED | (SAME_AS_FLIPS if "flip_rate" in metrics else frozenset())
-    return [metric for metric in metrics if metric not in repeated]
 
 
 def partners_in(

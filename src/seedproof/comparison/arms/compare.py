@@ -15,7 +15,7 @@ from seedproof.comparison.arms.arm_contrast import (
 )
 from seedproof.comparison.arms.explanations import ArmExplanations, compare_explanations
 from seedproof.comparison.arms.judge import judge_together, primary_metric
-from seedproof.comparison.arms.kinds import direction_of_mean, kind_of
+from seedproof.comparison.arms.kinds import answer_kind, direction_of_mean
 from seedproof.comparison.arms.matched_rates import (
     MatchedShards,
     match_thresholds,
@@ -127,7 +127,7 @@ class CompareShard:
     def empty(self) -> ComparedPart:
         """Return a part without examples."""
         sources, base_seeds = self.alignment.sources, self.seeds[0]
-        kind = kind_of(sources[0])
+        kind = answer_kind(sources[0].kind)
         arms: list[ArmPart] = []
         for arm_idx, source in enumerate(sources):
             contrast = None
@@ -160,7 +160,7 @@ class CompareShard:
 
     def _compare(self, index: int) -> ComparedPart:
         part, sources = self.empty(), self.alignment.sources
-        kind = kind_of(sources[0])
+        kind = answer_kind(sources[0].kind)
         n_rows = batch_rows(max(kind.width(source) for source in sources))
         first, accumulators = self.alignment.shard(index), part.arms[0].accumulators
         clusters = self._clusters(first)
@@ -297,7 +297,7 @@ def compare_arms(
         )
         for (i, j), sums in whole.pairs.items()
     ]
-    usual = kind_of(alignment.sources[0]).usual_primary
+    usual = answer_kind(alignment.sources[0].kind).usual_primary
     primary = primary_metric(primary, results[0], usual)
     judged = judge_together(others, pairs, primary, level=level, margins=margins or {})
     sources = {arm.name: arm.source for arm in arms}

@@ -3,16 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from seedproof.comparison.arms.arm_contrast import without_repeated
 from seedproof.comparison.arms.judge import check_margins, primary_metric
-from seedproof.comparison.arms.kinds import Classes, Numbers
+from seedproof.comparison.arms.kinds import answer_kind
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import MissingExampleError, OptionError
 from seedproof.measurement.result import Measurement
+from seedproof.measurement.selection import answers_of, is_metric
 from seedproof.messages import Message
-from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Better, card_name
-from seedproof.metrics.numbers import NUMBER_NAMES
 from seedproof.metrics.numbers.ranks import Ranks
 from seedproof.metrics.numbers.variance import Variances
 from seedproof.predictions.checks import of_arms
@@ -38,7 +36,8 @@ NOTE = Message(
 GROWS_WITH_RUNS = frozenset({"label_entropy"})
 # Metrics whose ratio has no interval, because both values may be 0 or negative.
 WITHOUT_RATIO = frozenset(
-    {"accuracy_sd_excess", "mean_sd_excess", "r2", *Ranks.figures, *Variances.figures}
+    {"accuracy_sd_excess", "mean_sd_excess", "score_sd_excess", "r2"}
+    | {*Ranks.figures, *Variances.figures}
 )
 # Scores of 0 and 1 have it.
 OF_PASSES = "pass^1"
@@ -68,12 +67,14 @@ def compare_summaries(
         )
     (base_name, base), *others = reports.items()
     for name, report in others:
-        if len({x.kind == Kind.NUMBERS for x in (base, report)}) > 1:
+        if (own := _answers(base)) != (others_own := _answers(report)):
             raise OptionError(
-                "One of {name!r} and {other_name!r} has numbers, and the other classes. Compare "
-                "reports of the same kind.",
+                "{name!r} has {answers}, and {other_name!r} has {other_answers}. Compare reports "
+                "of the same kind.",
                 name=base_name,
+                answers=own,
                 other_name=name,
+                other_answers=others_own,
             )
         if _weights(report) != _weights(base):
             raise OptionError(
@@ -95,12 +96,11 @@ def compare_summaries(
                 other_n_examples=report.n_examples,
                 other_n_labeled=report.n_labeled,
             )
-    is_of_numbers = base.kind == Kind.NUMBERS
-    kind = Numbers if is_of_numbers else Classes
-    primary = primary_metric(primary, base.metrics, kind.usual_primary)
+    usual = answer_kind(Kind(base.kind)).usual_primary
+    primary = primary_metric(primary, base.metrics, usual)
     margins = margins or {}
     of_mean: Better = "lower" if lower_is_better else "higher"
-    if not is_of_numbers or base.n_labeled:
+    if base.kind != Kind.NUMBERS or base.n_labeled:
         of_mean = "neither"
     figures = {name: _figures(base, report, of_mean) for name, report in others}
     explained = {name: _explained(base, report) for name, report in others}
@@ -138,7 +138,7 @@ def compare_summaries(
 def _own_metrics(reports: Mapping[str, Measurement]) -> tuple[Message, ...]:
     """Return a note on metrics of the user's own, whose better direction is unknown."""
     names = {name: None for report in reports.values() for name in report.metrics}
-    own = tuple(name for name in names if not _is_ours(name))
+    own = tuple(name for name in names if not is_metric(name))
     if not own:
         return ()
     return (
@@ -155,8 +155,8 @@ def _weights(report: Measurement) -> float | None:
     return None if report.weights is None else round(report.weights.n_effective, 6)
 
 
-def _is_ours(metric: str) -> bool:
-    return card_name(metric) in (*METRIC_NAMES, *NUMBER_NAMES)
+def _answers(report: Measurement) -> str:
+    return answers_of(Kind(report.kind))
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _figures(base: Measurement, arm: Measurement, better: Better) -> dict[str, _
     is_uneven = base.n_runs != arm.n_runs
     are_trials = base.repeats == arm.repeats == "trials"
     are_passes = all(OF_PASSES in x.metrics for x in (base, arm))
-    known = [name for name in base.metrics if name in arm.metrics and _is_ours(name)]
+    known = [name for name in base.metrics if name in arm.metrics and is_metric(name)]
     return {
         metric: _Figures(
             metric,
@@ -206,7 +206,7 @@ def _figures(base: Measurement, arm: Measurement, better: Better) -> dict[str, _
             better=better if metric == "mean" else "neither",
             has_margin=metric not in UNBOUNDED or (are_passes and metric == "mean"),
         )
-        for metric in (without_repeated(known) if base.kind == Kind.NUMBERS else known)
+        for metric in answer_kind(Kind(base.kind)).pairs.compared(known, is_uneven=is_uneven)
     }
 
 

@@ -31,6 +31,8 @@ USUAL_TOP = 20
 class AnswerKind(ABC):
     """The parts of a comparison of one kind of answers."""
 
+    # Sums of two arms.
+    pairs: ClassVar[type[PairSums[Any]]]
     # The metric that is judged alone if none is named: the first of these that was measured.
     usual_primary: ClassVar[tuple[str, ...]]
 
@@ -63,6 +65,7 @@ class AnswerKind(ABC):
 class Classes(AnswerKind):
     """Predicted classes, with or without probabilities."""
 
+    pairs = ClassPairs
     usual_primary = ("flip_rate",)
 
     def accumulators(
@@ -96,6 +99,7 @@ class Classes(AnswerKind):
 class Numbers(AnswerKind):
     """Scores, or predictions of a regression."""
 
+    pairs = NumberPairs
     usual_primary = ("mae", "mean")
 
     def accumulators(
@@ -140,6 +144,7 @@ class Numbers(AnswerKind):
 class Texts(AnswerKind):
     """Answers in free text."""
 
+    pairs = TextPairs
     usual_primary = ("accuracy", "flip_rate")
 
     def accumulators(
@@ -182,6 +187,7 @@ class Texts(AnswerKind):
 class Items(AnswerKind):
     """Ranked lists, or sets of labels or spans."""
 
+    pairs = ItemPairs
     usual_primary = ("first_item_flips", "set_flips")
 
     def accumulators(
@@ -216,7 +222,7 @@ def direction_of_mean(source: ShardSource) -> Better:
     return "neither" if source.n_labeled else source.settings.better
 
 
-def kind_of(source: ShardSource) -> AnswerKind:
+def answer_kind(kind: Kind) -> AnswerKind:
     """Return what arms of this kind of answers are compared by."""
     kinds: dict[Kind, AnswerKind] = {
         Kind.NUMBERS: Numbers(),
@@ -224,4 +230,4 @@ def kind_of(source: ShardSource) -> AnswerKind:
         Kind.RANKINGS: Items(),
         Kind.SETS: Items(),
     }
-    return kinds.get(source.kind, Classes())
+    return kinds.get(kind, Classes())

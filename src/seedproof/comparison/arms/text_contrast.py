@@ -1,6 +1,6 @@
 """Sums over the examples of two arms that give free texts."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,25 +23,28 @@ class TextPairs(ClassPairs):
         super().__init__(n_base, n_arm, is_paired=is_paired)
         self._are_trials = are_trials
 
+    @classmethod
+    def compared(cls, metrics: Collection[str], *, is_uneven: bool) -> list[str]:
+        """Return the metrics to compare: the number of distinct answers grows with the runs."""
+        repeated = REPEATED | {"distinct_answers" if is_uneven else RAREFIED}
+        return [metric for metric in metrics if metric not in repeated]
+
     def contrasts(
         self,
         base: Mapping[str, Statistic],
         arm: Mapping[str, Statistic],
         seed_groups: tuple[str, str],
     ) -> dict[str, MetricContrast]:
-        """Return each metric that both arms have, without those that say the same as another."""
+        """Return each metric that both arms have, as trials if they are."""
         known = super().contrasts(base, arm, seed_groups)
         if self.n_base != self.n_arm:
             entropy = known["label_entropy"]
             known["label_entropy"] = replace(
                 entropy, base=self._of_few(entropy.base), arm=self._of_few(entropy.arm)
             )
-        # The number of distinct answers grows with the runs.
-        repeated = REPEATED | {RAREFIED if self.n_base == self.n_arm else "distinct_answers"}
         return {
             metric: replace(contrast, are_trials=self._are_trials)
             for metric, contrast in known.items()
-            if metric not in repeated
         }
 
     def _of_few(self, statistic: Statistic) -> Statistic:

@@ -21,7 +21,7 @@ from seedproof.measurement.selection import KIND_NAMES, is_metric, needs_in_word
 from seedproof.messages import Message
 from seedproof.metrics.card import Better, card_name
 from seedproof.predictions.checks import Check
-from seedproof.stats.effect import Effect
+from seedproof.stats.effect import ITEM_QUALITY, Effect
 from seedproof.stats.intervals import PLAIN, Estimate, Level
 
 # Figures that describe these runs and not a population, so that their value alone is judged.
@@ -31,8 +31,14 @@ FIGURES = frozenset(
 )
 # Metrics whose intervals are symmetric on another scale than the logarithm.
 SCALES = dict.fromkeys(
-    ("accuracy", "balanced_accuracy", "macro_f1", "pass^k", "pass@k"), LOGIT
-) | dict.fromkeys(("ece", "accuracy_sd_excess", "mean", "bias", "mean_sd_excess"), LINEAR)
+    (
+        *("accuracy", "balanced_accuracy", "macro_f1", "pass^k", "pass@k"),
+        *("rank_biased_overlap", "average_overlap@k", *ITEM_QUALITY),
+    ),
+    LOGIT,
+) | dict.fromkeys(
+    ("ece", "mean", "bias", "accuracy_sd_excess", "mean_sd_excess", "score_sd_excess"), LINEAR
+)
 
 Outcome: TypeAlias = Literal["pass", "fail", "investigate"]
 Reason: TypeAlias = Literal[

@@ -12,7 +12,7 @@ from seedproof.testing.errors import WithFields
 BOTH = "runs × examples"
 
 
-def report(n_runs=10, n_examples=100, **metrics):
+def report(n_runs=10, n_examples=100, kind="probs", **metrics):
     """Return the attributes of a measurement that a comparison of reports needs."""
     return SimpleNamespace(
         explanations={},
@@ -21,7 +21,7 @@ def report(n_runs=10, n_examples=100, **metrics):
         n_labeled=n_examples,
         metrics=metrics,
         checks=(),
-        kind="probs",
+        kind=kind,
         repeats="runs",
         weights=None,
     )
@@ -68,6 +68,17 @@ def test_reports_of_other_examples_are_refused():
     second = {"other_name": "arm", "other_n_examples": 99, "other_n_labeled": 99}
     with pytest.raises(MissingExampleError, check=WithFields(**first, **second)):
         compare_summaries({"base": report(), "arm": report(n_examples=99)})
+
+
+@pytest.mark.parametrize("kind", ["numbers", "rankings", "sets", "texts"])
+def test_reports_of_other_answers_are_refused(kind):
+    """Classes with and without probabilities are of one kind."""
+    fields = {"answers": "classes", "other_answers": kind}
+    with pytest.raises(OptionError, check=WithFields(**fields)):
+        compare_summaries({"base": report(), "arm": report(kind=kind)})
+    estimate = Estimate(0.1, 0.05, 0.2, BOTH)
+    both = {"base": report(flip_rate=estimate), "arm": report(kind="labels", flip_rate=estimate)}
+    assert compare_summaries(both).primary == "flip_rate"
 
 
 def test_a_report_alone_and_a_gold_standard_are_refused():
