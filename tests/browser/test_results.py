@@ -62,7 +62,7 @@ def _blamed():
     first = {"init": Share(0.2, 0.1, 0.3), "order": Share(-0.1, -0.3, 0.1)}
     total = {"init": Share(0.7, 0.6, 0.8), "order": None}
     shares = Shares(0.1, first, total, Share(0.9, 0.5, 1.3), "init")
-    return sp.BlameReport(Blame(("init", "order"), 12, 6, 200, shares, shares))
+    return sp.BlameReport(Blame(("init", "order"), 12, 6, 200, shares, {"logits": shares}))
 
 
 MANY = tuple(f"a class of a rather long name, number {i}" for i in range(40))

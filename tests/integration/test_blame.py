@@ -2,20 +2,23 @@
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.items import item_shards, packed
 
 import seedproof as sp
 from seedproof.api.blame import blame
 from seedproof.cli.run import next_step
-from seedproof.comparison.blame.compute import squared_differences
+from seedproof.comparison.blame.distances import run_distances, squared_differences
 from seedproof.comparison.blame.variance_shares import shares_of
 from seedproof.errors import OptionError
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
+from seedproof.records.schema import Kind
 from seedproof.seeds.seed_design import SeedDesign
 from seedproof.testing.errors import WithFields
 from seedproof.training.resume import status_of
@@ -26,6 +29,7 @@ FULL = os.environ.get("SEEDPROOF_FULL") == "1"
 N_STUDIES = 2000 if FULL else 200
 SLACK = 0.0 if FULL else 0.03
 SOURCES = ("init", "order", "dropout")
+N_LABELS = 3
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,48 @@ def test_intervals_cover_planted_shares_of_the_logit(n_blocks):
     assert np.all(covered <= min(0.99 + SLACK, 1.0)), covered
 
 
+def apart_as_sets(flip_rate):
+    """Flip rate and Jaccard distance of sets of three labels that flip independently.
+
+    Half of the labels are given, so that both runs give a label, or neither, equally often.
+    """
+    flips, distance = 0.0, 0.0
+    for states in product(("both", "neither", "one"), repeat=N_LABELS):
+        chance = np.prod([flip_rate if x == "one" else (1 - flip_rate) / 2 for x in states])
+        n_shared, n_differ = states.count("both"), states.count("one")
+        flips += chance * (n_differ > 0)
+        distance += chance * n_differ / max(n_shared + n_differ, 1)
+    return np.array([flips, distance])
+
+
+@pytest.mark.parametrize("n_blocks", [5, 10] if FULL else [5])
+def test_intervals_cover_planted_shares_of_sets(n_blocks):
+    """90 to 99 % for the shares of the flips and of the Jaccard distance."""
+    rng, planted = np.random.default_rng(2), replace(STUDIES["two sources"], n_examples=100)
+    plan = sp.SeedPlan.blocks(n_blocks, SOURCES[:2])
+    design = SeedDesign([run.seeds for run in plan.assignments()])
+
+    def apart(shared):
+        correlation = (planted.example + shared) / (planted.example + 1)
+        return apart_as_sets(np.arccos(correlation) / np.pi)
+
+    (init, order), nothing = planted.parts, apart(0)
+    first = [1 - apart(part) / nothing for part in (init, order)]
+    total = [apart(part) / nothing for part in (order, init)]  # the other is shared
+    truth, hits = np.array([*first, *total, 1 - sum(first)]), []
+
+    for _ in range(N_STUDIES):
+        labels = np.stack([planted.draw(plan, rng) for _ in range(N_LABELS)], axis=2) > 0
+        distances = run_distances(item_shards(Kind.SETS, packed(labels), N_LABELS))
+        shares = [all_shares(distances[name], design)[0] for name in ("flips", "overlap")]
+        low, high = np.array([[(x.low, x.high) for x in of_name] for of_name in shares]).T
+        hits.append((low <= truth) & (truth <= high))
+
+    covered = np.mean(hits, axis=0)
+    assert np.all(covered >= 0.90 - SLACK), covered
+    assert np.all(covered <= min(0.99 + SLACK, 1.0)), covered
+
+
 def test_narrow_intervals_fail_the_coverage_test():
     """Half of the width covers far too rarely."""
     covered, _ = coverage(STUDIES["runs move all examples together"], 10, factor=0.5)
@@ -193,6 +239,41 @@ def test_blocks_are_run_and_blamed_on_the_command_line(seedproof, script):
     }  # fmt: skip
     assert summary["flips"]["most"] == "init"
     assert blame("runs").to_json() == out
+
+
+LOGGED = {
+    "rankings": "rankings=np.argsort(-scores), relevant=[[0]] * 200",
+    "sets": 'sets=scores > 0, classes=["a", "b"], labels=np.ones((200, 2), bool)',
+}
+
+
+@pytest.mark.parametrize("kind", LOGGED)
+def test_lists_and_sets_are_blamed_on_the_command_line(kind, seedproof, tmp_path):
+    """Init causes nine tenths of the variance of scores."""
+    script = SCRIPT[: SCRIPT.index("logits")] + (
+        'scores = 3 * run.rng("init").normal(size=(200, 2))\n'
+        'scores += run.rng("order").normal(size=(200, 2))\n'
+        f'run.log_predictions("test", {LOGGED[kind]})\n'
+    )
+    (tmp_path / "train.py").write_text(script, encoding="utf-8")
+    arguments = ("--blame", 5, "--vary", "init,order", "--engine", "serial")
+    assert seedproof("run", "train.py", *arguments)[0] == 0
+
+    code, out, err = seedproof("blame", "runs", "--json")
+
+    assert code == 0, err
+    summary = json.loads(out)
+    assert summary["answers"] == kind
+    assert summary["flips"]["most"] == "init"
+    assert summary["quality"]["first"]["init"]["value"] > 0.5
+    if kind == "rankings":  # of two items: as the classes of one logit; both are in every list
+        assert summary["flips"]["first"]["init"]["value"] == pytest.approx(0.713, abs=0.08)
+        assert "overlap" not in summary
+    else:
+        assert summary["overlap"]["most"] == "init"
+    assert blame("runs").to_json() == out
+    blame("runs").save(tmp_path / "report")
+    assert "init" in str(blame("runs"))
 
 
 def test_blocks_of_named_sources_can_grow(seedproof, script):

@@ -9,7 +9,7 @@ from seedproof.errors import OptionError
 from seedproof.measurement.engines import measuring_engine
 from seedproof.predictions.options import LoadOptions, given
 from seedproof.predictions.predictions import Loadable, load
-from seedproof.records.schema import ITEMS, Kind
+from seedproof.records.schema import Kind
 from seedproof.report.blame import BlameReport
 from seedproof.report.blame_numbers import VarianceReport
 from seedproof.report.result import Result
@@ -27,8 +27,8 @@ def blame(
 ) -> BlameReport | VarianceReport:
     """Find which source of randomness causes the flips of a study, or the spread of numbers.
 
-    Of classes, the runs must share some of their seeds, as those of `SeedPlan.blocks` do. Of
-    numbers, the parts are runs, trials, judges and examples.
+    Of classes, lists, sets and texts, the runs must share some of their seeds, as those of
+    `SeedPlan.blocks` do. Of numbers, the parts are runs, trials, judges and examples.
 
     Args:
         target: Folder or URL of a study's store, or the predictions of its runs; also tables and
@@ -68,12 +68,6 @@ def blame(
     source, progress = predictions.source, options.get("progress")
     if source.kind is Kind.NUMBERS:
         return VarianceReport(blame_numbers(source, engine=pool, progress=progress))
-    if source.kind in ITEMS:
-        raise OptionError(
-            "Blame applies to classes, numbers and texts, and these runs give {answers}. Compare "
-            "runs that share the seed of a source with others by `seedproof compare`.",
-            answers=str(source.kind),
-        )
     seeds = [run.seeds for run in source.manifests]
     if not seeds:
         raise _no_seeds(target)

@@ -14,8 +14,8 @@ def blame(
 ) -> None:
     """Find the source of flips, or of the uncertainty of a mean.
 
-    Of classes, the runs of a store must share some of their seeds, as with seedproof run --blame
-    10. Of numbers, runs, trials, judges and examples are separated.
+    Of classes, lists, sets and texts, the runs of a store must share some of their seeds, as with
+    seedproof run --blame 10. Of numbers, runs, trials, judges and examples are separated.
     """
     from seedproof.api import blame as api
     from seedproof.cli.progress import progress_bar

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from seedproof.comparison.blame.compute import USEFUL_BLOCKS, Blame
+from seedproof.comparison.blame.distances import FLIPS, LOGITS, OVERLAP, QUALITY
 from seedproof.comparison.blame.variance_shares import LEAST_BLOCKS, Share, Shares
 from seedproof.messages import Message, Sentences, printable
 from seedproof.report.figures.base import Figure
@@ -31,9 +32,22 @@ LEGEND = (
     "Interaction: the share not due to any single source, 100 % minus the first-order shares."
 )
 # What the shares are of, by the kind of shares.
-KIND_NAMES = {"flips": "flips", "logits": "logit variance"}
+KIND_NAMES = {
+    FLIPS: "flips",
+    LOGITS: "logit variance",
+    OVERLAP: "Jaccard distance",
+    QUALITY: "quality variance",
+}
+# What a flip is, by the kind of answers.
+FLIP_NAMES = {
+    "classes": "another class",
+    "rankings": "another first item",
+    "sets": "another set",
+    "texts": "another answer",
+}
 SENTENCES = {
-    "runs-apart": "Two runs that share none of these seeds disagree on {apart} of the predictions.",
+    "runs-apart": "Two runs that share none of these seeds give {other} on {apart} of the "
+    "examples.",
     "source-to-blame": "{source} causes the most flips: if only {source} varies, {share} of them "
     "remain, significantly more than for any other source.",
     "no-source-to-blame": "No source is shown to cause more flips than all others.",
@@ -50,9 +64,11 @@ SENTENCES = {
     "logit variance is free of that.",
     "shares-out-of-range": "True shares are between 0 and 100 %; estimates beyond are due to "
     "chance.",
-    "no-shares-of-accuracy": "Shares of the variance of accuracy need about 100 runs, so they are "
-    "left out.",
-    "apart": "of the predictions differ between runs that share no seed.",
+    "quality-of-examples": "The quality is that of each example: NDCG of a list, F1 of a set, a "
+    "right or wrong answer.",
+    "no-shares-of-accuracy": "Shares of the variance of the mean quality, such as accuracy, need "
+    "about 100 runs, so they are left out.",
+    "apart": "of the examples get {other} from a run that shares no seed.",
     "total-share": "of these flips remain if only this source varies.",
 }
 _say = Sentences(SENTENCES)
@@ -63,7 +79,7 @@ class BlameReport(Result):
     """The share of the flips that each source of randomness causes.
 
     Args:
-        result: Shares of flips and of logits.
+        result: Shares of flips and of other distances between runs.
 
     Examples:
         >>> import seedproof as sp
@@ -92,24 +108,18 @@ class BlameReport(Result):
 
     def sentences(self) -> tuple[Message, ...]:
         """Return the findings, the most important first."""
-        return tuple(_sentences(self.result.flips))
+        return tuple(_sentences(self.result))
 
     def notes(self) -> tuple[Message, ...]:
         """Return notes on the limits of the figures."""
         return tuple(_notes(self.result))
-
-    @property
-    def _shares_by_kind(self) -> dict[str, Shares]:
-        """Shares of the flips and, if probabilities were logged, of the logit variance."""
-        kinds = {"flips": self.result.flips, "logits": self.result.logits}
-        return {kind: shares for kind, shares in kinds.items() if shares is not None}
 
     def _render(self, show: Sequence[str]) -> RenderableType:
         refuse_columns(show)
         parts: list[RenderableType] = [Text(str(_title(self.result)), style="dim"), Text("")]
         for sentence in self.sentences():
             parts += [Prose(str(sentence)), Text("")]
-        for kind, shares in self._shares_by_kind.items():
+        for kind, shares in self.result.shares.items():
             table = bare_table(3)
             table.add_column(f"share of {KIND_NAMES[kind]}", style="bold", no_wrap=True)
             for name in HEADER[1:]:
@@ -123,14 +133,14 @@ class BlameReport(Result):
     def _records(self) -> list[dict[str, Any]]:
         return [
             {"of": kind, "source": source, "share": order, **share.summary()}
-            for kind, shares in self._shares_by_kind.items()
+            for kind, shares in self.result.shares.items()
             for source, order, share in _known_shares(shares)
         ]
 
     def _figures(self) -> tuple[Figure, ...]:
         return tuple(
             _figure(kind, shares)
-            for kind, shares in self._shares_by_kind.items()
+            for kind, shares in self.result.shares.items()
             if _known_shares(shares)
         )
 
@@ -140,14 +150,14 @@ class BlameReport(Result):
             headline=self._headline,
             title=str(_title(self.result)),
             sentences=tuple(("Flips", str(sentence)) for sentence in self.sentences()),
-            key_figures=tuple(_key_figures(self.result.flips)),
+            key_figures=tuple(_key_figures(self.result)),
             sections=tuple(
                 Section(
-                    KIND_NAMES[kind].capitalize(),
+                    _capitalized(KIND_NAMES[kind]),
                     f"Shares of {KIND_NAMES[kind]}",
                     (TextTable(HEADER, _rows(shares), notes=(LEGEND,)),),
                 )
-                for kind, shares in self._shares_by_kind.items()
+                for kind, shares in self.result.shares.items()
             ),
             notes=tuple(map(str, self.notes())),
         )
@@ -175,8 +185,10 @@ def _title(blame: Blame) -> Message:
     )
 
 
-def _sentences(flips: Shares) -> Iterator[Message]:
-    yield _say("runs-apart", apart=WithUnit(flips.apart, "percent"))
+def _sentences(blame: Blame) -> Iterator[Message]:
+    flips = blame.flips
+    other = FLIP_NAMES[blame.answers]
+    yield _say("runs-apart", other=other, apart=WithUnit(flips.apart, "percent"))
     shares = (*flips.first.values(), *flips.total.values())
     most = flips.total.get(flips.most or "")
     if most is not None:
@@ -204,10 +216,12 @@ def _notes(blame: Blame) -> Iterator[Message]:
         yield _say("sources-unheeded")
     if blame.logits is not None:
         yield _say("interaction-by-rounding")
-    shown = [shares for shares in (blame.flips, blame.logits) if shares is not None]
-    values = [share.value for shares in shown for _, _, share in _known_shares(shares)]
+    known = [_known_shares(shares) for shares in blame.shares.values()]
+    values = [share.value for shares in known for _, _, share in shares]
     if any(not 0.0 <= value <= 1.0 for value in values):
         yield _say("shares-out-of-range")
+    if QUALITY in blame.further:
+        yield _say("quality-of-examples")
     yield _say("no-shares-of-accuracy")
 
 
@@ -232,10 +246,10 @@ def _cell(share: Share | None) -> str:
     return f"{WrittenShare(share)}{'' if share.is_resolved else ' not resolvable'}"
 
 
-def _key_figures(flips: Shares) -> Iterator[KeyFigure]:
-    flip_rate = Estimate(flips.apart)
-    yield key_figure("apart", "Flip rate", flip_rate, _say("apart"), is_difference=False)
-    for source, share in list(flips.total.items())[:MAX_SOURCES]:
+def _key_figures(blame: Blame) -> Iterator[KeyFigure]:
+    apart, caption = Estimate(blame.flips.apart), _say("apart", other=FLIP_NAMES[blame.answers])
+    yield key_figure("apart", "Flip rate", apart, caption, is_difference=False)
+    for source, share in list(blame.flips.total.items())[:MAX_SOURCES]:
         if share is not None:
             caption, title = _say("total-share"), f"{source}, total"
             yield key_figure(source, title, _estimate(share), caption, is_difference=False)
@@ -251,7 +265,7 @@ def _figure(kind: str, shares: Shares) -> Figure:
             lines.append(Line(f"{source} (first)", _estimate(first), "open"))
     if shares.interaction is not None:
         lines.append(Line("interaction", _estimate(shares.interaction)))
-    title = KIND_NAMES[kind].capitalize()
+    title = _capitalized(KIND_NAMES[kind])
     return intervals(
         f"shares_of_{kind}",
         f"{title}: shares of each source of randomness",
@@ -266,6 +280,10 @@ def _figure(kind: str, shares: Shares) -> Figure:
         },
         reference=0.0,
     )
+
+
+def _capitalized(name: str) -> str:
+    return name[0].upper() + name[1:]
 
 
 def _estimate(share: Share) -> Estimate:

@@ -21,7 +21,7 @@ def report(*, n_blocks=10, **changes):
         "most": None,
     }
     flips = Shares(**(shares | changes))
-    return BlameReport(Blame(("init", "order"), 4 * n_blocks, n_blocks, 500, flips, None))
+    return BlameReport(Blame(("init", "order"), 4 * n_blocks, n_blocks, 500, flips))
 
 
 def _codes(messages):

@@ -31,7 +31,7 @@ def _blamed():
     first = {"init": Share(0.2, 0.1, 0.3), "order": Share(0.3, 0.2, 0.4)}
     total = {"init": Share(0.7, 0.6, 0.8), "order": Share(0.4, 0.3, 0.5)}
     shares = Shares(0.1, first, total, Share(0.5, 0.4, 0.6), "init")
-    return sp.BlameReport(Blame(("init", "order"), 12, 6, N_EXAMPLES, shares, None))
+    return sp.BlameReport(Blame(("init", "order"), 12, 6, N_EXAMPLES, shares))
 
 
 MAKERS = {

@@ -2,52 +2,67 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from seedproof.comparison.blame.distances import FLIPS, LOGITS, run_distances
 from seedproof.comparison.blame.variance_shares import Shares, shares_of
 from seedproof.engines import Engine
 from seedproof.errors import InputError
-from seedproof.measurement.engines import map_shards
+from seedproof.measurement.selection import answers_of
 from seedproof.messages import Message
-from seedproof.metrics.batch import batches
-from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.seeds.seed_design import NOTHING, SeedDesign
-from seedproof.stats.distributions import logit
-from seedproof.typing import FloatArray, IntArray, Progress
+from seedproof.typing import Progress
 
 FORMAT = 1
 USEFUL_BLOCKS = 10
-# Softmax in single precision saturates: beyond this, a logit is rounding error.
-LEAST_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True)
 class Blame:
-    """Share of the flips that each source of randomness causes."""
+    """Share of the flips that each source of randomness causes.
 
-    sources: tuple[str, ...]  # those that vary
-    n_runs: int  # that share a seed with another run
-    n_blocks: int  # independent blocks that these runs make
+    Args:
+        sources: Sources that vary.
+        n_runs: Number of runs that share a seed with another run.
+        n_blocks: Number of independent blocks that these runs make.
+        n_examples: Number of examples.
+        flips: Shares of the flip rate: of classes, first items, sets or answers.
+        further: Shares of other distances by name: the variance of logits, the Jaccard distance,
+            the variance of the quality of an example.
+        answers: Kind of answers, such as classes or rankings.
+    """
+
+    sources: tuple[str, ...]
+    n_runs: int
+    n_blocks: int
     n_examples: int
-    flips: Shares  # of the flip rate
-    # Of the variance of the logit of the followed class, which has no interaction from taking the
-    # most probable class; None if there are no probabilities.
-    logits: Shares | None
+    flips: Shares
+    further: Mapping[str, Shares] = field(default_factory=dict)
+    answers: str = "classes"
+
+    @property
+    def shares(self) -> Mapping[str, Shares]:
+        """All shares by the distance that they are of, those of the flips first."""
+        return {FLIPS: self.flips, **self.further}
+
+    @property
+    def logits(self) -> Shares | None:
+        """Shares of the variance of the logit of the followed class; None if there are none."""
+        return self.further.get(LOGITS)
 
     def summary(self) -> dict[str, Any]:
         """Return everything as plain data, without path, time, host or version."""
         return {
             "format": FORMAT,
+            "answers": self.answers,
             "sources": list(self.sources),
             "n_runs": self.n_runs,
             "n_blocks": self.n_blocks,
             "n_examples": self.n_examples,
-            "flips": self.flips.summary(),
-            "logits": None if self.logits is None else self.logits.summary(),
+            LOGITS: None,
+            **{name: shares.summary() for name, shares in self.shares.items()},
         }
 
     def to_json(self) -> str:
@@ -68,12 +83,12 @@ def blame_runs(
     """
     design = SeedDesign(seeds)
     _check(design)
-    flips, squares = run_distances(source, engine=engine, progress=progress)
-    shares = shares_of(flips, design)
-    if shares is None:
+    distances = run_distances(source, engine=engine, progress=progress)
+    shares = {name: shares_of(matrix, design) for name, matrix in distances.items()}
+    flips = shares.pop(FLIPS)
+    if flips is None:
         raise InputError(
-            "Runs that differ in every source predict the same classes: there are no flips to "
-            "explain.",
+            "Runs that differ in every source never flip: there is nothing to explain.",
             n_flips=0,
         )
     return Blame(
@@ -81,54 +96,10 @@ def blame_runs(
         n_runs=sum(len(block) for block in design.blocks),
         n_blocks=len(design.blocks),
         n_examples=source.n_examples,
-        flips=shares,
-        logits=None if squares is None else shares_of(squares, design),
+        flips=flips,
+        further={name: known for name, known in shares.items() if known is not None},
+        answers=answers_of(source.kind),
     )
-
-
-def run_distances(
-    source: ShardSource, *, engine: Engine | None = None, progress: Progress | None = None
-) -> tuple[FloatArray, FloatArray | None]:
-    """Return distances between every two runs, axes (runs, runs), in one pass.
-
-    The share of examples on which they disagree, and the mean squared difference of their logits;
-    None if there are no probabilities. Memory is of the order runs².
-    """
-    shape = (len(source.runs), len(source.runs))
-    flips, squares = np.zeros(shape, dtype=np.int64), np.zeros(shape)
-    parts = map_shards(ShardDistances(source), source.n_shards, engine=engine, progress=progress)
-    for more_flips, more_squares in parts:
-        flips += more_flips
-        squares += more_squares
-    has_logits = source.kind is Kind.PROBS
-    return flips / source.n_examples, squares / source.n_examples if has_logits else None
-
-
-@dataclass(frozen=True, eq=False)
-class ShardDistances:
-    """Sums over one shard; frozen, so that it can be sent to another process."""
-
-    source: ShardSource
-
-    def __call__(self, index: int) -> tuple[IntArray, FloatArray]:
-        """Return disagreements and squared differences of logits, axes (runs, runs)."""
-        shape = (len(self.source.runs), len(self.source.runs))
-        flips, squares = np.zeros(shape, dtype=np.int64), np.zeros(shape)
-        for batch in batches(self.source.shard(index), len(self.source.classes)):
-            flips += batch.disagreements
-            if self.source.kind is Kind.PROBS:
-                probs = np.clip(batch.reference_probs, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-                squares += squared_differences(logit(probs))
-        return flips, squares
-
-
-def squared_differences(values: FloatArray) -> FloatArray:
-    """Return the sum over examples of the squared difference of every two runs."""
-    whole = np.zeros((len(values), len(values)))
-    for run_idx in range(len(values) - 1):
-        apart = values[run_idx + 1 :] - values[run_idx]
-        whole[run_idx, run_idx + 1 :] = np.square(apart).sum(axis=1)
-    return whole + whole.T
 
 
 def _check(design: SeedDesign) -> None:

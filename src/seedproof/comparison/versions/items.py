@@ -15,7 +15,7 @@ from seedproof.comparison.versions.sums import VersionBatch, VersionSums
 from seedproof.measurement.items import item_names
 from seedproof.metrics.items.batch import ItemBatch
 from seedproof.metrics.items.overlap import jaccard_distances_of
-from seedproof.metrics.items.relevance import RankedGains, are_right
+from seedproof.metrics.items.relevance import RankedGains, set_f1
 from seedproof.records.arrow import to_arrow
 from seedproof.records.items import NO_ITEM
 from seedproof.records.schema import Kind
@@ -104,11 +104,9 @@ class ItemVersionSums(VersionSums):
 
     def _quality(self, items: IntArray, right: IntArray) -> FloatArray:
         """NDCG of lists, or F1 of sets, of each run and example."""
-        if self._depth is not None:
-            return RankedGains(items, right).ndcg(self._depth)
-        n_right = are_right(items, right).sum(axis=2)
-        either = (items != NO_ITEM).sum(axis=2) + (right != NO_ITEM).sum(axis=1)
-        return np.asarray(np.where(either > 0, 2 * n_right / np.maximum(either, 1), 1.0))
+        if self._depth is None:
+            return set_f1(items, right)
+        return RankedGains(items, right).ndcg(self._depth)
 
 
 def _widened(items: IntArray, width: int) -> IntArray:

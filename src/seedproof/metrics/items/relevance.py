@@ -17,6 +17,18 @@ def are_right(items: IntArray, relevant: IntArray) -> BoolArray:
     return np.asarray(is_right & (items != NO_ITEM))
 
 
+def set_f1(items: IntArray, relevant: IntArray) -> FloatArray:
+    """Return the F1 of each set, axes (runs, examples); 1 if it is empty and nothing is right."""
+    n_given = np.count_nonzero(items != NO_ITEM, axis=2)
+    n_relevant = np.count_nonzero(relevant != NO_ITEM, axis=1)
+    return f1_of(are_right(items, relevant).sum(axis=2), n_given + n_relevant)
+
+
+def f1_of(n_right: IntArray, n_both: IntArray) -> FloatArray:
+    """Return F1 from the right items that are given, and all that are given or right."""
+    return np.asarray(np.where(n_both > 0, 2 * n_right / np.maximum(n_both, 1), 1.0))
+
+
 @dataclass(frozen=True, eq=False)
 class RankedGains:
     """Grades of the items of each list, by rank.

@@ -21,7 +21,7 @@ from seedproof.metrics.classwise import (
 from seedproof.metrics.items.batch import ItemBatch
 from seedproof.metrics.items.family import Catalog, ItemFamily, of_labeled
 from seedproof.metrics.items.overlap import differ, jaccard_distance
-from seedproof.metrics.items.relevance import are_right
+from seedproof.metrics.items.relevance import are_right, f1_of
 from seedproof.metrics.statistic import (
     ExampleValues,
     ExcessSpread,
@@ -119,8 +119,7 @@ class SetQuality(ItemFamily):
             right, answers = (x - x.mean(axis=0) for x in (n_right, n_answers))
             products = (right * right, right * answers, answers * answers)
             self._moments += np.array([x.sum() for x in products]) / (self.n_runs - 1)
-        either = n_answers + n_gold
-        f1 = np.where(either > 0, 2 * n_right / np.maximum(either, 1), 1.0)
+        f1 = f1_of(n_right, n_answers + n_gold)
         return {"f1": of_labeled(batch, f1.mean(axis=0))}
 
     def _add_by_label(

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from seedproof.comparison.blame.compute import blame_runs, run_distances, squared_differences
+from seedproof.comparison.blame.compute import blame_runs
 from seedproof.errors import InputError
 from seedproof.records.arrays import ArrayShards
 from seedproof.seeds import SOURCES, SeedPlan
@@ -31,39 +31,6 @@ def drawn(plan, n_examples=60, seed=0):
         logits.append(np.sum(effects, axis=0))
     positive = 1 / (1 + np.exp(-np.array(logits)))
     return np.stack([1 - positive, positive], axis=2)
-
-
-def test_distances_are_those_of_all_pairs_of_runs():
-    """Against one comparison of whole arrays; 6,000 examples of 50 runs are several batches."""
-    probs = drawn(SeedPlan.blocks(10), n_examples=6000).astype(np.float32)
-    labels = np.arange(6000) % 2
-
-    flips, squares = run_distances(ArrayShards(probs, labels=labels))
-
-    predictions = probs.argmax(axis=2)
-    expected = (predictions[:, None] != predictions[None]).mean(axis=2)
-    np.testing.assert_array_equal(flips, expected)
-    followed = probs[:, np.arange(6000), labels].astype(np.float64)
-    logits = np.log(followed / (1 - followed))
-    for a, b in ((0, 1), (3, 4), (17, 40)):
-        apart = np.mean((logits[a] - logits[b]) ** 2)
-        assert squares[a, b] == pytest.approx(apart, rel=1e-12)  # sums in another order
-
-
-def test_probabilities_of_0_and_1_have_a_finite_logit():
-    """They count as 1e-6 from the end: 2·ln(999999) apart."""
-    probs = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
-
-    _, squares = run_distances(ArrayShards(probs))
-
-    assert squares[0, 1] == pytest.approx((2 * np.log(999_999)) ** 2)
-
-
-def test_equal_runs_have_a_distance_of_exactly_0():
-    """So that a source without effect has a share of 0."""
-    values = np.random.default_rng(2).normal(size=(1, 1000)).repeat(3, axis=0)
-
-    assert not squared_differences(values).any()
 
 
 def test_predictions_without_probabilities_have_no_logits():
