@@ -1,4 +1,4 @@
-"""Attributions: a score for each word, by attention, gradients or LIME.
+"""Attributions: a score for each word, by attention, gradients or LIME; shuffled attention.
 
 An explainer is called with a model and a `TokenBatch`, and returns one array per text, with one
 score per word. `seedproof.explain.models` states the requirements on a model.
@@ -13,15 +13,20 @@ from seedproof.explain.base import Explainer, Scores, TokenBatch, to_shares
 from seedproof.explain.gradients import Gradients
 from seedproof.explain.lime import Lime
 from seedproof.explain.models import TakesLengths
+from seedproof.explain.permutation import AttentionPermutation, permute_attention
+from seedproof.records.permutation import PermutedAttention
 
 __all__ = [
     "Attention",
+    "AttentionPermutation",
     "Explainer",
     "Gradients",
     "Lime",
+    "PermutedAttention",
     "Scores",
     "TakesLengths",
     "TokenBatch",
     "TransformerAttention",
+    "permute_attention",
     "to_shares",
 ]

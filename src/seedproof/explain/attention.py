@@ -84,7 +84,7 @@ class TransformerAttention:
                 "{type_name} is not a model of Hugging Face. Use Attention instead.",
                 type_name=type(model).__name__,
             )
-        with undisturbed(model), _plain_attention(model), torch.no_grad():
+        with undisturbed(model), plain_attention(model), torch.no_grad():
             return to_shares(
                 score_words(texts, self.batch_size, lambda some: self._weights(model, some))
             )
@@ -99,15 +99,16 @@ class TransformerAttention:
                 "{type_name} returns no attention although `output_attentions` is set.",
                 type_name=type(model).__name__,
             )
-        weights = _at(layers, self.layer, "layer")
+        weights = at(layers, self.layer, "layer")
         if self.head is None:
             weights = weights.mean(dim=1)
         else:
-            weights = _at(weights.unbind(dim=1), self.head, "head")
-        return _at(weights.unbind(dim=1), self.position, "position")
+            weights = at(weights.unbind(dim=1), self.head, "head")
+        return at(weights.unbind(dim=1), self.position, "position")
 
 
-def _at(parts: tuple[Tensor, ...], index: int, name: str) -> Tensor:
+def at(parts: tuple[Tensor, ...], index: int, name: str) -> Tensor:
+    """Return one of several parts of an axis by its index."""
     if not -len(parts) <= index < len(parts):
         raise OptionError(
             "`{option}` is {index}, but there are {n_parts}. Pass an index from {lowest} to "
@@ -122,7 +123,7 @@ def _at(parts: tuple[Tensor, ...], index: int, name: str) -> Tensor:
 
 
 @contextmanager
-def _plain_attention(model: Any) -> Iterator[None]:  # noqa: ANN401 - of transformers
+def plain_attention(model: Any) -> Iterator[None]:  # noqa: ANN401 - of transformers
     """Compute attention with its weights inside; remove the hooks of transformers afterwards."""
     before = model.config._attn_implementation  # noqa: SLF001 - there is no public reader
     known = [(module, set(_hooks(module)), hasattr(module, _HOOKED)) for module in model.modules()]

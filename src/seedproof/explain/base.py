@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from hashlib import sha256
+from operator import index
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -191,3 +193,11 @@ def _share(sizes: FloatArray) -> FloatArray:
     scaled = sizes / largest
     shares: FloatArray = scaled / scaled.sum()
     return shares
+
+
+def seed_of(seed: int, draw: int, example: int | str) -> int:
+    """Return a seed for one draw of one text; 7 and "7" are different ids."""
+    # Integers and strings of numpy count as those of Python.
+    key = str(example) if isinstance(example, str) else index(example)
+    digest = sha256(repr((seed, draw, key)).encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:16], "big")

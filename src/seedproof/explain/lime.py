@@ -8,15 +8,13 @@ the samples depend on a seed and the text's id alone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
-from operator import index
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from seedproof.errors import OptionError
-from seedproof.explain.base import Scores, TokenBatch, check_size, to_shares
+from seedproof.explain.base import Scores, TokenBatch, check_size, seed_of, to_shares
 from seedproof.explain.models import chosen_targets, probs_of, undisturbed
 from seedproof.explain.surrogate import Surrogate
 from seedproof.typing import BoolArray, FloatArray, is_count
@@ -101,7 +99,7 @@ class Lime:
         Returns:
             True for words that are kept, axes (samples, words).
         """
-        rng = np.random.default_rng(_seed_of(self.seed, self.draw, example))
+        rng = np.random.default_rng(seed_of(self.seed, self.draw, example))
         n_left_out = rng.integers(1, n_words + 1, self.n_samples - 1)
         keys = rng.random((self.n_samples - 1, n_words))
         last = np.take_along_axis(np.sort(keys, axis=1), n_left_out[:, None] - 1, axis=1)
@@ -134,11 +132,3 @@ class Lime:
             target = chosen_targets(probs[whole : whole + 1], text.targets)
             values: FloatArray = probs[:, int(target)].double().cpu().numpy()
         return values
-
-
-def _seed_of(seed: int, draw: int, example: int | str) -> int:
-    """Return a seed for one draw of one text; 7 and "7" are different ids."""
-    # Integers and strings of numpy count as those of Python.
-    key = str(example) if isinstance(example, str) else index(example)
-    digest = sha256(repr((seed, draw, key)).encode("utf-8", "surrogatepass")).digest()
-    return int.from_bytes(digest[:16], "big")

@@ -71,22 +71,26 @@ def logits_of(model: nn.Module, tokens: Tensor, mask: Tensor) -> Tensor:
 
 def probs_of(model: nn.Module, tokens: Tensor, mask: Tensor) -> Tensor:
     """Return probabilities, axes (texts, classes): two classes where the model has one logit."""
-    logits = logits_of(model, tokens, mask)
-    if logits.shape[1] > 1:
-        return logits.softmax(dim=1)
-    return torch.cat([-logits, logits], dim=1).sigmoid()
+    return probs_from(logits_of(model, tokens, mask))
+
+
+def probs_from(logits: Tensor) -> Tensor:
+    """Return probabilities, with the classes on the last axis: two from a single logit."""
+    if logits.shape[-1] > 1:
+        return logits.softmax(dim=-1)
+    return torch.cat([-logits, logits], dim=-1).sigmoid()
 
 
 def log_odds(logits: Tensor, targets: Tensor) -> Tensor:
     """Return ln(p/(1−p)) of one class per text: unlike p, it does not saturate.
 
-    Logits have the axes (texts, classes), or one column for two classes.
+    Logits have the classes on their last axis, or one column for two classes.
     """
-    if logits.shape[1] == 1:
-        return torch.where(targets == 1, logits[:, 0], -logits[:, 0])
-    own = logits.gather(1, targets[:, None]).squeeze(1)
-    is_own = nn.functional.one_hot(targets, logits.shape[1]).bool()
-    return own - logits.masked_fill(is_own, -torch.inf).logsumexp(dim=1)
+    if logits.shape[-1] == 1:
+        return torch.where(targets == 1, logits[..., 0], -logits[..., 0])
+    own = logits.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
+    is_own = nn.functional.one_hot(targets, logits.shape[-1]).bool()
+    return own - logits.masked_fill(is_own, -torch.inf).logsumexp(dim=-1)
 
 
 def chosen_targets(probs: Tensor, targets: Tensor | None) -> Tensor:
@@ -155,8 +159,8 @@ def replaced_output(module: nn.Module, replace: ReplaceOutput, name: str) -> Ite
         handle.remove()
     if n_calls != 1:
         raise InputError(
-            "The model called its `{module}` {n_calls} times in one pass. To be explained by "
-            "gradients, it must call it once.",
+            "The model called its `{module}` {n_calls} times in one pass. To be explained, "
+            "it must call it once.",
             module=name,
             n_calls=n_calls,
         )
