@@ -43,7 +43,7 @@ def local_file(path: str) -> Path | None:
     return None if folder is None or not (folder / path).is_file() else folder / path
 
 
-def own_file(path: str, *, title: str) -> Path:
+def own_file(path: str, *, title: str, layout: str = "own") -> Path:
     """Return a file that may not be redistributed, so that only its user can have it."""
     file = local_file(path)
     if file is None:
@@ -53,7 +53,7 @@ def own_file(path: str, *, title: str) -> Path:
             title=title,
             path=path,
             variable=FOLDER_VARIABLE,
-            layout=LAYOUTS["own"],
+            layout=LAYOUTS[layout],
         )
     return file
 

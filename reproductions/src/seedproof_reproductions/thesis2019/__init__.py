@@ -1,0 +1,1 @@
+"""Recommenders of the thesis behind the CoNLL 2019 paper (chapter 3), reproduced."""

@@ -1,0 +1,179 @@
+"""One run: pretrain if the model has it, train, and log predictions, lists and attention."""
+
+import time
+from copy import deepcopy
+from math import ceil
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.optim import Adam
+from torch.optim.lr_scheduler import LambdaLR
+
+from seedproof import stabilize
+from seedproof.training.run import Run
+from seedproof_reproductions.datasets.movielens import NO_ITEM
+from seedproof_reproductions.thesis2019.arms import Arm, arm_of
+from seedproof_reproductions.thesis2019.data import N_NEGATIVES, Prepared, prepare
+from seedproof_reproductions.thesis2019.models import FISM, MODELS, DeepICF, Recommender
+from seedproof_reproductions.thesis2019.ranking import Answers, answer
+from seedproof_reproductions.thesis2019.settings import Schedule, Setting
+from seedproof_reproductions.thesis2019.sources import Sources
+
+SPLIT = "test"
+WEIGHTS, ANSWERS = "weights.pt", "answers.npz"
+
+
+def train(run: Run) -> None:
+    """Train the model that a run's arguments and arm describe, and log its answers."""
+    setting = Setting.from_arguments(run.arguments)
+    log_run(run, prepare(setting), setting, arm_of(run.arm))
+
+
+def train_model(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> Recommender:
+    """Train the model of an arm under a run's seeds, and log its loss and its cost."""
+    sources = Sources.of(run, arm)
+    with sources.init:
+        model = MODELS[setting.model](
+            prepared.histories, setting.schedule.n_factors, setting.n_outputs
+        )
+    began = time.process_time()
+    if isinstance(model, DeepICF) and setting.pretraining is not None:
+        model.start_from(pretrain(prepared, setting.pretraining, Sources.of_pretraining(run, arm)))
+        run.log_scalar("cpu_seconds_pretraining", time.process_time() - began)
+        began = time.process_time()
+    weights = prepared.class_weights if arm.is_balanced else None
+    loss = fit(model, prepared, setting.schedule, sources, weights=weights, average=arm.average)
+    run.log_scalar("train_loss", loss)
+    run.log_scalar("cpu_seconds", time.process_time() - began)
+    return model
+
+
+def pretrain(prepared: Prepared, schedule: Schedule, sources: Sources) -> FISM:
+    """Train the model whose vectors DeepICF begins with."""
+    with sources.init:
+        model = FISM(prepared.histories, schedule.n_factors)
+    fit(model, prepared, schedule, sources)
+    return model
+
+
+def fit(
+    model: Recommender,
+    prepared: Prepared,
+    schedule: Schedule,
+    sources: Sources,
+    *,
+    weights: Tensor | None = None,
+    average: str = "none",
+) -> float:
+    """Train a model, and return its mean loss in the last epoch.
+
+    Args:
+        model: The model, which is changed.
+        prepared: The data.
+        schedule: Epochs, learning rate and batches.
+        sources: The randomness.
+        weights: Weights of the classes; None if all are 1.
+        average: Name of an average of weights, which the model has at the end.
+    """
+    optimizer = Adam(model.parameters(), lr=schedule.learning_rate, fused=True)
+    averaged = stabilize.build(average, model, optimizer)
+    n_batched = prepared.histories.n_users
+    if not model.reads_histories:
+        n_batched = len(prepared.classes) * (1 + N_NEGATIVES)
+    n_steps = schedule.epochs * ceil(n_batched / schedule.batch_size)
+    decay = LambdaLR(optimizer, lambda step: 1 - step / n_steps)
+    order, negatives = sources.order, sources.negatives
+    total, n_seen = torch.zeros(()), 0
+    for _ in range(schedule.epochs):
+        total.zero_()
+        n_seen = 0
+        if model.reads_histories:
+            batches = prepared.batches_of_users(
+                schedule.batch_size, order, negatives, schedule.n_positives
+            )
+        else:
+            batches = prepared.batches_of_examples(schedule.batch_size, order, negatives)
+        for users, items, labels in batches:
+            loss = loss_of(model(users, items), labels, weights)
+            optimizer.zero_grad()
+            torch.autograd.backward(loss)
+            optimizer.step()
+            decay.step()
+            total += loss.detach() * len(labels)
+            n_seen += len(labels)
+        averaged.end_epoch()
+    if averaged.n_entered > 0:
+        with averaged.applied():
+            served = deepcopy(model.state_dict())
+        averaged.remove()
+        model.load_state_dict(served)
+    return float(total) / n_seen
+
+
+def loss_of(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Return the mean cross entropy, of a sigmoid or a softmax, weighted by class."""
+    if logits.shape[1] == 1:
+        # The same as a softmax whose other logit is 0.
+        logits = functional.pad(logits, (1, 0))
+    return functional.cross_entropy(logits, labels, weights)
+
+
+def log_run(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
+    """Train, and log probabilities of the candidates, metrics, and attention to tested items."""
+    model = train_model(run, prepared, setting, arm)
+    began = time.process_time()
+    answers = answer(model, prepared)
+    _log_predictions(run, answers, prepared, setting)
+    if isinstance(model, DeepICF):
+        _log_attention(run, model, prepared)
+    np.savez(run.checkpoint_dir / ANSWERS, **rankings(answers))
+    torch.save(model.state_dict(), run.checkpoint_dir / WEIGHTS)
+    for name, value in answers.metrics().items():
+        run.log_scalar(name, value)
+    run.log_scalar("cpu_seconds_answering", time.process_time() - began)
+
+
+def rankings(answers: Answers) -> dict[str, np.ndarray]:
+    """Return the lists of a run, best item first, and the scores of the candidates."""
+    return {
+        "top_candidates": answers.top_candidates.astype(np.int32),
+        "top_unseen": answers.top_unseen.astype(np.int32),
+        "candidates": answers.candidates.astype(np.int32),
+        "scores": answers.scores.astype(np.float32),
+    }
+
+
+def _log_predictions(run: Run, answers: Answers, prepared: Prepared, setting: Setting) -> None:
+    labels = np.zeros(answers.candidates.shape, np.int64)
+    labels[:, 0] = prepared.test_classes
+    is_real = answers.candidates != NO_ITEM
+    run.log_predictions(
+        SPLIT,
+        ids=_example_ids(prepared, answers.candidates)[is_real],
+        probs=answers.probs[is_real],
+        labels=labels[is_real],
+        classes=setting.classes,
+    )
+
+
+def _log_attention(run: Run, model: DeepICF, prepared: Prepared) -> None:
+    tested = prepared.data.candidates[:, :1]
+    weights = model.attend(torch.arange(len(tested)), torch.from_numpy(tested[:, 0]))
+    names = [str(item) for item in range(prepared.data.n_items)]
+    starts = prepared.data.starts
+    histories = np.split(prepared.data.items, starts[1:-1])
+    run.log_explanations(
+        SPLIT,
+        "attention",
+        ids=_example_ids(prepared, tested)[:, 0],
+        tokens=[[names[item] for item in history] for history in histories],
+        scores=weights,
+    )
+
+
+def _example_ids(prepared: Prepared, items: np.ndarray) -> np.ndarray:
+    """Return one number per user and item, the same in every part of the data set."""
+    ids: np.ndarray = prepared.data.names[:, None] * prepared.data.n_items + items
+    return ids
