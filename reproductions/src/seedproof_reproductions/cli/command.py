@@ -23,18 +23,24 @@ def option(name: str) -> Any:  # noqa: ANN401 - Typer's class is not public
 
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(metavar="PAPER", help="conll2019 or findings2023.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="PAPER", help="conll2019, findings2023 or thesis2019.", show_default=False
+        ),
     ],
     *,
     dataset: Annotated[str | None, option("dataset")] = None,
     encoder: Annotated[str | None, option("encoder")] = None,
     attention: Annotated[str | None, option("attention")] = None,
     track: Annotated[str | None, option("track")] = None,
+    model: Annotated[str | None, option("model")] = None,
+    output: Annotated[str | None, option("output")] = None,
     arms: Annotated[str | None, option("arms")] = None,
     seeds: Annotated[int | None, option("seeds")] = None,
     epochs: Annotated[int | None, option("epochs")] = None,
     n_train: Annotated[int | None, option("n_train")] = None,
     n_test: Annotated[int | None, option("n_test")] = None,
+    n_users: Annotated[int | None, option("n_users")] = None,
     smoke: Annotated[bool, option("smoke")] = False,
     explain: Annotated[bool, option("explain")] = False,
     lime_examples: Annotated[int | None, option("lime_examples")] = None,
@@ -86,7 +92,10 @@ def _show_stored(paper: str, request: Request, page: str | None) -> None:
             where=where,
         )
     if page is not None:
-        for path in import_module("seedproof_reproductions.build").PAGES[paper](stored, page):
+        pages = import_module("seedproof_reproductions.build").PAGES
+        if paper not in pages:
+            raise OptionError("{paper} has no page yet. Remove --page.", paper=paper)
+        for path in pages[paper](stored, page):
             typer.echo(f"Written: {path}", err=True)
         return
     for place, results in enumerate(stored):

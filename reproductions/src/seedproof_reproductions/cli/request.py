@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from textwrap import fill
 from typing import Any, TypeVar
@@ -14,11 +15,17 @@ from seedproof_reproductions.settings import BaseSetting
 
 AnySetting = TypeVar("AnySetting", bound=BaseSetting)
 WIDTH = 80
-# Options that only one paper has.
+# Sizes of the data.
+SIZES = ("n_train", "n_test", "n_users")
+# Options that not every paper has.
 PAPER_OPTIONS = {
-    "conll2019": ("encoder", "attention", "explain", "lime_examples", "lime_samples"),
-    "findings2023": ("track",),
-}
+    "conll2019": (
+        "dataset", "encoder", "attention", "explain", "lime_examples", "lime_samples", "n_train",
+        "n_test",
+    ),
+    "findings2023": ("dataset", "track", "n_train", "n_test"),
+    "thesis2019": ("model", "output", "n_users"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,11 +36,14 @@ class Request:
     encoder: str | None
     attention: str | None
     track: str | None
+    model: str | None
+    output: str | None
     arms: str | None
     seeds: int | None
     epochs: int | None
     n_train: int | None
     n_test: int | None
+    n_users: int | None
     smoke: bool
     explain: bool
     lime_examples: int | None
@@ -47,8 +57,8 @@ class Request:
         """Refuse options that have no effect, and files in place of folders."""
         check_known("paper", paper, PAPER_OPTIONS, error=OptionError)
         for other, names in PAPER_OPTIONS.items():
-            given = self._given(names)
-            if given and other != paper:
+            given = self._given([name for name in names if name not in PAPER_OPTIONS[paper]])
+            if given:
                 raise OptionError(
                     "--{option} applies to {other}, not to {paper}. Remove it.",
                     option=given[0],
@@ -72,8 +82,8 @@ class Request:
 
     def training_options(self) -> list[str]:
         """Return the options that were given and describe a training."""
-        common = ("dataset", "arms", "seeds", "epochs", "n_train", "n_test", "smoke", "store")
-        return self._given((*common, *PAPER_OPTIONS["conll2019"], *PAPER_OPTIONS["findings2023"]))
+        common = ("arms", "seeds", "epochs", "smoke", "store")
+        return self._given(dict.fromkeys((*chain(*PAPER_OPTIONS.values()), *common)))
 
     def _given(self, names: Collection[str]) -> list[str]:
         values = {name.replace("_", "-"): getattr(self, name) for name in names}
@@ -83,7 +93,7 @@ class Request:
         """Return the setting that was chosen, with the sizes that were given."""
         choices, sizes = (
             {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-            for names in (kind.choices, ("epochs", "n_train", "n_test"))
+            for names in (kind.choices, ("epochs", *SIZES))
         )
         setting = kind(**choices)
         return replace(setting.smoke() if self.smoke else setting, **sizes)

@@ -16,16 +16,16 @@ from torch.autograd.function import once_differentiable
 CHUNK = 400_000
 
 
-def beta_softmax(scores: Tensor, beta: float, dim: int = -1) -> Tensor:
-    """Return the weights of scores over an axis; −inf is a weight of 0."""
-    softmax = scores.softmax(dim)
-    return softmax * _scale(scores, softmax, beta, dim)
+def beta_softmax(scores: Tensor, beta: float) -> Tensor:
+    """Return the weights of scores over the last axis; −inf is a weight of 0."""
+    softmax = scores.softmax(-1)
+    return softmax * _scale(scores, softmax, beta)
 
 
-def _scale(scores: Tensor, softmax: Tensor, beta: float, dim: int = -1) -> Tensor:
+def _scale(scores: Tensor, softmax: Tensor, beta: float) -> Tensor:
     """Return (Σ exp(scores))^(1 − β), by which the weights differ from a softmax."""
     # The largest of a softmax is exp(largest score − logsumexp): cheaper than a logsumexp.
-    logsumexp = scores.amax(dim, keepdim=True) - softmax.amax(dim, keepdim=True).log()
+    logsumexp = scores.amax(-1, keepdim=True) - softmax.amax(-1, keepdim=True).log()
     return ((1 - beta) * logsumexp).exp()
 
 

@@ -43,7 +43,7 @@ class Histories:
     is_seen: Tensor  # the same as a table: axes (users, items)
 
     @classmethod
-    def of(cls, data: Interactions) -> "Histories":
+    def from_data(cls, data: Interactions) -> "Histories":
         """Return the histories of a data set."""
         users, items, starts = map(torch.from_numpy, (data.users, data.items, data.starts))
         is_seen = torch.zeros(data.n_users, data.n_items, dtype=torch.bool)
@@ -55,6 +55,10 @@ class Histories:
     def sizes(self) -> Tensor:
         """Number of items per user."""
         return self.starts.diff()
+
+    def of(self, user: int) -> Tensor:
+        """Return the items of one user."""
+        return self.items[self.starts[user] : self.starts[user + 1]]
 
     def rows_of(self, users: Tensor) -> Tensor:
         """Return the rows of some users, one user after the other."""
@@ -185,4 +189,4 @@ def _prepared(n_users: int | None, _folder: Path | None, *, n_classes: int) -> P
         torch.from_numpy(1 + (ratings >= LEAST_LIKED) if has_ratings else np.ones_like(ratings))
         for ratings in (data.ratings, data.test_ratings)
     )
-    return Prepared(data, Histories.of(data), classes, test_classes, n_classes)
+    return Prepared(data, Histories.from_data(data), classes, test_classes, n_classes)

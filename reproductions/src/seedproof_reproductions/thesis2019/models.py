@@ -221,21 +221,24 @@ class DeepICF(Recommender):
         """Return a function that scores all items for some users, with the present weights.
 
         The attention's scores depend on two items and on no user, so they are computed once.
-        The own place of an item is not masked: items that a user has rated have other scores.
+        Items are not excluded from their own history: scores of items that a user has rated differ
+        from those of `forward`.
         """
-        scores = self.attention_scores()
+        scores, history = self.attention_scores(), _with_ones(self.history)
+        largest = scores.amax(0)
+        weights = (scores - largest).exp_()
+        scale = ((1 - BETA) * largest).exp_().unsqueeze(1) * self.targets
+
+        def pool(user: int) -> Tensor:
+            items = self.histories.of(user)
+            # The last factor is 1, so that it has the sum of the weights.
+            sums = weights[items].T @ history[items]
+            return sums[:, :-1] / sums[:, -1:] ** BETA * scale
 
         def score(users: Tensor) -> Tensor:
-            pooled = torch.stack([self._pool_all(scores, int(user)) for user in users])
-            return self._logits(pooled, self.bias)
+            return self._logits(torch.stack([pool(user) for user in users.tolist()]), self.bias)
 
         return score
-
-    def _pool_all(self, scores: Tensor, user: int) -> Tensor:
-        start, end = self.histories.starts[user : user + 2].tolist()
-        history = self.histories.items[start:end]
-        weights = beta_softmax(scores[history], BETA, dim=0)
-        return (weights.T @ self.history[history]) * self.targets
 
     @torch.no_grad()
     def attention_scores(self) -> Tensor:
@@ -250,10 +253,9 @@ class DeepICF(Recommender):
     @torch.no_grad()
     def attend(self, users: Tensor, items: Tensor) -> list[Tensor]:
         """Return the attention of each item over the history of its user."""
-        scores, starts = self.attention_scores(), self.histories.starts
-        rows = (slice(*starts[user : user + 2].tolist()) for user in users.tolist())
-        pairs = zip((self.histories.items[row] for row in rows), items.tolist(), strict=True)
-        return [beta_softmax(scores[history, item], BETA) for history, item in pairs]
+        scores = self.attention_scores()
+        pairs = zip(users.tolist(), items.tolist(), strict=True)
+        return [beta_softmax(scores[self.histories.of(user), item], BETA) for user, item in pairs]
 
 
 def _with_ones(vectors: Tensor) -> Tensor:
