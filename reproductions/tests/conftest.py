@@ -124,3 +124,24 @@ def made_sst(write, data_folder):
         words=np.frombuffer("\n".join(words).encode(), dtype=np.uint8),
         vectors=rng.normal(0, 0.4, (len(words), 100)).astype(np.float16),
     )
+
+
+@pytest.fixture
+def made_movielens(write):
+    """Users of two tastes in place of MovieLens-1M; user 0 has a duplicate among the candidates."""
+    rng, n_users, n_items = np.random.default_rng(3), 60, 120
+    train, tested, candidates = [], [], []
+    for user in range(n_users):
+        liked = rng.permutation(np.arange(user % 2, n_items, 2))
+        disliked = rng.permutation(np.arange(1 - user % 2, n_items, 2))
+        *rated, item = liked[: rng.integers(20, 30)]
+        train += [(user, i, 4) for i in rated] + [(user, i, 2) for i in disliked[:2]]
+        tested.append((user, item, 5 - user % 4, 978300760))
+        others = rng.permutation([*liked[30:34], *disliked[2:27]])
+        if user == 0:
+            others[3] = item
+        candidates.append((f"({user},{item})", *others))
+    rows = [(*row, 978300760) for row in rng.permutation(train)]
+    for name, table in (("train.rating", rows), ("test.rating", tested), ("test.negative", candidates)):
+        lines = ["\t".join(map(str, row)) for row in table]
+        write(f"movielens1m/ml-1m.{name}", "\n".join(lines) + "\n")

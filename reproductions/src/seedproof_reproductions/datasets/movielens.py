@@ -145,14 +145,16 @@ def _table(file: Path, *, has_header: bool = False) -> IntArray:
         text = (gzip.decompress(content) if file.suffix == ".gz" else content).decode()
         # Rows of candidates begin with "(user,item)".
         plain = text.translate({ord("("): None, ord(")"): None, ord(","): "\t", ord(":"): "\t"})
-        plain = plain.replace("\t\t", "\t")
+        plain = plain.replace("\t\t", "\t").strip()
+        if not plain:
+            raise ValueError("it is empty")
         table = np.loadtxt(
             io.StringIO(plain), dtype=np.int64, delimiter="\t", skiprows=int(has_header), ndmin=2
         )
     except (OSError, EOFError, ValueError) as error:
         _refuse(file, str(error))
-    if table.size == 0 or table.min() < 0:
-        _refuse(file, "it is empty, or has numbers below 0")
+    if table.min() < 0:
+        _refuse(file, "it has numbers below 0")
     return table
 
 
