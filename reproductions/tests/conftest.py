@@ -142,6 +142,10 @@ def made_movielens(write):
             others[3] = item
         candidates.append((f"({user},{item})", *others))
     rows = [(*row, 978300760) for row in rng.permutation(train)]
-    for name, table in (("train.rating", rows), ("test.rating", tested), ("test.negative", candidates)):
+    for name, table in (
+        ("train.rating", rows),
+        ("test.rating", tested),
+        ("test.negative", candidates),
+    ):
         lines = ["\t".join(map(str, row)) for row in table]
         write(f"movielens1m/ml-1m.{name}", "\n".join(lines) + "\n")

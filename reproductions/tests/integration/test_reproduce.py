@@ -4,13 +4,16 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+import seedproof as sp
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 
 NAME = "sst-cnn-additive-epochs-2-n-train-400-n-dev-200-n-test-200"
 CONLL = ("reproduce", "conll2019", "--smoke", "--engine", "serial")
+THESIS = ("reproduce", "thesis2019", "--smoke", "--engine", "serial")
 FINDINGS = ("reproduce", "findings2023", "--dataset=massive", "--smoke", "--engine", "serial")
 
 
@@ -84,6 +87,29 @@ def test_findings2023_smoke_run_trains_prints_and_resumes(seedproof, tmp_path, t
     assert costs[student] == pytest.approx(1 if track == "head" else 2, abs=0.1)
 
 
+@pytest.mark.usefixtures("made_movielens")
+@pytest.mark.parametrize("model", ["deepicf", pytest.param("neumf", marks=pytest.mark.full)])
+def test_thesis2019_smoke_run_trains_prints_and_resumes(seedproof, tmp_path, model):
+    """Runs keep probabilities, lists, attention and weights; a second call trains nothing."""
+    command = (*THESIS, "--model", model, "--arms", "none,class-balanced", "--store", "mine")
+    n_runs, lines, _, kept = smoke(seedproof, tmp_path, *command)
+
+    assert n_runs == 4
+    assert [line.split()[0] for line in lines[1:]] == ["arm", "none", "class-balanced"]
+    assert kept["setting"]["model"] == model
+    scalars = kept["arms"]["none"]["scalars"]
+    assert {"hit_rate_10", "ndcg_10", "cpu_seconds", "train_loss"} < set(scalars)
+    # Sixty users with thirty candidates, of which one was dropped.
+    measured = sp.measure(str(tmp_path / "mine"), arm="none", split="test")
+    assert (measured.measurement.n_runs, measured.measurement.n_examples) == (2, 1799)
+    assert ("attention" in measured.measurement.explanations) == (model == "deepicf")
+    files = sorted((tmp_path / "mine").rglob("answers.npz"))
+    lists = [np.load(file)["top_unseen"] for file in files]
+    assert [of.shape for of in lists] == [(60, 20)] * 4
+    assert not np.array_equal(lists[0], lists[1])
+    assert len(list((tmp_path / "mine").rglob("weights.pt"))) == 4
+
+
 @pytest.mark.parametrize("paper", ["conll2019", "findings2023"])
 def test_stored_results_are_shown_without_torch(paper, tmp_path):
     """The verb imports neither torch nor the code that draws pages."""
@@ -114,7 +140,11 @@ def test_stored_results_are_shown_without_torch(paper, tmp_path):
         "findings2023 --arms none,awsa", "findings2023 --track finetune --arms knn",
         "findings2023 --epochs 0", "findings2023 --smoke --seeds 1",
         "findings2023 --from-results --page page.html",
-        "findings2023 --from-results --results conll",
+        "findings2023 --from-results --results conll", "thesis2019", "thesis2019 --model mlp",
+        "thesis2019 --output linear", "thesis2019 --dataset sst", "thesis2019 --n-train 10",
+        "thesis2019 --arms none,aswa", "thesis2019 --model gmf --arms shared-pretraining",
+        "thesis2019 --n-users 1", "thesis2019 --from-results", "conll2019 --n-users 10",
+        "thesis2019 --from-results --model gmf",
     ],
 )  # fmt: skip
 def test_invalid_commands_are_refused_before_any_file_is_written(

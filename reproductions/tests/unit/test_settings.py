@@ -7,6 +7,8 @@ from seedproof_reproductions.conll2019 import settings as conll2019
 from seedproof_reproductions.conll2019.settings import Setting
 from seedproof_reproductions.datasets.catalog import LOADERS
 from seedproof_reproductions.findings2023.settings import Setting as Setting2023
+from seedproof_reproductions.thesis2019.models import MODELS
+from seedproof_reproductions.thesis2019.settings import Setting as Setting2019
 
 
 @pytest.mark.parametrize(
@@ -16,6 +18,7 @@ from seedproof_reproductions.findings2023.settings import Setting as Setting2023
         (Setting("snli", "lstm", "dot", n_train=5, vectors="a/b=1"), "snli-lstm-dot-vectors-a-b-1-n-train-5"),
         (Setting2023("massive", epochs=2, dropout=0.5), "massive-head-epochs-2-dropout-0.5"),
         (Setting2023("massive", n_traced=5), "massive-head"),
+        (Setting2019("gmf", "three", n_users=50), "gmf-three-n-users-50"),
     ],
 )  # fmt: skip
 def test_setting_is_named_by_its_changes_and_read_from_its_arguments(setting, name):
@@ -36,7 +39,7 @@ def test_defaults_are_left_out_of_arguments():
         (Setting, "dataset=sts"), (Setting, "encoder=rnn"), (Setting, "epochs=0"),
         (Setting, "n_train=1"), (Setting, "epoch=3"), (Setting, "epochs=three"),
         (Setting, "epochs"), (Setting2023, "track=both"), (Setting2023, "dropout=1.0"),
-        (Setting2023, "n_traced=-1"),
+        (Setting2023, "n_traced=-1"), (Setting2019, "model=mlp"), (Setting2019, "n_positives=0"),
     ],
 )  # fmt: skip
 def test_invalid_values_and_unknown_arguments_are_refused(kind, argument):
@@ -51,6 +54,7 @@ def test_names_match_models_stabilizers_and_data_sets():
     assert tuple(models.ATTENTIONS) == Setting.choices["attention"]
     assert tuple(PRESETS) == conll2019.ARMS
     assert set(LOADERS) == set(conll2019.MIN_COUNTS)
+    assert set(MODELS) == set(Setting2019.choices["model"])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ user's own copy is read.
 """
 
 import gzip
-import io
 import zipfile
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -58,7 +57,8 @@ class Interactions:
     def is_rated(self) -> BoolArray:
         """Return which users have a known rating for each item of theirs."""
         n_unknown = np.bincount(self.users[self.ratings == UNKNOWN], minlength=self.n_users)
-        return (n_unknown == 0) & (self.test_ratings != UNKNOWN)
+        is_rated: BoolArray = (n_unknown == 0) & (self.test_ratings != UNKNOWN)
+        return is_rated
 
     def of(self, chosen: IntArray) -> "Interactions":
         """Return the interactions of some users, given in ascending order, with new numbers."""
@@ -145,16 +145,12 @@ def _table(file: Path, *, has_header: bool = False) -> IntArray:
         text = (gzip.decompress(content) if file.suffix == ".gz" else content).decode()
         # Rows of candidates begin with "(user,item)".
         plain = text.translate({ord("("): None, ord(")"): None, ord(","): "\t", ord(":"): "\t"})
-        plain = plain.replace("\t\t", "\t").strip()
-        if not plain:
-            raise ValueError("it is empty")
-        table = np.loadtxt(
-            io.StringIO(plain), dtype=np.int64, delimiter="\t", skiprows=int(has_header), ndmin=2
-        )
+        rows = plain.replace("\t\t", "\t").splitlines()[int(has_header) :]
+        table = np.loadtxt(rows or ["-1"], dtype=np.int64, delimiter="\t", ndmin=2)
     except (OSError, EOFError, ValueError) as error:
         _refuse(file, str(error))
     if table.min() < 0:
-        _refuse(file, "it has numbers below 0")
+        _refuse(file, "it is empty, or has numbers below 0")
     return table
 
 

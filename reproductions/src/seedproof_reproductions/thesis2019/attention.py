@@ -30,11 +30,14 @@ def _scale(scores: Tensor, softmax: Tensor, beta: float) -> Tensor:
 
 
 def hidden_units(history: Tensor, scaled: Tensor) -> Tensor:
-    """Return ReLU(W(x ⊙ y)), axes (units, targets × history), as one product of matrices.
+    """Compute ReLU(W(x ⊙ y)) of all pairs of items as one product of matrices.
 
     Args:
         history: Vectors of the history, axes (history, factors).
         scaled: W with its columns multiplied by each target, axes (units, targets, factors).
+
+    Returns:
+        Axes (units, targets × history).
     """
     return (scaled.flatten(0, 1) @ history.T).relu_().view(len(scaled), -1)
 
@@ -64,7 +67,7 @@ class PooledHistory(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
+    def forward(  # noqa: PLR0917 - torch passes them by position
         ctx: Any,  # noqa: ANN401 - torch's
         history: Tensor,
         targets: Tensor,
@@ -74,7 +77,7 @@ class PooledHistory(torch.autograd.Function):
         sizes: Sequence[tuple[int, int]],
         beta: float,
     ) -> Tensor:
-        """Return the pooled vectors, axes (targets, factors).
+        """Pool the history for each target.
 
         Args:
             ctx: Context of the gradients.
@@ -85,6 +88,9 @@ class PooledHistory(torch.autograd.Function):
             places: Place of each target in its user's history, where it gets no weight; or −1.
             sizes: Items and targets of each user.
             beta: Exponent of the sum of weights.
+
+        Returns:
+            Axes (targets, factors).
         """
         ctx.save_for_backward(history, targets, weight, mix, places)
         ctx.sizes, ctx.beta = sizes, beta

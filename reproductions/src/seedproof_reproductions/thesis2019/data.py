@@ -122,7 +122,7 @@ class Prepared:
         """Draw the examples of an epoch, in random order."""
         examples = self.draw_examples(torch.arange(len(self.classes)), negatives)
         shuffled = torch.randperm(len(examples.labels), generator=order)
-        for rows in shuffled.split(size):
+        for rows in torch.split(shuffled, size):
             yield Examples(*(column[rows] for column in examples))
 
     def batches_of_users(
@@ -144,7 +144,7 @@ class Prepared:
             sizes = sizes.clamp(max=n_positives)
         examples = self.draw_examples(rows, negatives)
         steps = [int(n) * (1 + N_NEGATIVES) for n in _sums(sizes, size)]
-        for columns in zip(*(column.split(steps) for column in examples), strict=True):
+        for columns in zip(*(torch.split(column, steps) for column in examples), strict=True):
             yield Examples(*columns)
 
 

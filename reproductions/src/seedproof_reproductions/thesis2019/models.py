@@ -6,6 +6,7 @@ item; FISM and DeepICF know a user by the items that the user has rated. They ha
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from itertools import pairwise
 from typing import ClassVar, TypeAlias
 
 import torch
@@ -62,7 +63,7 @@ def _tower(*sizes: int) -> nn.Sequential:
     """Return layers of these sizes, with a ReLU after each."""
     layers = [
         layer
-        for n_inputs, n_units in zip(sizes, sizes[1:], strict=False)
+        for n_inputs, n_units in pairwise(sizes)
         for layer in (nn.Linear(n_inputs, n_units), nn.ReLU())
     ]
     return nn.Sequential(*layers)
@@ -147,7 +148,7 @@ class FISM(Recommender):
         self.bias = nn.Parameter(torch.zeros(histories.n_items, 1))
 
     def forward(self, users: Tensor, items: Tensor) -> Tensor:  # noqa: D102 - in the base
-        known, counts = users.unique_consecutive(return_counts=True)
+        known, counts = torch.unique_consecutive(users, return_counts=True)
         sizes = self.histories.sizes[known]
         sums = functional.embedding_bag(
             self.histories.items[self.histories.rows_of(known)],
@@ -194,10 +195,10 @@ class DeepICF(Recommender):
             mine.copy_(other)
 
     def forward(self, users: Tensor, items: Tensor) -> Tensor:  # noqa: D102 - in the base
-        known, counts = users.unique_consecutive(return_counts=True)
+        known, counts = torch.unique_consecutive(users, return_counts=True)
         sizes = self.histories.sizes[known]
         history = self.histories.items[self.histories.rows_of(known)]
-        pooled: Tensor = PooledHistory.apply(
+        pooled: Tensor = PooledHistory.apply(  # type: ignore[no-untyped-call]
             _with_ones(functional.embedding(history, self.history)),
             _with_ones(functional.embedding(items, self.targets)),
             self._attention_weight(),
@@ -246,7 +247,7 @@ class DeepICF(Recommender):
         weight, history = self._attention_weight(), _with_ones(self.history)
         scores = [
             self.mix @ hidden_units(history, weight.unsqueeze(1) * targets)
-            for targets in _with_ones(self.targets).split(16)
+            for targets in torch.split(_with_ones(self.targets), 16)
         ]
         return torch.cat(scores).view(len(self.targets), -1).T.contiguous()
 

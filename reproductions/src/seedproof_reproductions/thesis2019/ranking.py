@@ -51,7 +51,8 @@ class Answers:
 
 def places_of_first(scores: FloatArray) -> IntArray:
     """Return the place of the first score of each row, from 0; equal scores come before it."""
-    return (scores[:, 1:] >= scores[:, :1]).sum(axis=1)
+    places: IntArray = (scores[:, 1:] >= scores[:, :1]).sum(axis=1)
+    return places
 
 
 def log_odds(logits: Tensor) -> Tensor:
@@ -83,7 +84,7 @@ def answer(model: Recommender, prepared: Prepared) -> Answers:
     candidates = torch.from_numpy(prepared.data.candidates)
     score = model.scorer()
     parts = []
-    for users in torch.arange(prepared.data.n_users).split(USERS):
+    for users in torch.split(torch.arange(prepared.data.n_users), USERS):
         logits, tested = score(users), candidates[users]
         scores = log_odds(logits)
         is_candidate = torch.zeros_like(scores, dtype=torch.bool)

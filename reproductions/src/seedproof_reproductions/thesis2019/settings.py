@@ -28,8 +28,8 @@ class Schedule(NamedTuple):
     n_positives: int | None = None
 
 
-# The thesis names none of these. Batches are larger than in the models' own papers, and DeepICF sees
-# a part of the positives in each epoch: its cost grows with the square of a history's length.
+# The thesis names none of these. Batches are larger than in the models' own papers, and DeepICF
+# sees a part of the positives per epoch: its cost grows with the square of a history's length.
 SCHEDULES = {
     "gmf": Schedule(8, 0.01, 16_384, 32),
     "ncf": Schedule(20, 0.004, 16_384, 16),
@@ -45,7 +45,7 @@ class Setting(BaseSetting):
 
     `sigmoid` and `softmax` have two classes; `three` distinguishes ratings of 1 and 2 from those of
     3 to 5, for users whose ratings are known. `n_users` is a fixed random part of the users.
-    DeepICF begins with the vectors of a simpler model (FISM) after `pretraining_epochs`, 0 for none.
+    DeepICF begins with the vectors of a simpler model, FISM, after `pretraining_epochs` of it.
     """
 
     choices = {  # noqa: RUF012 - a ClassVar of the base

@@ -67,7 +67,7 @@ def fit(
     weights: Tensor | None = None,
     average: str = "none",
 ) -> float:
-    """Train a model, and return its mean loss in the last epoch.
+    """Train a model.
 
     Args:
         model: The model, which is changed.
@@ -76,6 +76,9 @@ def fit(
         sources: The randomness.
         weights: Weights of the classes; None if all are 1.
         average: Name of an average of weights, which the model has at the end.
+
+    Returns:
+        The mean loss in the last epoch, as the weights moved.
     """
     optimizer = Adam(model.parameters(), lr=schedule.learning_rate, fused=True)
     averaged = stabilize.build(average, model, optimizer)
@@ -128,21 +131,22 @@ def log_run(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
     _log_predictions(run, answers, prepared, setting)
     if isinstance(model, DeepICF):
         _log_attention(run, model, prepared)
-    np.savez(run.checkpoint_dir / ANSWERS, **rankings(answers))
+    _save_rankings(run, answers)
     torch.save(model.state_dict(), run.checkpoint_dir / WEIGHTS)
     for name, value in answers.metrics().items():
         run.log_scalar(name, value)
     run.log_scalar("cpu_seconds_answering", time.process_time() - began)
 
 
-def rankings(answers: Answers) -> dict[str, np.ndarray]:
-    """Return the lists of a run, best item first, and the scores of the candidates."""
-    return {
-        "top_candidates": answers.top_candidates.astype(np.int32),
-        "top_unseen": answers.top_unseen.astype(np.int32),
-        "candidates": answers.candidates.astype(np.int32),
-        "scores": answers.scores.astype(np.float32),
-    }
+def _save_rankings(run: Run, answers: Answers) -> None:
+    """Write the lists of a run, best item first, and the scores of the candidates."""
+    np.savez(
+        run.checkpoint_dir / ANSWERS,
+        top_candidates=answers.top_candidates.astype(np.int32),
+        top_unseen=answers.top_unseen.astype(np.int32),
+        candidates=answers.candidates.astype(np.int32),
+        scores=answers.scores.astype(np.float32),
+    )
 
 
 def _log_predictions(run: Run, answers: Answers, prepared: Prepared, setting: Setting) -> None:

@@ -75,7 +75,10 @@ def test_pairs_without_ratings_take_those_of_another_file(write_small, write, da
     np.savez(pairs, train=rows)
     write(f"{FOLDER}/ml1m_ncf_train_pairs.npz", pairs.getvalue())
     unknown = load_movielens()
-    write(f"{FOLDER}/item_map.csv", "ncf_item,movieID\n" + "".join(f"{i},{70 - i}\n" for i in range(5)))
+    write(
+        f"{FOLDER}/item_map.csv",
+        "ncf_item,movieID\n" + "".join(f"{i},{70 - i}\n" for i in range(5)),
+    )
     rated = "1::70::4::9\n1::69::2::9\n2::67::5::9\n2::66::4::9\n"
     write(f"{FOLDER}/ratings_users_1_to_2999.dat.gz", gzip.compress(rated.encode()))
     data = load_movielens()

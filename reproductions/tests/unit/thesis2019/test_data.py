@@ -1,3 +1,5 @@
+from itertools import chain
+
 import numpy as np
 import pytest
 import torch
@@ -82,7 +84,7 @@ def test_batches_of_users_have_whole_users_one_after_the_other(prepared):
     for batches in epochs:
         known = [batch.users.unique_consecutive().tolist() for batch in batches]
         assert [len(users) for users in known] == [8] * 7 + [4]
-        assert sorted(sum(known, [])) == list(range(60))
+        assert sorted(chain(*known)) == list(range(60))
         pairs = [
             (int(u), int(i)) for users, items, labels in batches
             for u, i, y in zip(users, items, labels, strict=True) if y
@@ -114,7 +116,7 @@ def test_three_classes_separate_low_ratings(write, data_folder):
     write(path.relative_to(data_folder), "\n".join("\t".join(row) for row in changed))
     part = prepare(Setting(output="three", n_users=59))
     assert 5 not in part.data.names
-    write(path.relative_to(data_folder), "\n".join("\t".join([u, i, "0", t]) for u, i, _, t in rows))
+    write(path.relative_to(data_folder), "\n".join(f"{u}\t{i}\t0\t{t}" for u, i, _, t in rows))
     with pytest.raises(EmptyInputError):
         prepare(Setting(output="three", n_users=58))
 

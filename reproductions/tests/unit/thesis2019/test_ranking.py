@@ -103,7 +103,9 @@ def test_answers_are_of_the_candidates_and_of_items_that_are_not_rated():
             is_real = prepared.data.candidates[user] != NO_ITEM
             # Batches of other sizes move the last digits.
             given_scores = answers.scores[user]
-            np.testing.assert_allclose(given_scores[is_real], [scores[i] for i in tested], rtol=1e-4)
+            np.testing.assert_allclose(
+                given_scores[is_real], [scores[i] for i in tested], rtol=1e-4
+            )
             probs = logits.softmax(1)[tested]
             np.testing.assert_allclose(answers.probs[user][is_real], probs, rtol=1e-4)
     # One candidate of user 0 was dropped: the tested item does not compete with itself.

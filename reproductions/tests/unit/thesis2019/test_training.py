@@ -76,7 +76,7 @@ def test_models_learn_the_tastes_of_users(prepared, make_run, model):
     with sources.init:
         made = MODELS[model](prepared.histories, 8, 2)
 
-    fit(made, prepared, Schedule(8, 0.05, 8 if made.reads_histories else 256, 8), sources)
+    fit(made, prepared, Schedule(16, 0.02, 8 if made.reads_histories else 256, 8), sources)
 
     assert answer(made, prepared).metrics(5)["hit_rate_5"] > 0.5
 
