@@ -41,6 +41,7 @@ def reproduce(
     n_train: Annotated[int | None, option("n_train")] = None,
     n_test: Annotated[int | None, option("n_test")] = None,
     n_users: Annotated[int | None, option("n_users")] = None,
+    held_out: Annotated[int | None, option("held_out")] = None,
     smoke: Annotated[bool, option("smoke")] = False,
     explain: Annotated[bool, option("explain")] = False,
     lime_examples: Annotated[int | None, option("lime_examples")] = None,

@@ -24,7 +24,7 @@ PAPER_OPTIONS = {
         "n_test",
     ),
     "findings2023": ("dataset", "track", "n_train", "n_test"),
-    "thesis2019": ("model", "output", "n_users"),
+    "thesis2019": ("model", "output", "n_users", "held_out"),
 }  # fmt: skip
 
 
@@ -44,6 +44,7 @@ class Request:
     n_train: int | None
     n_test: int | None
     n_users: int | None
+    held_out: int | None
     smoke: bool
     explain: bool
     lime_examples: int | None
@@ -93,7 +94,7 @@ class Request:
         """Return the setting that was chosen, with the sizes that were given."""
         choices, sizes = (
             {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-            for names in (kind.choices, ("epochs", *SIZES))
+            for names in (kind.choices, ("epochs", "held_out", *SIZES))
         )
         setting = kind(**choices)
         return replace(setting.smoke() if self.smoke else setting, **sizes)

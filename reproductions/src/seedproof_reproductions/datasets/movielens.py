@@ -75,6 +75,28 @@ class Interactions:
             names=self.names[chosen],
         )
 
+    def held_out(self, seed: int) -> "Interactions":
+        """Return the interactions with one item per user moved from training to testing.
+
+        It takes the place of the tested item, against as many items that the user has not rated.
+        Choices that are made on these leave the real tests untouched.
+        """
+        rng = np.random.default_rng(seed)
+        tested = self.starts[:-1] + rng.integers(np.diff(self.starts))
+        is_rated = np.zeros((self.n_users, self.n_items), dtype=np.bool_)
+        is_rated[self.users, self.items] = True
+        is_rated[np.arange(self.n_users), self.candidates[:, 0]] = True
+        keys = np.where(is_rated, np.inf, rng.random(is_rated.shape))
+        others = np.argsort(keys, axis=1)[:, : self.candidates.shape[1] - 1]
+        return replace(
+            self,
+            users=np.delete(self.users, tested),
+            items=np.delete(self.items, tested),
+            ratings=np.delete(self.ratings, tested),
+            candidates=np.column_stack([self.items[tested], others]),
+            test_ratings=self.ratings[tested],
+        )
+
 
 def load_movielens() -> Interactions:
     """Read the user's own copy; duplicates of the tested item among the candidates are dropped."""

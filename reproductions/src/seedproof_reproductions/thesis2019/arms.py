@@ -16,12 +16,14 @@ class Arm:
         is_balanced: Whether all classes have the same weight in the loss.
         shares_pretraining: Whether all runs begin with the same pretrained vectors.
         shares_init: Whether all runs begin with the same weights, and the same pretrained vectors.
+        n_models: Number of models that are trained and answer together, by their mean probability.
     """
 
     average: str = "none"
     is_balanced: bool = False
     shares_pretraining: bool = False
     shares_init: bool = False
+    n_models: int = 1
 
 
 ARMS = {
@@ -31,6 +33,7 @@ ARMS = {
     "fixed-init": Arm(shares_pretraining=True, shares_init=True),
     "ema": Arm(average="ema"),
     "switch-ema": Arm(average="switch-ema"),
+    "mean-4": Arm(n_models=4),
 }
 
 

@@ -168,12 +168,16 @@ def _sums(sizes: Tensor, n_together: int) -> Tensor:
 
 def prepare(setting: Setting) -> Prepared:
     """Read the data set once per process and folder of data sets, and take a setting's part."""
-    return _prepared(setting.n_users, data_folder(), n_classes=len(setting.classes))
+    return _prepared(setting.n_users, setting.held_out, data_folder(), len(setting.classes))
 
 
 @lru_cache(maxsize=1)
-def _prepared(n_users: int | None, _folder: Path | None, *, n_classes: int) -> Prepared:
+def _prepared(
+    n_users: int | None, held_out: int | None, _folder: Path | None, n_classes: int
+) -> Prepared:
     data = load_movielens()
+    if held_out is not None:
+        data = data.held_out(held_out)
     has_ratings = n_classes > 2
     if has_ratings:
         if not data.is_rated.any():

@@ -1,16 +1,21 @@
 """Answers of a model: probabilities of the candidates, and ranked lists of items."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from seedproof.metrics.items.relevance import RankedGains
 from seedproof.typing import FloatArray, IntArray
 from seedproof_reproductions.datasets.movielens import NO_ITEM
 from seedproof_reproductions.thesis2019.data import Prepared
 from seedproof_reproductions.thesis2019.models import Recommender
 
+# What is ranked: the tested item and others, as published, and all items that a user has not rated
+# in training, which is what the user would see.
+CANDIDATES, CATALOG = "candidates", "catalog"
 # Length of the lists that are kept, and of those that are judged, as published.
 N_TOP, DEPTH = 20, 10
 # Users that are scored at a time.
@@ -24,35 +29,22 @@ class Answers:
     Args:
         candidates: Items, axes (users, candidates), NO_ITEM where there is none.
         probs: Axes (users, candidates, classes).
-        scores: Log-odds of the last class, which items are ranked by, axes (users, candidates);
-            −inf where there is no candidate.
-        top_candidates: Best candidates, best first, axes (users, places).
-        top_unseen: Best of all items that the user has not rated in training, likewise.
+        top: By name of the part that is ranked, the items with the best log-odds of the last class,
+            best first, axes (users, places); NO_ITEM after the end of a list.
     """
 
     candidates: IntArray
     probs: FloatArray
-    scores: FloatArray
-    top_candidates: IntArray
-    top_unseen: IntArray
+    top: Mapping[str, IntArray]
 
     def metrics(self, depth: int = DEPTH) -> dict[str, float]:
-        """Return hit rate and NDCG of the tested items, and their hit rate among all items."""
-        place = places_of_first(self.scores)
-        is_hit = place < depth
-        gains = np.where(is_hit, 1 / np.log2(place + 2), 0.0)
-        is_listed = (self.top_unseen[:, :depth] == self.candidates[:, :1]).any(axis=1)
-        return {
-            f"hit_rate_{depth}": float(is_hit.mean()),
-            f"ndcg_{depth}": float(gains.mean()),
-            f"hit_rate_{depth}_unseen": float(is_listed.mean()),
-        }
-
-
-def places_of_first(scores: FloatArray) -> IntArray:
-    """Return the place of the first score of each row, from 0; equal scores come before it."""
-    places: IntArray = (scores[:, 1:] >= scores[:, :1]).sum(axis=1)
-    return places
+        """Return hit rate and NDCG of the tested items in each part."""
+        metrics = {}
+        for part, items in self.top.items():
+            gains = RankedGains(items[np.newaxis], self.candidates[:, :1])
+            metrics[f"hit_rate_{depth}_{part}"] = float(gains.hit_rate(depth).mean())
+            metrics[f"ndcg_{depth}_{part}"] = float(gains.ndcg(depth).mean())
+        return metrics
 
 
 def log_odds(logits: Tensor) -> Tensor:
@@ -69,36 +61,51 @@ def probabilities(logits: Tensor) -> Tensor:
     return logits.softmax(-1)
 
 
-def top_items(scores: Tensor, is_allowed: Tensor, n_top: int = N_TOP) -> Tensor:
-    """Return the allowed items with the best scores, axes (users, places).
+def mean_logits(logits: Sequence[Tensor]) -> Tensor:
+    """Return logits with the mean of the probabilities of several models."""
+    if len(logits) == 1:
+        return logits[0]
+    return torch.stack([probabilities(of_model) for of_model in logits]).mean(0).log()
 
-    Equal scores are in the order of the items' numbers; NO_ITEM follows where there are no more.
+
+def top_items(scores: Tensor, items: Tensor, n_top: int = N_TOP) -> Tensor:
+    """Return the items with the best scores, axes (users, places).
+
+    Equal scores stay in the given order. NO_ITEM is in place of those with −inf.
     """
-    ordered = scores.masked_fill(~is_allowed, float("-inf")).sort(descending=True, stable=True)
-    return ordered.indices.masked_fill(ordered.values.isneginf(), NO_ITEM)[:, :n_top]
+    ordered = scores.sort(descending=True, stable=True)
+    best = items.expand_as(scores).gather(1, ordered.indices)
+    return best.masked_fill_(ordered.values.isneginf(), NO_ITEM)[:, :n_top]
 
 
 @torch.no_grad()
-def answer(model: Recommender, prepared: Prepared) -> Answers:
-    """Score all items for all users, and keep the candidates and the best."""
+def answer(models: Sequence[Recommender], prepared: Prepared) -> Answers:
+    """Score all items for all users by the mean of some models.
+
+    The probabilities of the candidates are kept, and the best items.
+    """
     candidates = torch.from_numpy(prepared.data.candidates)
-    score = model.scorer()
+    catalog = torch.arange(prepared.data.n_items)
+    scorers = [model.scorer() for model in models]
     parts = []
     for users in torch.split(torch.arange(prepared.data.n_users), USERS):
-        logits, tested = score(users), candidates[users]
-        scores = log_odds(logits)
-        is_candidate = torch.zeros_like(scores, dtype=torch.bool)
-        # Those that were dropped repeat the first.
-        items = torch.where(tested == NO_ITEM, tested[:, :1], tested)
-        is_candidate.scatter_(1, items, value=True)
+        logits = mean_logits([score(users) for score in scorers])
+        scores, tested = log_odds(logits), candidates[users]
+        # Where one was dropped, any item does.
+        items = tested.clamp(min=0)
+        of_unseen = scores.masked_fill(prepared.histories.is_seen[users], float("-inf"))
+        of_tested = scores.gather(1, items).masked_fill(tested == NO_ITEM, float("-inf"))
         rows = torch.arange(len(users)).unsqueeze(1)
         parts.append(
             (
                 probabilities(logits[rows, items]),
-                scores.gather(1, items).masked_fill(tested == NO_ITEM, float("-inf")),
-                top_items(scores, is_candidate),
-                top_items(scores, ~prepared.histories.is_seen[users]),
+                # The tested item comes last, so that equal scores count against it.
+                top_items(of_tested.roll(-1, 1), tested.roll(-1, 1)),
+                top_items(of_unseen, catalog),
             )
         )
-    arrays = (torch.cat(part).numpy() for part in zip(*parts, strict=True))
-    return Answers(prepared.data.candidates, *arrays)
+    probs, of_candidates, of_catalog = (
+        torch.cat(part).numpy() for part in zip(*parts, strict=True)
+    )
+    top = {CANDIDATES: of_candidates, CATALOG: of_catalog}
+    return Answers(prepared.data.candidates, probs, top)

@@ -41,7 +41,7 @@ def complete(
 ) -> dict[str, Any]:
     """Make every run of a study that is missing, and collect the results."""
     check = partial(_check_data, setting)
-    make_runs(study, check=check, engine=engine, workers=workers, follow="hit_rate_10")
+    make_runs(study, check=check, engine=engine, workers=workers, follow="hit_rate_10_candidates")
     return collect(study.store)
 
 

@@ -46,6 +46,8 @@ class Setting(BaseSetting):
     `sigmoid` and `softmax` have two classes; `three` distinguishes ratings of 1 and 2 from those of
     3 to 5, for users whose ratings are known. `n_users` is a fixed random part of the users.
     DeepICF begins with the vectors of a simpler model, FISM, after `pretraining_epochs` of it.
+    With `held_out`, the seed of a draw, items of the training part are tested in place of the
+    published ones: what a schedule is chosen on.
     """
 
     choices = {  # noqa: RUF012 - a ClassVar of the base
@@ -54,6 +56,7 @@ class Setting(BaseSetting):
     }
     least = {  # noqa: RUF012 - a ClassVar of the base
         "epochs": 1, "n_factors": 1, "n_positives": 1, "n_users": 2, "pretraining_epochs": 0,
+        "held_out": 0,
     }  # fmt: skip
 
     model: str = "deepicf"
@@ -63,6 +66,7 @@ class Setting(BaseSetting):
     n_positives: int | None = None
     n_users: int | None = None
     pretraining_epochs: int = PRETRAINING.epochs
+    held_out: int | None = None
 
     @property
     def schedule(self) -> Schedule:

@@ -24,20 +24,24 @@ class Sources(NamedTuple):
     negatives: torch.Generator
 
     @classmethod
-    def of(cls, run: Run, arm: Arm) -> "Sources":
-        """Return those of a run's model."""
+    def of(cls, run: Run, arm: Arm, member: int = 0) -> "Sources":
+        """Return those of a run's model; the first of several has those of a single one."""
+        if member > 0:
+            return cls.from_seed(run.seed, member)
         init = cls.from_seed(SHARED_SEED).init if arm.shares_init else run.seeded(INIT)
         return cls(init, run.torch_generator(ORDER), run.torch_generator(NEGATIVES))
 
     @classmethod
-    def of_pretraining(cls, run: Run, arm: Arm) -> "Sources":
+    def of_pretraining(cls, run: Run, arm: Arm, member: int = 0) -> "Sources":
         """Return those of the model that a run's vectors come from: its own, or the shared one."""
-        return cls.from_seed(SHARED_SEED if arm.shares_pretraining else run.seeds[PRETRAINING])
+        if arm.shares_pretraining:
+            return cls.from_seed(SHARED_SEED)
+        return cls.from_seed(run.seeds[PRETRAINING], member)
 
     @classmethod
-    def from_seed(cls, seed: int) -> "Sources":
-        """Return three streams of one seed."""
-        init, order, negatives = np.random.SeedSequence(seed).spawn(3)
+    def from_seed(cls, *seeds: int) -> "Sources":
+        """Return three streams of one seed, or of several together."""
+        init, order, negatives = np.random.SeedSequence(seeds).spawn(3)
         return cls(
             GlobalStream(init).followed(),
             torch_generator(order, "cpu"),

@@ -3,6 +3,7 @@
 import time
 from copy import deepcopy
 from math import ceil
+from statistics import fmean
 
 import numpy as np
 import torch
@@ -21,8 +22,9 @@ from seedproof_reproductions.thesis2019.ranking import Answers, answer
 from seedproof_reproductions.thesis2019.settings import Schedule, Setting
 from seedproof_reproductions.thesis2019.sources import Sources
 
+# Probabilities of the candidates; lists are splits of their own.
 SPLIT = "test"
-WEIGHTS, ANSWERS = "weights.pt", "answers.npz"
+WEIGHTS = "weights.pt"
 
 
 def train(run: Run) -> None:
@@ -31,23 +33,27 @@ def train(run: Run) -> None:
     log_run(run, prepare(setting), setting, arm_of(run.arm))
 
 
-def train_model(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> Recommender:
-    """Train the model of an arm under a run's seeds, and log its loss and its cost."""
-    sources = Sources.of(run, arm)
-    with sources.init:
-        model = MODELS[setting.model](
-            prepared.histories, setting.schedule.n_factors, setting.n_outputs
-        )
-    began = time.process_time()
-    if isinstance(model, DeepICF) and setting.pretraining is not None:
-        model.start_from(pretrain(prepared, setting.pretraining, Sources.of_pretraining(run, arm)))
-        run.log_scalar("cpu_seconds_pretraining", time.process_time() - began)
-        began = time.process_time()
+def train_models(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> list[Recommender]:
+    """Train the models of an arm under a run's seeds, and log their mean loss and their cost."""
     weights = prepared.class_weights if arm.is_balanced else None
-    loss = fit(model, prepared, setting.schedule, sources, weights=weights, average=arm.average)
-    run.log_scalar("train_loss", loss)
+    models: list[Recommender] = []
+    losses, began = [], time.process_time()
+    for member in range(arm.n_models):
+        sources = Sources.of(run, arm, member)
+        with sources.init:
+            model = MODELS[setting.model](
+                prepared.histories, setting.schedule.n_factors, setting.n_outputs
+            )
+        if isinstance(model, DeepICF) and setting.pretraining is not None:
+            pretraining = Sources.of_pretraining(run, arm, member)
+            model.start_from(pretrain(prepared, setting.pretraining, pretraining))
+        losses.append(
+            fit(model, prepared, setting.schedule, sources, weights=weights, average=arm.average)
+        )
+        models.append(model)
+    run.log_scalar("train_loss", fmean(losses))
     run.log_scalar("cpu_seconds", time.process_time() - began)
-    return model
+    return models
 
 
 def pretrain(prepared: Prepared, schedule: Schedule, sources: Sources) -> FISM:
@@ -124,32 +130,27 @@ def loss_of(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Te
 
 
 def log_run(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
-    """Train, and log probabilities of the candidates, metrics, and attention to tested items."""
-    model = train_model(run, prepared, setting, arm)
+    """Train, log the answers and the attention to tested items, and keep the weights."""
+    models = train_models(run, prepared, setting, arm)
     began = time.process_time()
-    answers = answer(model, prepared)
-    _log_predictions(run, answers, prepared, setting)
-    if isinstance(model, DeepICF):
-        _log_attention(run, model, prepared)
-    _save_rankings(run, answers)
-    torch.save(model.state_dict(), run.checkpoint_dir / WEIGHTS)
+    answers = answer(models, prepared)
+    _log_probabilities(run, answers, prepared, setting)
+    for part, items in answers.top.items():
+        run.log_predictions(
+            part,
+            ids=prepared.data.names,
+            rankings=items,
+            relevant=answers.candidates[:, :1],
+        )
+    if len(models) == 1 and isinstance(models[0], DeepICF):
+        _log_attention(run, models[0], prepared)
+    torch.save([model.state_dict() for model in models], run.checkpoint_dir / WEIGHTS)
     for name, value in answers.metrics().items():
         run.log_scalar(name, value)
     run.log_scalar("cpu_seconds_answering", time.process_time() - began)
 
 
-def _save_rankings(run: Run, answers: Answers) -> None:
-    """Write the lists of a run, best item first, and the scores of the candidates."""
-    np.savez(
-        run.checkpoint_dir / ANSWERS,
-        top_candidates=answers.top_candidates.astype(np.int32),
-        top_unseen=answers.top_unseen.astype(np.int32),
-        candidates=answers.candidates.astype(np.int32),
-        scores=answers.scores.astype(np.float32),
-    )
-
-
-def _log_predictions(run: Run, answers: Answers, prepared: Prepared, setting: Setting) -> None:
+def _log_probabilities(run: Run, answers: Answers, prepared: Prepared, setting: Setting) -> None:
     labels = np.zeros(answers.candidates.shape, np.int64)
     labels[:, 0] = prepared.test_classes
     is_real = answers.candidates != NO_ITEM

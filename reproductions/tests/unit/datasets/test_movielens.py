@@ -66,6 +66,26 @@ def test_part_of_the_users_keeps_their_names_and_items(write_small):
     assert part.test_ratings.tolist() == [5, 1]
 
 
+@pytest.mark.usefixtures("made_movielens")
+def test_held_out_items_are_of_the_training_part():
+    """The others are 29 items that the user has not rated, in training or in the test."""
+    whole = load_movielens()
+
+    part, again, other = whole.held_out(0), whole.held_out(0), whole.held_out(1)
+
+    assert len(part.items) == len(whole.items) - 60
+    for user in range(60):
+        rated, kept = (set(of.items[of.users == user].tolist()) for of in (whole, part))
+        tested, *others = part.candidates[user].tolist()
+        assert rated == {*kept, tested} > kept
+        assert not {*others} & {*rated, whole.candidates[user, 0]}
+        assert len({*others}) == 29
+        is_tested = (whole.users == user) & (whole.items == tested)
+        assert whole.ratings[is_tested].tolist() == [part.test_ratings[user]]
+    assert np.array_equal(part.candidates, again.candidates)
+    assert not np.array_equal(part.candidates[:, 0], other.candidates[:, 0])
+
+
 def test_pairs_without_ratings_take_those_of_another_file(write_small, write, data_folder):
     """Ratings have the numbers of movies, and count users from 1; user 2 has none."""
     write_small()

@@ -1,4 +1,5 @@
 import math
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -6,13 +7,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import seedproof as sp
 from seedproof_reproductions.datasets.movielens import NO_ITEM
 from seedproof_reproductions.thesis2019.data import prepare
 from seedproof_reproductions.thesis2019.models import GMF
 from seedproof_reproductions.thesis2019.ranking import (
-    Answers,
+    CANDIDATES,
+    CATALOG,
     answer,
     log_odds,
+    mean_logits,
     probabilities,
     top_items,
 )
@@ -20,6 +24,7 @@ from seedproof_reproductions.thesis2019.settings import Setting
 
 # Few values, so that there are ties; −inf is a candidate that was dropped.
 SCORES = st.sampled_from([-math.inf, 0.0, 0.5, 1.0, 2.0])
+MADE = "made_movielens", "single_thread"
 
 
 def metrics_by_loops(scores, depth):
@@ -34,36 +39,16 @@ def metrics_by_loops(scores, depth):
 
 
 @given(
-    rows=st.lists(
-        st.tuples(st.sampled_from([0.0, 0.5, 1.0]), *[SCORES] * 6), min_size=1, max_size=8
-    ),
-    depth=st.integers(1, 7),
+    st.lists(st.tuples(SCORES, st.integers(0, 99)), min_size=3, max_size=9, unique_by=itemgetter(1))
 )
-def test_metrics_equal_independent_loops(rows, depth):
-    """Ties count against the tested item, so that a constant score hits nothing."""
-    scores, n_users = np.array(rows), len(rows)
-    items = np.tile(np.arange(7), (n_users, 1))
-    unseen = np.tile([5, 0, 3], (n_users, 1))
+def test_top_items_equal_a_sort(row):
+    """Equal scores are in the given order; a short list ends with NO_ITEM."""
+    scores, items = map(torch.tensor, zip(*row, strict=True))
 
-    metrics = Answers(items, np.empty(0), scores, items, unseen).metrics(depth)
+    (best,) = top_items(scores.view(1, -1), items, n_top=3).tolist()
 
-    hits, gains = metrics_by_loops(rows, depth)
-    assert metrics[f"hit_rate_{depth}"] == pytest.approx(hits)
-    assert metrics[f"ndcg_{depth}"] == pytest.approx(gains)
-    # Item 0 is second in the list of all items.
-    assert metrics[f"hit_rate_{depth}_unseen"] == float(depth >= 2)
-
-
-@given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.booleans()), min_size=3, max_size=9))
-def test_top_items_equal_a_sort_of_those_that_are_allowed(row):
-    """Equal scores are in the order of the items; a short list ends with NO_ITEM."""
-    scores, is_allowed = map(torch.tensor, zip(*row, strict=True))
-
-    (items,) = top_items(scores.view(1, -1), is_allowed.view(1, -1), n_top=3).tolist()
-
-    allowed = [item for item, (_, is_in) in enumerate(row) if is_in]
-    best = sorted(allowed, key=lambda item: (-row[item][0], item))[:3]
-    assert items == best + [NO_ITEM] * (3 - len(best))
+    wanted = sorted((pair for pair in row if pair[0] > -math.inf), key=lambda pair: -pair[0])[:3]
+    assert best == [item for _, item in wanted] + [NO_ITEM] * (3 - len(wanted))
 
 
 @pytest.mark.parametrize("logits", [[[0.7]], [[-1.0, 0.5]], [[0.3, -0.2, 1.1]]])
@@ -80,34 +65,69 @@ def test_log_odds_are_those_of_the_last_probability(logits):
         assert probabilities(torch.tensor([[0.0, 0.7]]))[0].tolist() == pytest.approx(probs)
 
 
-@pytest.mark.usefixtures("made_movielens", "single_thread")
-def test_answers_are_of_the_candidates_and_of_items_that_are_not_rated():
-    """By one pass of the model per user, and a sort in Python."""
-    prepared = prepare(Setting(model="gmf"))
+def test_mean_logits_have_the_mean_probabilities():
+    """Of 0.2 and 0.6 the mean is 0.4; logits of a single model stay."""
+    single, two = torch.tensor([[math.log(1 / 4)]]), torch.tensor([[math.log(3 / 2)]])
+
+    assert mean_logits([single]) is single
+    assert probabilities(mean_logits([single, two])).tolist() == [pytest.approx([0.6, 0.4])]
+
+
+def drawn_model(prepared, seed):
+    """GMF with weights that are large enough for different scores, some of which are equal."""
+    model = GMF(prepared.histories, 4, 2)
+    generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        model = GMF(prepared.histories, 4, 2)
         for weights in model.parameters():
-            weights.copy_(torch.randn(weights.shape, generator=torch.Generator().manual_seed(1)))
+            weights.copy_(torch.randn(weights.shape, generator=generator).round(decimals=1))
+        model.features[0].items[::3] = 0
+    return model
 
-        answers = answer(model, prepared)
 
-        for user in (0, 1, 33, 59):
-            logits = model(torch.full((120,), user), torch.arange(120))
-            scores = (logits[:, 1] - logits[:, 0]).tolist()
-            tested = [item for item in prepared.data.candidates[user] if item != NO_ITEM]
-            unrated = set(range(120)) - set(prepared.histories.of(user).tolist())
-            for items, shown in (
-                (tested, answers.top_candidates[user]), (unrated, answers.top_unseen[user])
-            ):  # fmt: skip
-                assert shown.tolist() == sorted(items, key=lambda item: -scores[item])[:20]
-            is_real = prepared.data.candidates[user] != NO_ITEM
-            # Batches of other sizes move the last digits.
-            given_scores = answers.scores[user]
-            np.testing.assert_allclose(
-                given_scores[is_real], [scores[i] for i in tested], rtol=1e-4
-            )
-            probs = logits.softmax(1)[tested]
-            np.testing.assert_allclose(answers.probs[user][is_real], probs, rtol=1e-4)
-    # One candidate of user 0 was dropped: the tested item does not compete with itself.
-    assert (answers.scores[0] == -math.inf).sum() == 1
-    assert (answers.scores[1:] == -math.inf).sum() == 0
+@pytest.mark.usefixtures(*MADE)
+def test_answers_are_of_the_candidates_and_of_items_that_are_not_rated():
+    """By one pass of the models per user, and a sort in Python."""
+    prepared = prepare(Setting(model="gmf"))
+    models = [drawn_model(prepared, seed) for seed in (1, 2)]
+
+    answers = answer(models, prepared)
+
+    for user in (0, 1, 33, 59):
+        with torch.no_grad():
+            logits = [model(torch.full((120,), user), torch.arange(120)) for model in models]
+        probs = np.mean([of_model.softmax(1).numpy() for of_model in logits], axis=0)
+        # Batches of other sizes move the last digits.
+        scores = probs[:, 1].round(5).tolist()
+        first, *others = (item for item in prepared.data.candidates[user] if item != NO_ITEM)
+        unrated = set(range(120)) - set(prepared.histories.of(user).tolist())
+        for part, items in ((CANDIDATES, [*others, first]), (CATALOG, unrated)):
+            best = sorted(items, key=lambda item: -scores[item])[:20]
+            shown = answers.top[part][user].tolist()
+            assert len(set(shown)) == 20
+            assert [scores[item] for item in shown] == [scores[item] for item in best]
+        tested = prepared.data.candidates[user]
+        is_real = tested != NO_ITEM
+        given_probs = answers.probs[user][is_real]
+        np.testing.assert_allclose(given_probs, probs[tested[is_real]], rtol=1e-4)
+
+
+@pytest.mark.usefixtures(*MADE)
+@pytest.mark.parametrize("depth", [1, 5, 10])
+def test_metrics_equal_independent_loops_and_those_of_the_library(depth):
+    """Equal scores count against the tested item."""
+    prepared = prepare(Setting(model="gmf"))
+    model = drawn_model(prepared, 1)
+
+    answers = answer([model], prepared)
+
+    metrics, candidates = answers.metrics(depth), prepared.data.candidates
+    scores = np.log(answers.probs[:, :, 1] / answers.probs[:, :, 0])
+    hits, gains = metrics_by_loops(np.where(candidates == NO_ITEM, -np.inf, scores), depth)
+    assert metrics[f"hit_rate_{depth}_candidates"] == pytest.approx(hits)
+    assert metrics[f"ndcg_{depth}_candidates"] == pytest.approx(gains)
+    for part, items in answers.top.items():
+        # Two equal runs: a single one is not measured.
+        measured = sp.measure(np.stack([items] * 2), relevant=candidates[:, :1], depth=depth)
+        for name in ("hit_rate", "ndcg"):
+            ours = metrics[f"{name}_{depth}_{part}"]
+            assert measured[f"{name}@{depth}"].value == pytest.approx(ours)

@@ -14,7 +14,7 @@ from seedproof_reproductions.thesis2019.models import MODELS
 from seedproof_reproductions.thesis2019.ranking import answer
 from seedproof_reproductions.thesis2019.settings import Schedule, Setting
 from seedproof_reproductions.thesis2019.sources import INIT, NEGATIVES, ORDER, PRETRAINING, Sources
-from seedproof_reproductions.thesis2019.training import fit, loss_of, pretrain, train_model
+from seedproof_reproductions.thesis2019.training import fit, loss_of, pretrain, train_models
 
 pytestmark = pytest.mark.usefixtures("single_thread")
 SETTING = Setting(epochs=1, n_factors=4, n_positives=3, pretraining_epochs=1)
@@ -34,9 +34,9 @@ def run_with(source=None, arm="none"):
 
 
 def trained(prepared, source=None, arm="none", setting=SETTING):
-    """All weights of a trained model."""
-    run = run_with(source, arm)
-    return parameters_to_vector(train_model(run, prepared, setting, arm_of(arm)).parameters())
+    """All weights of the trained models."""
+    models = train_models(run_with(source, arm), prepared, setting, arm_of(arm))
+    return torch.cat([parameters_to_vector(model.parameters()) for model in models])
 
 
 @pytest.mark.parametrize("source", [INIT, ORDER, NEGATIVES, PRETRAINING])
@@ -69,6 +69,17 @@ def test_every_arm_trains_another_model(prepared, arm):
     assert not torch.equal(trained(prepared), trained(prepared, arm=arm))
 
 
+@pytest.mark.parametrize("source", [INIT, ORDER, NEGATIVES, PRETRAINING])
+def test_models_of_a_mean_differ_and_the_first_is_that_of_the_baseline(prepared, source):
+    single = trained(prepared)
+
+    members = trained(prepared, arm="mean-4").split(len(single))
+    others = trained(prepared, source, arm="mean-4").split(len(single))
+
+    assert torch.equal(members[0], single)
+    assert len({tuple(weights.tolist()) for weights in (*members, *others)}) == 8
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_models_learn_the_tastes_of_users(prepared, make_run, model):
     """Five of thirty candidates are of the user's taste, so that chance hits 1 of 6 at 5."""
@@ -78,7 +89,7 @@ def test_models_learn_the_tastes_of_users(prepared, make_run, model):
 
     fit(made, prepared, Schedule(16, 0.02, 8 if made.reads_histories else 256, 8), sources)
 
-    assert answer(made, prepared).metrics(5)["hit_rate_5"] > 0.5
+    assert answer([made], prepared).metrics(5)["hit_rate_5_candidates"] > 0.5
 
 
 def test_fism_learns_the_tastes_of_users(prepared):
