@@ -3,18 +3,22 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import typer
 
 from seedproof._optional import require
 from seedproof.api.compare import arm_data
-from seedproof.comparison.arms.compare import ArmData
+from seedproof.comparison.arms.compare import ArmData, compare_arms
+from seedproof.comparison.arms.judge import judge_each
+from seedproof.comparison.arms.result import ComparedArm
 from seedproof.errors import OptionError, RunError, TooFewRunsError
 from seedproof.predictions.arms import load_arms
 from seedproof.records.location import Location
 from seedproof.records.manifest import StudyManifest
 from seedproof.records.reader import Store
+from seedproof.stats.intervals import PLAIN
 from seedproof.training.resume import FINISHED, planned
 from seedproof.training.run import Run
 from seedproof.training.study import Study
@@ -124,6 +128,16 @@ def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mappin
             paper=paper,
         )
     return records, plan
+
+
+def compare_with_first(
+    sides: Sequence[ArmData], *, match_rates: bool = False
+) -> dict[str, ComparedArm]:
+    """Compare arms with the first: each metric alone, with intervals that hold for all arms."""
+    with TemporaryDirectory(prefix="seedproof-") as working:
+        result = compare_arms(sides, Location.of(working), match_rates=match_rates)
+    arms = judge_each(result.arms, PLAIN.divided(len(result.arms)))
+    return {arm.name: arm for arm in (result.baseline, *arms)}
 
 
 def arms_of(store: str | os.PathLike[str], *, baseline: str | None, split: str) -> list[ArmData]:

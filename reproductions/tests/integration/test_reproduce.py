@@ -105,11 +105,17 @@ def test_thesis2019_smoke_run_trains_prints_and_resumes(seedproof, tmp_path, mod
     assert ("attention" in measured.measurement.explanations) == (model == "deepicf")
     for part in ("candidates", "catalog"):
         lists = sp.measure(str(tmp_path / "mine"), arm="none", split=part)
+        stored = kept["arms"]["none"][part]["metrics"]
         assert lists.measurement.n_examples == 60
+        # Stored with six digits.
+        for name in ("first_item_flips", "hit_rate@10", "ndcg@10"):
+            assert lists[name].value == pytest.approx(stored[name][0], rel=1e-5)
         for name in ("hit_rate", "ndcg"):
-            # Stored with six digits.
             logged = np.mean(scalars[f"{name}_10_{part}"])
             assert lists[f"{name}@10"].value == pytest.approx(logged, rel=1e-5)
+        assert "first_item_flips" in kept["arms"]["class-balanced"][part]["effects"]
+    is_explained = kept["arms"]["none"]["attention"] is not None
+    assert is_explained == (model == "deepicf")
     assert len(list((tmp_path / "mine").rglob("weights.pt"))) == 4
 
 

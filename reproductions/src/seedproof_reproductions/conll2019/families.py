@@ -6,16 +6,13 @@ NASWA are compared with `none` as if they were alone. They are compared once mor
 """
 
 from collections.abc import Mapping, Sequence
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from seedproof.comparison.arms.compare import ArmData, compare_arms
-from seedproof.comparison.arms.judge import judge_each
+from seedproof.comparison.arms.compare import ArmData
 from seedproof.comparison.arms.result import ComparedArm
-from seedproof.records.location import Location
 from seedproof.records.schema import Kind
-from seedproof.stats.intervals import PLAIN
 from seedproof_reproductions.conll2019.names import BASELINE, PAPER_ARMS
+from seedproof_reproductions.runs import compare_with_first
 
 
 class Families(NamedTuple):
@@ -36,10 +33,10 @@ def compared_families(sides: Sequence[ArmData], *, match_rates: bool = False) ->
     papers = [side for side in sides if side.name in (BASELINE, *PAPER_ARMS)]
     if len(sides) < 2:
         return Families()
-    among_all = _compared(sides, match_rates=match_rates)
+    among_all = compare_with_first(sides, match_rates=match_rates)
     if len(papers) in (1, len(sides)):
         return Families(among_all)
-    alone = _compared(papers, match_rates=match_rates)
+    alone = compare_with_first(papers, match_rates=match_rates)
     of_all = {arm: among_all[arm] for arm in alone if arm != BASELINE}
     return Families({**among_all, **alone}, of_all)
 
@@ -49,11 +46,4 @@ def compared_rivals(sides: Sequence[ArmData]) -> ComparedArm | None:
     named = {side.name: side for side in sides}
     if not set(PAPER_ARMS) <= set(named):
         return None
-    return _compared([named[arm] for arm in PAPER_ARMS])[PAPER_ARMS[1]]
-
-
-def _compared(sides: Sequence[ArmData], *, match_rates: bool = False) -> dict[str, ComparedArm]:
-    with TemporaryDirectory(prefix="seedproof-") as working:
-        result = compare_arms(sides, Location.of(working), match_rates=match_rates)
-    arms = judge_each(result.arms, PLAIN.divided(len(result.arms)))
-    return {arm.name: arm for arm in (result.baseline, *arms)}
+    return compare_with_first([named[arm] for arm in PAPER_ARMS])[PAPER_ARMS[1]]

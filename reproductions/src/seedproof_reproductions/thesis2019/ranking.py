@@ -12,10 +12,8 @@ from seedproof.typing import FloatArray, IntArray
 from seedproof_reproductions.datasets.movielens import NO_ITEM
 from seedproof_reproductions.thesis2019.data import Prepared
 from seedproof_reproductions.thesis2019.models import Recommender
+from seedproof_reproductions.thesis2019.settings import CANDIDATES, CATALOG
 
-# What is ranked: the tested item and others, as published, and all items that a user has not rated
-# in training, which is what the user would see.
-CANDIDATES, CATALOG = "candidates", "catalog"
 # Length of the lists that are kept, and of those that are judged, as published.
 N_TOP, DEPTH = 20, 10
 # Users that are scored at a time.

@@ -5,6 +5,11 @@ from typing import NamedTuple, Self
 
 from seedproof_reproductions.settings import BaseSetting
 
+# Splits of a run's records. Lists are of the tested item and others, as published, and of all items
+# that a user has not rated in training, which is what the user would see.
+CANDIDATES, CATALOG = "candidates", "catalog"
+# Probabilities of the candidates.
+PROBABILITIES = "test"
 # Classes of a user and an item. The last is what a recommender looks for.
 TWO_CLASSES = ("no interaction", "interaction")
 THREE_CLASSES = ("no interaction", "disliked", "liked")

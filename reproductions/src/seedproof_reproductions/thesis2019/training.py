@@ -19,11 +19,9 @@ from seedproof_reproductions.thesis2019.arms import Arm, arm_of
 from seedproof_reproductions.thesis2019.data import N_NEGATIVES, Prepared, prepare
 from seedproof_reproductions.thesis2019.models import FISM, MODELS, DeepICF, Recommender
 from seedproof_reproductions.thesis2019.ranking import Answers, answer
-from seedproof_reproductions.thesis2019.settings import Schedule, Setting
+from seedproof_reproductions.thesis2019.settings import PROBABILITIES, Schedule, Setting
 from seedproof_reproductions.thesis2019.sources import Sources
 
-# Probabilities of the candidates; lists are splits of their own.
-SPLIT = "test"
 WEIGHTS = "weights.pt"
 
 
@@ -155,7 +153,7 @@ def _log_probabilities(run: Run, answers: Answers, prepared: Prepared, setting: 
     labels[:, 0] = prepared.test_classes
     is_real = answers.candidates != NO_ITEM
     run.log_predictions(
-        SPLIT,
+        PROBABILITIES,
         ids=_example_ids(prepared, answers.candidates)[is_real],
         probs=answers.probs[is_real],
         labels=labels[is_real],
@@ -170,7 +168,7 @@ def _log_attention(run: Run, model: DeepICF, prepared: Prepared) -> None:
     starts = prepared.data.starts
     histories = np.split(prepared.data.items, starts[1:-1])
     run.log_explanations(
-        SPLIT,
+        PROBABILITIES,
         "attention",
         ids=_example_ids(prepared, tested)[:, 0],
         tokens=[[names[item] for item in history] for history in histories],
