@@ -33,7 +33,7 @@ SENTENCES = {
     "the test set as a whole.",
     "set-label": "label",
     "rows-left-out": "{n_shown} of {n_groups:,} shown; all are in summary.json (--out).",
-    "rows-marked": "Intervals hold simultaneously for {rows}. * marks {metric}s shown to be above "
+    "rows-marked": "Intervals hold simultaneously for {rows}. * marks {metrics} shown to be above "
     "the overall {overall}.",
     "rows-unmarked": "Intervals hold simultaneously for {rows}.",
     "both-rows": "both rows",
@@ -107,7 +107,7 @@ def _table(
             "rows-marked" if is_marked else "rows-unmarked",
             rows=_say("both-rows" if len(groups) == 2 else "all-rows", n_groups=len(groups)),
             overall=overall,
-            metric=_spoken(stability),
+            metrics=f"{_spoken(stability).removesuffix('s')}s",
         ),
         is_requested=column is not None,
         differs=measurement.metrics[stability].value > 0.0,

@@ -99,7 +99,7 @@ def _sections(comparison: Comparison, figures: Sequence[Figure]) -> Iterator[dic
 def _changed(view: ComparisonView) -> Iterator[dict[str, Any]]:
     """Yield the section on examples whose numbers change most."""
     for section in numeric.sections(view.changed):
-        yield {"figures": (), "slug": "examples", **vars(section)}
+        yield {"figures": (), "slug": section.slug, **vars(section)}
 
 
 def _finding(comparison: Comparison, first: Figure) -> str:

@@ -31,7 +31,8 @@ SENTENCES = {
     "95 of 100 would be inside the band. The last line is the mean of all, with its 95 % interval.",
     "outside-band": "{n_outside} of {n_runs} {repeats} are outside the band; {expected:g} would be "
     "expected.",
-    "apart": "Mean over pairs of {repeats}, with 95 % intervals. 0 % if all {kind} are equal.",
+    "apart": "Mean over pairs of {repeats}, with 95 % intervals. 0 % if all {kind} are equal; of "
+    "overlaps, what is missing to 100 %.",
     "labels": "Of the examples that one of two {repeats} gives the label, the share that the other "
     "does not, with intervals that hold for all labels together.",
     "labels-shown": "The {n_shown} least stable of {n_labels} labels.",
@@ -84,8 +85,9 @@ def _apart(measurement: Measurement) -> Figure:
 
 
 def _short(name: str) -> str:
-    words = name.replace("_distance", "").replace("_", " ")
-    return f"1 - {words}" if "overlap" in name else words
+    if "overlap" in name:
+        return f"1 - {name.replace('_overlap', '').replace('_', ' ')}"
+    return name.replace("_distance", "").replace("_", " ")
 
 
 def _from_overlap(overlap: Estimate) -> Estimate:
