@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from seedproof.api.gate import gate as gate
     from seedproof.api.measure import measure as measure
     from seedproof.api.measure import measure_arms as measure_arms
+    from seedproof.api.permutation import measure_permutation as measure_permutation
     from seedproof.api.plan import plan as plan
     from seedproof.api.scalars import compare_scalars as compare_scalars
     from seedproof.api.scalars import measure_scalars as measure_scalars
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from seedproof.predictions.options import LoadOptions as LoadOptions
     from seedproof.predictions.predictions import Predictions as Predictions
     from seedproof.records.columns import Columns as Columns
+    from seedproof.records.permutation import PermutedAttention as PermutedAttention
     from seedproof.report.blame import BlameReport as BlameReport
     from seedproof.report.blame_numbers import VarianceReport as VarianceReport
     from seedproof.report.calibration import CalibrationReport as CalibrationReport
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from seedproof.report.comparison.report import ComparisonReport as ComparisonReport
     from seedproof.report.decide import DecisionReport as DecisionReport
     from seedproof.report.gate_report import GateReport as GateReport
+    from seedproof.report.permutation import PermutationReport as PermutationReport
     from seedproof.report.planning import Plan as Plan
     from seedproof.report.report import Report as Report
     from seedproof.report.result import Result as Result
@@ -59,6 +62,7 @@ _NAMES = {
     "api.decide": ("decide",),
     "api.gate": ("gate",),
     "api.measure": ("measure", "measure_arms"),
+    "api.permutation": ("measure_permutation",),
     "api.plan": ("plan",),
     "api.scalars": ("compare_scalars", "measure_scalars"),
     "comparison.arms.result": ("ComparedArm",),
@@ -68,6 +72,7 @@ _NAMES = {
     "predictions.checks": ("Check",),
     "predictions.predictions": ("Predictions",),
     "records.columns": ("Columns",),
+    "records.permutation": ("PermutedAttention",),
     "report.blame": ("BlameReport",),
     "report.blame_numbers": ("VarianceReport",),
     "report.calibration": ("CalibrationReport",),
@@ -75,6 +80,7 @@ _NAMES = {
     "report.comparison.report": ("ComparisonReport",),
     "report.decide": ("DecisionReport",),
     "report.gate_report": ("GateReport",),
+    "report.permutation": ("PermutationReport",),
     "report.planning": ("Plan",),
     "report.report": ("Report",),
     "report.result": ("Result",),

@@ -77,6 +77,8 @@ USES = {
     "GateReport": lambda: issubclass(seedproof.GateReport, seedproof.Result),
     "Plan": lambda: isinstance(seedproof.plan(seeds=5), seedproof.Plan),
     "Report": lambda: seedproof.Report.__name__ == "Report",
+    "PermutationReport": lambda: issubclass(seedproof.PermutationReport, seedproof.Result),
+    "PermutedAttention": lambda: "probs" in seedproof.PermutedAttention.__annotations__,
     "Result": lambda: issubclass(seedproof.Report, seedproof.Result),
     "ScalarComparison": lambda: issubclass(seedproof.ScalarComparison, seedproof.Result),
     "ScalarReport": lambda: issubclass(seedproof.ScalarReport, seedproof.Result),
@@ -101,6 +103,7 @@ USES = {
     "measure": lambda: seedproof.measure([[0, 1], [1, 1]])["flip_rate"].value == 0.5,
     "measure_arms": lambda: len(seedproof.measure_arms(GOLDEN_STORE, split="test")) == 3,
     "measure_scalars": lambda: list(seedproof.measure_scalars(SCALARS)) == ["a", "b"],
+    "measure_permutation": lambda: _refuses(seedproof.measure_permutation, []),
     "plan": lambda: seedproof.plan(sd=0.012, detect=0.005).answers[0].n_seeds == 92,
     "study_estimator": _study_estimator_plans_a_study,
 }

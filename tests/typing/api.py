@@ -67,6 +67,16 @@ comparison: sp.ComparisonReport = sp.compare({"none": p, "ours": probs}, baselin
 matched: sp.ComparisonReport = sp.compare([probs, probs], match_rates=True, labels=[0, 1, 0, 1, 1])
 calibrated: sp.CalibrationReport = sp.calibrate(p, on=probs)
 temperatures: Mapping[str, float] = calibrated.temperatures
+shuffled = sp.PermutedAttention(
+    probs=np.full((5, 2), 0.5),
+    probability_change=np.ones(5),
+    probability_floor=np.ones(5),
+    logit_change=np.ones(5),
+    logit_floor=np.ones(5),
+    n_shuffles=100,
+)
+permutation: sp.PermutationReport = sp.measure_permutation([shuffled] * 5, labels=[0, 1, 0, 1, 1])
+logit_change: sp.Estimate = permutation["logit_change"]
 effect: sp.Effect = comparison.effect("ours", "flip_rate")
 effects: Mapping[str, sp.Effect] = comparison.effects("ours")
 arm: sp.ComparedArm = comparison.arm("ours")

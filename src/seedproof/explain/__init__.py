@@ -14,7 +14,6 @@ from seedproof.explain.gradients import Gradients
 from seedproof.explain.lime import Lime
 from seedproof.explain.models import TakesLengths
 from seedproof.explain.permutation import AttentionPermutation, permute_attention
-from seedproof.records.permutation import PermutedAttention
 
 __all__ = [
     "Attention",
@@ -22,7 +21,6 @@ __all__ = [
     "Explainer",
     "Gradients",
     "Lime",
-    "PermutedAttention",
     "Scores",
     "TakesLengths",
     "TokenBatch",

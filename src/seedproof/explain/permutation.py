@@ -26,12 +26,11 @@ from seedproof.explain.models import (
     replaced_output,
     undisturbed,
 )
-from seedproof.records.permutation import PermutedAttention
+from seedproof.records.permutation import CHANGES, PermutedAttention
 from seedproof.typing import FloatArray, IntArray, is_count
 
 # Takes weights, axes (rows, …, positions), and the example of each row; returns logits.
 Output: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-ARRAYS = ("probs", "probability_change", "probability_floor", "logit_change", "logit_floor")
 SOFTMAX = (nn.functional.softmax, torch.softmax, Tensor.softmax)
 
 
@@ -342,7 +341,6 @@ class _AttentionWeights(TorchFunctionMode):
 
 def _joined(parts: Sequence[PermutedAttention], order: IntArray) -> PermutedAttention:
     """Return the examples of all parts, in another order."""
-    arrays = {
-        name: np.concatenate([getattr(part, name) for part in parts])[order] for name in ARRAYS
-    }
+    names = ("probs", *CHANGES)
+    arrays = {x: np.concatenate([getattr(part, x) for part in parts])[order] for x in names}
     return PermutedAttention(**arrays, n_shuffles=parts[0].n_shuffles)
