@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from seedproof.api.gate import gate as gate
     from seedproof.api.measure import measure as measure
     from seedproof.api.measure import measure_arms as measure_arms
+    from seedproof.api.neighbors import NeighborAgreement as NeighborAgreement
+    from seedproof.api.neighbors import neighbor_agreement as neighbor_agreement
     from seedproof.api.permutation import measure_permutation as measure_permutation
     from seedproof.api.plan import plan as plan
     from seedproof.api.scalars import compare_scalars as compare_scalars
@@ -62,6 +64,7 @@ _NAMES = {
     "api.decide": ("decide",),
     "api.gate": ("gate",),
     "api.measure": ("measure", "measure_arms"),
+    "api.neighbors": ("NeighborAgreement", "neighbor_agreement"),
     "api.permutation": ("measure_permutation",),
     "api.plan": ("plan",),
     "api.scalars": ("compare_scalars", "measure_scalars"),

@@ -56,6 +56,10 @@ def _refuses(function, *arguments, **options):
     return True
 
 
+def _neighbors():
+    return seedproof.neighbor_agreement([[[1, 0], [2, 1], [0, 1]]] * 2, k=1)
+
+
 # A use of every public name, which returns True if it works.
 USES = {
     "Check": lambda: seedproof.Check("few-runs", "warning", (), "", "").name == "few-runs",
@@ -77,6 +81,7 @@ USES = {
     "GateReport": lambda: issubclass(seedproof.GateReport, seedproof.Result),
     "Plan": lambda: isinstance(seedproof.plan(seeds=5), seedproof.Plan),
     "Report": lambda: seedproof.Report.__name__ == "Report",
+    "NeighborAgreement": lambda: _neighbors().k == 1,
     "PermutationReport": lambda: issubclass(seedproof.PermutationReport, seedproof.Result),
     "PermutedAttention": lambda: "probs" in seedproof.PermutedAttention.__annotations__,
     "Result": lambda: issubclass(seedproof.Report, seedproof.Result),
@@ -104,6 +109,7 @@ USES = {
     "measure_arms": lambda: len(seedproof.measure_arms(GOLDEN_STORE, split="test")) == 3,
     "measure_scalars": lambda: list(seedproof.measure_scalars(SCALARS)) == ["a", "b"],
     "measure_permutation": lambda: _refuses(seedproof.measure_permutation, []),
+    "neighbor_agreement": lambda: _neighbors().agreement.value == 1.0,
     "plan": lambda: seedproof.plan(sd=0.012, detect=0.005).answers[0].n_seeds == 92,
     "study_estimator": _study_estimator_plans_a_study,
 }

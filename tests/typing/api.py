@@ -77,6 +77,8 @@ shuffled = sp.PermutedAttention(
 )
 permutation: sp.PermutationReport = sp.measure_permutation([shuffled] * 5, labels=[0, 1, 0, 1, 1])
 logit_change: sp.Estimate = permutation["logit_change"]
+neighbors: sp.NeighborAgreement = sp.neighbor_agreement([np.eye(5), np.eye(5)], k=2)
+agreement: sp.Estimate = neighbors.agreement
 effect: sp.Effect = comparison.effect("ours", "flip_rate")
 effects: Mapping[str, sp.Effect] = comparison.effects("ours")
 arm: sp.ComparedArm = comparison.arm("ours")

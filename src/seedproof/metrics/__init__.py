@@ -26,6 +26,7 @@ from seedproof.metrics.functional import (
     predictive_kl,
     probability_sd,
 )
+from seedproof.metrics.neighbors import nearest_neighbors
 from seedproof.metrics.scores import Scores
 
 FAMILIES: tuple[type[ClassFamily], ...] = (
@@ -55,6 +56,7 @@ __all__ = [
     "ece",
     "flip_rate",
     "label_entropy",
+    "nearest_neighbors",
     "net_flip_rate",
     "predictive_js",
     "predictive_kl",

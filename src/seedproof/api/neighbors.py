@@ -1,0 +1,106 @@
+"""`sp.neighbor_agreement`: do runs agree on which examples are similar?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from seedproof.errors import ShapeError, TooFewRunsError
+from seedproof.metrics.neighbors import nearest_neighbors, shared_neighbors
+from seedproof.metrics.statistic import ExampleSums
+from seedproof.report.mappings import WrittenEstimate
+from seedproof.report.numbers import WithUnit
+from seedproof.stats.intervals import Estimate, estimate
+from seedproof.typing import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class NeighborAgreement:
+    """Share of the nearest neighbors that two runs have in common.
+
+    Args:
+        agreement: The share, averaged over pairs of runs and over examples.
+        chance: The share that random neighbors would have in common.
+        by_example: The share of each example: (examples).
+        k: Number of neighbors.
+        n_runs: Number of runs.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> vectors = [[1, 0], [9, 1], [0, 1], [1, 8], [1, 1]]
+        >>> shared = sp.neighbor_agreement([vectors, vectors, vectors], k=1)
+        >>> shared.agreement.value, shared.chance
+        (1.0, 0.25)
+    """
+
+    agreement: Estimate
+    chance: float
+    by_example: FloatArray
+    k: int
+    n_runs: int
+
+    def __str__(self) -> str:
+        chance = str(WithUnit(self.chance, "percent")).replace("\N{NO-BREAK SPACE}", " ")
+        return f"{self.agreement} of the {self.k} nearest neighbors; {chance} by chance"
+
+
+def neighbor_agreement(
+    vectors: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike] | npt.NDArray[np.generic],
+    *,
+    k: int = 10,
+) -> NeighborAgreement:
+    """Measure how many of the nearest neighbors of an example two runs have in common.
+
+    Neighbors are the other examples with the highest cosine similarity. Rotations and scales do not
+    matter, and runs may have vectors of different dimensions. The interval is for further runs, and
+    for further examples whose neighbors are among these.
+
+    Args:
+        vectors: Vectors of each run for the same examples in the same order, axes (examples,
+            dimensions): a list, a mapping, or an array (runs, examples, dimensions).
+        k: Number of neighbors.
+
+    Returns:
+        The share with its interval, and the share expected by chance.
+
+    Raises:
+        TooFewRunsError: There are fewer than two runs.
+        ShapeError: Runs have different numbers of examples.
+        InputError: Vectors cannot be compared; the message says why and what to do.
+
+    Examples:
+        >>> import numpy as np
+        >>> import seedproof as sp
+        >>> rng = np.random.default_rng(0)
+        >>> base = rng.normal(size=(200, 8))
+        >>> runs = [base + 0.1 * rng.normal(size=base.shape) for _ in range(5)]
+        >>> shared = sp.neighbor_agreement(runs)
+        >>> shared.agreement.low > shared.chance
+        True
+    """
+    runs = list(vectors.values()) if isinstance(vectors, Mapping) else list(vectors)
+    if len(runs) < 2:
+        raise TooFewRunsError(
+            "Neighbors can be compared only between two or more runs, but there are {n_runs}. Pass "
+            "the vectors of at least 2 runs.",
+            n_runs=len(runs),
+        )
+    neighbors = [nearest_neighbors(of_run, k) for of_run in runs]
+    n_examples = len(neighbors[0])
+    for run, of_run in enumerate(neighbors):
+        if len(of_run) != n_examples:
+            raise ShapeError(
+                "Run {run} has vectors of {n_examples} examples, and the first run has {n_first}. "
+                "Pass the same examples in the same order.",
+                run=run,
+                n_examples=len(of_run),
+                n_first=n_examples,
+            )
+    values = shared_neighbors(np.stack(neighbors))
+    sums = ExampleSums()
+    sums.update(values)
+    shared = estimate(sums.mean_over_examples(scale="logit", largest=1.0))
+    return NeighborAgreement(
+        WrittenEstimate.of(shared, "percent"), k / (n_examples - 1), values.values, k, len(runs)
+    )

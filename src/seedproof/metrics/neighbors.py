@@ -1,0 +1,104 @@
+"""Nearest neighbors of vectors, and how many of them two runs have in common."""
+
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from seedproof.errors import DtypeError, InputError, OptionError, ShapeError
+from seedproof.metrics.items.overlap import over_pairs
+from seedproof.metrics.statistic import ExampleValues
+from seedproof.typing import FloatArray, IntArray, check_count
+
+# Entries of the matrix of similarities that is in memory at once: 64 MB.
+MOST_ENTRIES = 2**24
+
+
+def nearest_neighbors(vectors: npt.ArrayLike, k: int = 10) -> IntArray:
+    """Return the k nearest other vectors of each vector by cosine, the nearest first.
+
+    Neither a rotation nor a change of scale matters, so vectors of runs that have nothing in common
+    but their examples can be compared by their neighbors.
+
+    Args:
+        vectors: One per example, axes (examples, dimensions).
+        k: Number of neighbors, less than the number of examples.
+
+    Returns:
+        Positions of the neighbors among the examples, axes (examples, k).
+
+    Raises:
+        ShapeError: There are not two axes.
+        DtypeError: The vectors are not numbers.
+        InputError: A vector is zero or not finite, so that it has no direction.
+        OptionError: There are not enough examples.
+
+    Examples:
+        >>> from seedproof.metrics import nearest_neighbors
+        >>> nearest_neighbors([[1, 0], [9, 1], [0, 1], [1, 8]], k=1).tolist()
+        [[1], [0], [3], [2]]
+    """
+    directions = _directions(vectors)
+    n_examples = len(directions)
+    check_count("k", k, 1)
+    if k >= n_examples:
+        raise OptionError(
+            "`{option}` is {number}, and each of {n_examples} examples has {n_others} others. Pass "
+            "a smaller one.",
+            option="k",
+            number=k,
+            n_examples=n_examples,
+            n_others=n_examples - 1,
+        )
+    neighbors = np.empty((n_examples, k), dtype=np.int64)
+    size = max(MOST_ENTRIES // n_examples, 1)
+    for start in range(0, n_examples, size):
+        distances = -(directions[start : start + size] @ directions.T)
+        rows = np.arange(len(distances))
+        distances[rows, start + rows] = np.inf  # not its own neighbor
+        nearest = np.sort(np.argpartition(distances, k - 1, axis=1)[:, :k], axis=1)
+        order = np.argsort(np.take_along_axis(distances, nearest, axis=1), axis=1, kind="stable")
+        neighbors[start : start + size] = np.take_along_axis(nearest, order, axis=1)
+    return neighbors
+
+
+def shared_neighbors(neighbors: IntArray) -> ExampleValues:
+    """Return the share of the neighbors that two runs have in common, per example.
+
+    Neighbors have the axes (runs, examples, k).
+    """
+    n_runs, n_examples, k = neighbors.shape
+    by_run = np.zeros((n_runs, n_examples))
+    for first, second in combinations(range(n_runs), 2):
+        both = np.sort(np.concatenate([neighbors[first], neighbors[second]], axis=1), axis=1)
+        shared = np.count_nonzero(both[:, 1:] == both[:, :-1], axis=1) / k
+        by_run[first] += shared
+        by_run[second] += shared
+    return over_pairs(by_run)
+
+
+def _directions(vectors: npt.ArrayLike) -> FloatArray:
+    """Return vectors of length 1, in single precision unless they have more."""
+    array = np.asarray(vectors)
+    if array.dtype.kind not in "iuf":
+        raise DtypeError("Vectors are {dtype}. Pass numbers.", dtype=array.dtype)
+    if array.ndim != 2:
+        raise ShapeError(
+            "Vectors have the shape {shape!s}. Pass the axes (examples, dimensions).",
+            shape=array.shape,
+        )
+    array = array.astype(np.float32 if array.dtype in (np.float16, np.float32) else np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # Scale first: the squares of tiny numbers may be 0, and those of huge ones infinite.
+        largest = np.abs(array).max(axis=1, initial=0.0, keepdims=True)
+        array = array / np.where(largest > 0.0, largest, 1.0)
+    lengths = np.linalg.norm(array, axis=1, keepdims=True)
+    bad = ~(np.isfinite(lengths) & (lengths > 0.0))[:, 0]
+    if bad.any():
+        raise InputError(
+            "The vector of example {position} is zero or not finite, so it has no direction. Leave "
+            "such examples out of all runs.",
+            position=int(bad.argmax()),
+        )
+    directions: FloatArray = array / lengths
+    return directions
