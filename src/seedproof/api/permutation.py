@@ -22,8 +22,8 @@ def measure_permutation(
 ) -> PermutationReport:
     """Measure how far shuffled attention moves the output, by confidence and by class.
 
-    Each change stands next to two others: the difference between two shuffles, which is as large
-    if weights are assigned to positions at random, and the difference between two runs.
+    Each change stands next to two others: the difference between two runs, and the difference
+    between two shuffles, which weights at random positions would show as well.
 
     Args:
         runs: Results of `seedproof.explain.permute_attention` for the same examples, a list or by

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from seedproof.metrics.calibration import MOST_SHOWN_CLASSES, N_BINS, confidence_bins
 from seedproof.metrics.cells import mean_over_cells
+from seedproof.metrics.statistic import Scale
 from seedproof.records.permutation import PermutedAttention
-from seedproof.stats.intervals import Estimate, Level, estimate
+from seedproof.stats.intervals import PLAIN, Estimate, Level, estimate
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 Part: TypeAlias = Literal["all", "answer", "label"]
@@ -65,7 +65,6 @@ class Changes:
                 for name in ("change", "floor")
             )
             values |= {f"{scale}_change": change, f"{scale}_floor": floor}
-            values[f"{scale}_excess"] = change - floor
         probs = np.stack([run.probs for run in runs])
         return cls(probs, values, _between_runs(probs), clusters)
 
@@ -95,33 +94,55 @@ class Changes:
             if ((cells.sum(axis=1) >= MIN_BIN).sum()) >= 2:
                 bins.append(
                     ConfidenceBin(
-                        float(confidence[cells].mean()), int(cells.sum()), self._metrics(cells)
+                        float(confidence[cells].mean()), int(cells.sum()), self._changes(cells)
                     )
                 )
-        return PermutationGroup(
-            part, class_idx, int(chosen.sum()), self._metrics(chosen), tuple(bins)
-        )
+        metrics = self._changes(chosen)
+        # Answers and confidences are chosen with the weights as they are: shuffles would be in
+        # other groups, so their differences are no floor there.
+        if part != "answer":
+            metrics |= self._floors(chosen)
+        return PermutationGroup(part, class_idx, int(chosen.sum()), metrics, tuple(bins))
 
-    def _metrics(self, cells: BoolArray) -> dict[str, Estimate]:
-        """Return the means over some cells with their intervals."""
-        used = cells.any(axis=0)
-        chosen = cells[:, used]
-        mean = partial(
-            mean_over_cells,
-            chosen=chosen,
-            clusters=None if self.clusters is None else self.clusters[used],
-        )
-        metrics = {
-            name: estimate(
-                mean(values[:, used], scale="linear" if name.endswith("_excess") else "log")
-            )
-            for name, values in self.values.items()
-        }
+    def _changes(self, cells: BoolArray) -> dict[str, Estimate]:
+        """Return changes by shuffles and distances of runs, over some cells."""
+        metrics: dict[str, Estimate] = {}
+        for scale in SCALES:
+            metrics[f"{scale}_change"] = self._mean(self.values[f"{scale}_change"], cells)
         for scale, apart in self.apart.items():
-            between, left_out = _means_between(apart[:, :, used], chosen)
-            statistic = mean(between, left_out=left_out)
-            metrics[f"{scale}_other_run"] = estimate(statistic, OF_PAIRS)
+            between, left_out = _means_between(apart, cells)
+            metrics[f"{scale}_other_run"] = self._mean(
+                between, cells, left_out=left_out, level=OF_PAIRS
+            )
         return metrics
+
+    def _floors(self, cells: BoolArray) -> dict[str, Estimate]:
+        """Return differences between shuffles, and by how much changes exceed them."""
+        metrics: dict[str, Estimate] = {}
+        for scale in SCALES:
+            change, floor = (self.values[f"{scale}_{name}"] for name in ("change", "floor"))
+            metrics[f"{scale}_floor"] = self._mean(floor, cells)
+            metrics[f"{scale}_excess"] = self._mean(change - floor, cells, scale="linear")
+        return metrics
+
+    def _mean(
+        self,
+        values: FloatArray,
+        cells: BoolArray,
+        *,
+        left_out: FloatArray | None = None,
+        scale: Scale = "log",
+        level: Level = PLAIN,
+    ) -> Estimate:
+        used = cells.any(axis=0)
+        statistic = mean_over_cells(
+            values[:, used],
+            cells[:, used],
+            left_out=None if left_out is None else left_out[:, used],
+            clusters=None if self.clusters is None else self.clusters[used],
+            scale=scale,
+        )
+        return estimate(statistic, level)
 
 
 def _between_runs(probs: FloatArray) -> dict[str, FloatArray]:

@@ -14,8 +14,9 @@ class PermutedAttention:
     """Outputs of a model, and how far they move if its attention weights are shuffled.
 
     Changes are means over shuffles of absolute differences, for the class that the model predicts.
-    They are unbiased for any number of shuffles. Floors are the same between two shuffles: if the
-    weights were assigned to positions at random, the change would equal the floor on average.
+    They are unbiased for any number of shuffles, and 0 if the output does not depend on weights.
+    Floors are the same between two shuffles: on average, weights that are assigned to positions at
+    random change as much.
 
     Args:
         probs: Probabilities with the weights as they are, axes (examples, classes).

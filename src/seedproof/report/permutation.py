@@ -26,29 +26,29 @@ UNITS: Mapping[str, Unit] = {"probability": "probability", "logit": "score"}
 HEADER = ("answers", "difference", "probability", "log odds")
 DIFFERENCES = {
     "change": "shuffled",
+    "other_run": "two runs",
     "floor": "two shuffles",
     "excess": "excess",
-    "other_run": "two runs",
 }
 SENTENCES = {
     "size": "{n_runs} runs · {n_examples:,} examples · {n_shuffles} shuffles of each",
     "changes": "Shuffling the attention changes the probability of the answer by {probability}, "
     "and its log odds by {logit}.",
-    "assignment-matters": "Two shuffles differ by less: the log odds change by {excess} more than "
-    "if weights were assigned to positions at random. The output depends on which position gets "
-    "which weight.",
-    "as-if-at-random": "Two shuffles differ by as much or more: the log odds change by {excess} "
-    "compared with weights that are assigned to positions at random. Nothing shows that the output "
-    "depends on which position gets which weight.",
     "nothing-changes": "Shuffling the attention changes no output at all.",
-    "no-verdict": "Compared with weights that are assigned to positions at random, the log odds "
-    "change by {excess} more. {n_runs} runs are too few for a verdict; use at least {n_needed}.",
-    "more-than-runs": "Another run changes the log odds by {other}: less than shuffling does.",
-    "less-than-runs": "Another run changes the log odds by {other}: more than shuffling does.",
-    "like-runs": "Another run changes the log odds by {other}.",
-    "legend": "Shuffled: mean absolute change by a shuffle. Two shuffles: the same between two "
-    "shuffles, which is as large if weights are assigned to positions at random. Excess: shuffled "
-    "less two shuffles. Two runs: the same between two runs. All for the predicted class.",
+    "beyond-random-weights": "Shuffling changes the log odds by {excess} more than two shuffles "
+    "differ. If weights were at random positions, there would be no such excess.",
+    "like-random-weights": "Two shuffles differ by {floor}, and shuffling is not shown to change "
+    "more. Weights at random positions would look the same, so the size of the change alone does "
+    "not show that these weights are placed better.",
+    "few-runs": "Two shuffles differ by {floor}. {n_runs} runs are too few for verdicts; use "
+    "at least {n_needed}.",
+    "more-than-runs": "Another run changes the log odds by {other}: shuffling changes them more.",
+    "less-than-runs": "Another run changes the log odds by {other}: shuffling changes them less.",
+    "like-runs": "Another run changes the log odds by {other}: neither is shown to be larger.",
+    "legend": "Shuffled: mean absolute change by a shuffle, for the predicted class; 0 if the "
+    "output does not depend on the attention. Two runs: the same between two runs. Two shuffles: "
+    "the same between two shuffles, as large on average as a change if weights are at random "
+    "positions. Excess: the change less that.",
     "limits": "A change shows that the model uses these weights, not that they explain its answer "
     "to people. No change may mean that weights are nearly equal, or that other layers carry the "
     "same information.",
@@ -139,9 +139,11 @@ class PermutationReport(Result, ByName[Estimate]):
 
     def _rows(self, group: PermutationGroup) -> Iterator[tuple[str, ...]]:
         name = group_name(group, self.measurement.classes)
-        for place, (kind, words) in enumerate(DIFFERENCES.items()):
-            values = [WithInterval(group.metrics[f"{x}_{kind}"], UNITS[x]) for x in SCALES]
-            yield (name if place == 0 else "", words, *map(str, values))
+        for kind, words in DIFFERENCES.items():
+            if f"logit_{kind}" in group.metrics:
+                values = [WithInterval(group.metrics[f"{x}_{kind}"], UNITS[x]) for x in SCALES]
+                yield (name, words, *map(str, values))
+                name = ""
 
     def _records(self) -> list[dict[str, Any]]:
         return [
@@ -191,20 +193,24 @@ def _sentences(metrics: Mapping[str, Estimate], n_runs: int) -> Iterator[Message
         "changes",
         **{scale: WithInterval(metrics[f"{scale}_change"], UNITS[scale]) for scale in SCALES},
     )
-    excess, other = metrics["logit_excess"], metrics["logit_other_run"]
-    written = WithInterval(excess, UNITS["logit"])
     if n_runs < VERDICT_FROM:
-        yield _say("no-verdict", excess=written, n_runs=n_runs, n_needed=VERDICT_FROM)
-    else:
-        matters = excess.low is not None and excess.low > 0.0
-        yield _say("assignment-matters" if matters else "as-if-at-random", excess=written)
+        floor = WithInterval(metrics["logit_floor"], UNITS["logit"])
+        yield _say("few-runs", floor=floor, n_runs=n_runs, n_needed=VERDICT_FROM)
+        return
+    other = metrics["logit_other_run"]
     yield _say(_against(metrics["logit_change"], other), other=WithInterval(other, UNITS["logit"]))
+    is_beyond = (metrics["logit_excess"].low or 0.0) > 0.0
+    yield _say(
+        "beyond-random-weights" if is_beyond else "like-random-weights",
+        floor=WithInterval(metrics["logit_floor"], UNITS["logit"]),
+        excess=WithInterval(metrics["logit_excess"], UNITS["logit"]),
+    )
 
 
 def _against(change: Estimate, other: Estimate) -> str:
     """Return how shuffling compares with another run, as far as the intervals show it."""
-    if None in {change.low, change.high, other.low, other.high}:
-        return "like-runs"
-    if change.low > other.high:  # type: ignore[operator] # not None
+    low, high = (change.value if x is None else x for x in (change.low, change.high))
+    least, most = (other.value if x is None else x for x in (other.low, other.high))
+    if low > most:
         return "more-than-runs"
-    return "less-than-runs" if change.high < other.low else "like-runs"  # type: ignore[operator]
+    return "less-than-runs" if high < least else "like-runs"

@@ -67,7 +67,7 @@ def test_means_equal_a_loop(runs, gold):
             or group.class_idx
             == (runs[run].probs[example].argmax() if group.part == "answer" else gold[example])
         ]
-        check_means(runs, cells, group.metrics)
+        check_means(runs, cells, group.metrics, has_floor=group.part != "answer")
         by_bin = {}
         for run, example in cells:
             confidence = runs[run].probs[example].max()
@@ -82,10 +82,10 @@ def test_means_equal_a_loop(runs, gold):
             confidences = [runs[run].probs[example].max() for run, example in full[place]]
             assert of_bin.confidence == pytest.approx(np.mean(confidences))
             assert of_bin.n_answers == len(full[place])
-            check_means(runs, full[place], of_bin.metrics)
+            check_means(runs, full[place], of_bin.metrics, has_floor=False)
 
 
-def check_means(runs, cells, metrics):
+def check_means(runs, cells, metrics, *, has_floor):
     """Compare the means over some cells with a loop over them."""
     for scale in ("probability", "logit"):
         change, floor = (
@@ -93,8 +93,9 @@ def check_means(runs, cells, metrics):
             for name in ("change", "floor")
         )
         assert metrics[f"{scale}_change"].value == pytest.approx(change)
-        assert metrics[f"{scale}_floor"].value == pytest.approx(floor)
-        assert metrics[f"{scale}_excess"].value == pytest.approx(change - floor)
+        if has_floor:
+            assert metrics[f"{scale}_floor"].value == pytest.approx(floor)
+            assert metrics[f"{scale}_excess"].value == pytest.approx(change - floor)
     apart = []
     for run, example in cells:
         answer = runs[run].probs[example].argmax()
@@ -130,3 +131,11 @@ def test_certain_answers_have_finite_log_odds(runs, gold):
     group = next(Changes.of(certain, None).groups(gold))
 
     assert np.isfinite(group.metrics["logit_other_run"].value)
+
+
+def test_groups_that_depend_on_the_weights_have_no_floor(runs, gold):
+    """Answers and confidences of shuffled weights would be in other groups."""
+    groups = list(Changes.of(runs, None).groups(gold))
+
+    assert [group.part for group in groups if "logit_floor" not in group.metrics] == ["answer"] * 3
+    assert all("logit_floor" not in x.metrics for group in groups for x in group.bins)

@@ -42,15 +42,15 @@ def test_report_compares_changes_with_shuffles_and_runs():
         excess = report[f"{scale}_change"].value - report[f"{scale}_floor"].value
         assert report[f"{scale}_excess"].value == pytest.approx(excess)
         assert report[f"{scale}_other_run"].over == "runs × examples"
-    assert codes(report)[:2] == ["changes", "assignment-matters"]
+    assert codes(report) == ["changes", "like-runs", "beyond-random-weights"]
 
 
 @pytest.mark.parametrize(
     ("options", "n_runs", "code"),
     [
-        ({"floor": 1.0}, 6, "as-if-at-random"),
-        ({"floor": 1.3}, 6, "as-if-at-random"),
-        ({"floor": 0.2}, 4, "no-verdict"),
+        ({"floor": 1.0}, 6, "like-random-weights"),
+        ({"floor": 1.3}, 6, "like-random-weights"),
+        ({"floor": 0.2}, 4, "few-runs"),
         ({"size": 0.0}, 6, "nothing-changes"),
         ({"size": 9.0}, 6, "more-than-runs"),
         ({"size": 0.1}, 6, "less-than-runs"),
@@ -109,7 +109,7 @@ def test_results_are_saved(tmp_path):
     page = (tmp_path / "permutation.html").read_text()
     assert "logit_change_by_answer_1" in page
     frame = report.to_frame()
-    assert len(frame) == 5 * 8
+    assert len(frame) == 3 * 8 + 2 * 4
 
 
 def test_clusters_widen_intervals():

@@ -332,19 +332,17 @@ def _reliability_by_label(figure: Figure) -> Spec:
 
 
 def _permutation(figure: Figure) -> Spec:
-    """Return changes by confidence with their band, and what they are compared with."""
+    """Return changes by confidence with their band, and those between runs."""
     facts = figure.facts
-    ends = [max(row["high"], row["floor"], row["other"]) for row in figure.rows]
+    ends = [max(row["high"], row["other"]) for row in figure.rows]
     scale = {"domain": [0, max(ends) or 1.0], "nice": True}
     axis = {"format": ".1f", "tickCount": 6}
     x = field("x:Q", title=facts["x"], scale={"domain": [facts["start"], 1]}, axis=axis)
     y = field("change:Q", title=facts["y"], scale=scale)
     dashed = mark("line", color=var("ink-3"), strokeDash=[4, 4], strokeWidth=1.6)
-    thin = mark("line", color=var("alert-mark"), strokeWidth=1.2)
     return layers(
         _lowest_to_highest(x, field("low:Q", scale=scale, title=facts["y"])),
-        shown(dashed, x=x, y=field("floor:Q", scale=scale)),
-        shown(thin, x=x, y=field("other:Q", scale=scale)),
+        shown(dashed, x=x, y=field("other:Q", scale=scale)),
         shown(mark("line", color=var("accent"), strokeWidth=2.4), x=x, y=y),
         shown(
             mark("point", color=var("accent"), filled=True, size=55, opacity=1),
@@ -353,7 +351,6 @@ def _permutation(figure: Figure) -> Spec:
             tooltip=[
                 field("x:Q", format=".2f", title="confidence"),
                 field("change:Q", format=".3f", title="shuffled attention"),
-                field("floor:Q", format=".3f", title="between two shuffles"),
                 field("other:Q", format=".3f", title="between two runs"),
                 field("count:Q", format=",", title="answers"),
             ],

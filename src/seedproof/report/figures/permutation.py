@@ -16,10 +16,8 @@ TITLES = {
 }
 AXES = {"probability": "change of the probability", "logit": "change of the log odds"}
 SENTENCES = {
-    "how-to-read": "Shaded: 95 % interval. Where the line is no higher than the dashed one, "
-    "weights could as well be assigned to positions at random.",
     "saturation": "Probabilities near 1 can hardly change. Log odds have no such limit.",
-    "bins": "Bins with fewer than {at_least} answers in two runs are left out.",
+    "bins": "Shaded: 95 % interval. Bins need at least {at_least} answers of two runs.",
 }
 _say = Sentences(SENTENCES)
 
@@ -56,26 +54,23 @@ def _figure(group: PermutationGroup, scale: str, section: str, start: float) -> 
     rows = [_row(of_bin, scale) for of_bin in group.bins]
     legend = [
         ("line", "accent", "shuffled attention"),
-        ("dash", "ink-3", "between two shuffles"),
-        ("thin", "alert-mark", "between two runs"),
+        ("dash", "ink-3", "between two runs"),
     ]
-    reading = [_say("how-to-read"), _say("bins", at_least=MIN_BIN)]
     return Figure(
         name=f"{scale}_change{suffix}",
         section=section,
         title=TITLES[scale],
         takeaway=_say("saturation") if scale == "logit" else None,
-        reading=reading,
+        reading=[_say("bins", at_least=MIN_BIN)],
         rows=rows,
         facts={"x": "confidence in the answer", "y": AXES[scale], "start": start},
         legend=legend,
-        header=("confidence", "change", "95 % interval", "two shuffles", "two runs", "answers"),
+        header=("confidence", "change", "95 % interval", "two runs", "answers"),
         numbers=[
             (
                 f"{row['x']:.2f}",
                 f"{row['change']:.3f}",
                 f"{row['low']:.3f}–{row['high']:.3f}",
-                f"{row['floor']:.3f}",
                 f"{row['other']:.3f}",
                 f"{row['count']:,}",
             )
@@ -96,7 +91,6 @@ def _row(of_bin: ConfidenceBin, scale: str) -> dict[str, float]:
         "change": change.value,
         "low": change.value if change.low is None else change.low,
         "high": change.value if change.high is None else change.high,
-        "floor": of_bin.metrics[f"{scale}_floor"].value,
         "other": of_bin.metrics[f"{scale}_other_run"].value,
         "count": of_bin.n_answers,
     }
