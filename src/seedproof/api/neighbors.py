@@ -42,7 +42,7 @@ class NeighborAgreement:
 
     def __str__(self) -> str:
         chance = str(WithUnit(self.chance, "percent")).replace("\N{NO-BREAK SPACE}", " ")
-        return f"{self.agreement} of the {self.k} nearest neighbors; {chance} by chance"
+        return f"of {self.k} neighbors, two runs share {self.agreement}; {chance} by chance"
 
 
 def neighbor_agreement(
