@@ -114,6 +114,11 @@ def test_thesis2019_smoke_run_trains_prints_and_resumes(seedproof, tmp_path, mod
             logged = np.mean(scalars[f"{name}_10_{part}"])
             assert lists[f"{name}@10"].value == pytest.approx(logged, rel=1e-5)
         assert "first_item_flips" in kept["arms"]["class-balanced"][part]["effects"]
+    page = seedproof(
+        "reproduce", "thesis2019", "--from-results", "--results=kept", "--page=page.md"
+    )
+    assert page[0] == 0, page[2]
+    assert (tmp_path / "page" / "first-item.svg").is_file()
     is_explained = kept["arms"]["none"]["attention"] is not None
     assert is_explained == (model == "deepicf")
     assert len(list((tmp_path / "mine").rglob("weights.pt"))) == 4

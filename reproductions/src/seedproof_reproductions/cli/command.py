@@ -93,10 +93,7 @@ def _show_stored(paper: str, request: Request, page: str | None) -> None:
             where=where,
         )
     if page is not None:
-        pages = import_module("seedproof_reproductions.build").PAGES
-        if paper not in pages:
-            raise OptionError("{paper} has no page yet. Remove --page.", paper=paper)
-        for path in pages[paper](stored, page):
+        for path in import_module("seedproof_reproductions.build").PAGES[paper](stored, page):
             typer.echo(f"Written: {path}", err=True)
         return
     for place, results in enumerate(stored):

@@ -33,8 +33,10 @@ class Schedule(NamedTuple):
     n_positives: int | None = None
 
 
-# The thesis names none of these. Batches are larger than in the models' own papers, and DeepICF
-# sees a part of the positives per epoch: its cost grows with the square of a history's length.
+# The thesis takes the schedules of the models' papers. Our batches are larger, and DeepICF sees a
+# part of the positives per epoch: its cost grows with the square of a history's length. The
+# schedules of GMF and DeepICF come from trials in which the test was visible; the epochs of NCF and
+# NeuMF were chosen on held-out items.
 SCHEDULES = {
     "gmf": Schedule(8, 0.01, 16_384, 32),
     "ncf": Schedule(20, 0.004, 16_384, 16),
