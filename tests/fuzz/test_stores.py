@@ -19,9 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import seedproof as sp
+from seedproof.records.items import NO_ITEM, Relevance, sorted_items
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest, sealed
 from seedproof.records.schema import VALUE_COLUMNS, Kind, Layout
+from seedproof.records.text_records import reference_lists
 from seedproof.records.writer import RunWriter
 
 CLASSES = ("cat", "dog", "füchse 🦊")
@@ -38,8 +40,6 @@ CHECKED = ("path", "rows", "size", "digest", "footer_digest", "footer_size")
 SAME = "the same"
 
 Files = dict[str, bytes]
-# Damage to ranked lists and sets: test_no_flipped_byte_changes_a_value.
-MEASURED = [kind for kind in VALUE_COLUMNS if not kind.has_items]
 
 
 @dataclass(frozen=True)
@@ -68,19 +68,54 @@ def write(path: Path, kind: Kind, *, text_ids: bool, extras: bool, seed: int) ->
         classes = CLASSES[::-1] if kind is Kind.LABELS and index == 1 and extras else CLASSES
         layout = Layout(
             kind,
-            classes,
+            () if kind is Kind.TEXTS else classes,
             text_ids=text_ids,
-            n_top=2 if kind is Kind.TOP else 0,
+            n_top=2 if kind is Kind.TOP or kind.has_items else 0,
             extras=(("note", pa.string()),) if extras else (),
+            graded=kind is Kind.RANKINGS and extras,
+            by_meaning=extras,
+            judged=not extras,
         )
-        labels = LABELS if classes == CLASSES else np.where(LABELS < 0, -1, 2 - LABELS)
-        if kind is Kind.NUMBERS:
-            labels = np.where(LABELS < 0, np.nan, LABELS)
+        labels = as_gold(
+            kind, LABELS if classes == CLASSES else np.where(LABELS < 0, -1, 2 - LABELS)
+        )
         run = RunManifest(f"id{index}", f"seed {index}", seeds={"init": index}, facts={"gpu": "no"})
         with RunWriter(place, run, layout, rows_per_group=ROWS_PER_GROUP) as writer:
             probs = (rng.multinomial(8, [0.5, 0.3, 0.2], len(LABELS)) / 8).astype(np.float32)
             ids = TEXT_IDS if text_ids else INTEGER_IDS
-            writer.write(ids, labels, as_values(kind, probs), [NOTES] if extras else [])
+            values = as_texts(probs, layout) if kind is Kind.TEXTS else as_values(kind, probs)
+            writer.write(ids, labels, values, [NOTES] if extras else [])
+
+
+def as_gold(kind: Kind, labels: np.ndarray) -> Any:
+    """Labels in the form that a kind keeps."""
+    if kind is Kind.NUMBERS:
+        return np.where(labels < 0, np.nan, labels)
+    if kind is Kind.TEXTS:
+        return reference_lists([() if label < 0 else (CLASSES[label],) for label in labels])
+    if kind.has_items:
+        grades = np.where(labels < 0, 0.0, labels + 1.0)[:, np.newaxis]
+        return Relevance(labels[:, np.newaxis], labels >= 0, grades)
+    return labels
+
+
+def as_texts(probs: np.ndarray, layout: Layout) -> pa.Table:
+    """The most probable class as a text, of which some are missing, and its meaning or mark."""
+    best = probs.argmax(axis=1)
+    texts = [
+        CLASSES[i].upper() if p < 0.7 else None for i, p in zip(best, probs.max(1), strict=True)
+    ]
+    further = {"equivalent": pa.array([CLASSES[index] for index in best])}
+    if layout.judged:
+        further = {
+            "correct": pa.array(
+                [
+                    bool(i == label) if label >= 0 else None
+                    for i, label in zip(best, LABELS, strict=True)
+                ]
+            )
+        }
+    return pa.table({"text": pa.array(texts, pa.string()), **further})
 
 
 def as_values(kind: Kind, probs: np.ndarray) -> Any:
@@ -92,6 +127,9 @@ def as_values(kind: Kind, probs: np.ndarray) -> Any:
     if kind is Kind.LABELS:
         return probs.argmax(axis=1).astype(np.int32)
     top = np.argsort(-probs, axis=1, kind="stable")[:, :2].astype(np.int32)
+    if kind.has_items:
+        items = np.where(np.take_along_axis(probs, top, axis=1) > 0.3, top, NO_ITEM)
+        return items if kind is Kind.RANKINGS else sorted_items(items)
     return top, np.take_along_axis(probs, top, axis=1)
 
 
@@ -110,7 +148,7 @@ def stores(tmp_path, monkeypatch) -> list[Whole]:
     monkeypatch.setattr("seedproof.records.writer.uuid4", lambda: UUID(int=next(numbers) << 96))
     stores = []
     with patch("seedproof.records.writer.GROUPS_PER_PART", GROUPS_PER_PART):
-        for seed, (kind, extras) in enumerate((k, e) for k in MEASURED for e in (True, False)):
+        for seed, (kind, extras) in enumerate((k, e) for k in VALUE_COLUMNS for e in (True, False)):
             path = tmp_path / f"whole-{seed}"
             write(path, kind, text_ids=not extras, extras=extras, seed=seed)
             files = {

@@ -20,6 +20,8 @@ from seedproof.records.items import NO_ITEM, Relevance, sorted_items
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest, RecordedFile, RunManifest, StudyManifest
 from seedproof.records.schema import VALUE_COLUMNS, Kind, Layout, version_text
+from seedproof.records.text_answers import TextAnswers
+from seedproof.records.text_records import reference_lists, text_columns
 from seedproof.records.writer import PredictionsWriter
 from seedproof.seeds import SeedPlan
 from seedproof.training.spec import RunSpec, StudySpec
@@ -48,8 +50,11 @@ SPLITS = {
     "numbers": {"test": 7, "dev": 3},
     "rankings": {"test": 7},
     "sets": {"test": 7},
+    # With references and meanings on the first split, and marks on the second.
+    "texts": {"test": 7, "dev": 3},
 }
 TARGETS = [0.5, 1.0, None, 0.25, 0.1, -3.0, 0.875]
+WORDS = ("Cat!", "", "füchse 🦊")
 TOKENS = [["a", "🙂"], [], ["ein", "zwei", "drei"]]
 SCORES = [[0.5, -0.25], [], [1.0, 0.0, -1.0]]
 
@@ -74,7 +79,7 @@ def write_run(place: Location, run: RunSpec) -> None:
     kind = Kind(run.arm)
     n_top = 2 if kind is Kind.TOP else 0
     extras = (("text", pa.string()),) if kind is Kind.PROBS else ()
-    classes = () if kind is Kind.NUMBERS else CLASSES
+    classes = () if kind in {Kind.NUMBERS, Kind.TEXTS} else CLASSES
     layout = Layout(kind, classes, kind is Kind.LABELS, n_top, extras)
     if kind.has_items:
         # Runs number items differently, and their longest lists differ; only rankings have grades.
@@ -117,11 +122,29 @@ def write_split(
         gold = np.array(TARGETS[:n_rows], dtype=np.float64)
         if split == "dev":
             layout, values = replace(layout, double=True), values / 5
+    if layout.kind is Kind.TEXTS:
+        layout = replace(layout, by_meaning=split == "test", judged=split == "dev")
+        answers = answers_of(probs, split)
+        gold, values = reference_lists(answers.right), text_columns(answers)
     writer = PredictionsWriter(
         folder, layout, run=run, rows_per_group=layout.rows_per_group, split=split
     )
     writer.write(ids, gold, values, extras)
     return writer.close()
+
+
+def answers_of(probs: np.ndarray, split: str) -> TextAnswers:
+    """Return the texts of one run: none where a class is certain, which is its meaning."""
+    best = probs.argmax(axis=1)
+    texts = np.array(
+        [WORDS[place] if p < 1 else None for place, p in zip(best, probs.max(axis=1), strict=True)],
+        dtype=object,
+    )
+    if split == "dev":
+        marks = np.where(np.array(LABELS[: len(best)]) < 0, np.nan, best == LABELS[: len(best)])
+        return TextAnswers(texts[np.newaxis], correct=marks[np.newaxis].astype(np.float64))
+    right = [() if label < 0 else (WORDS[label], "x") for label in LABELS[: len(best)]]
+    return TextAnswers(texts[np.newaxis], np.array([CLASSES], dtype=object)[:, best], right)
 
 
 def write_failure(place: Location, run: RunSpec, status: str) -> None:
@@ -147,6 +170,21 @@ def values_of(kind: Kind) -> dict[str, object]:
             "numbers": probs[:, :, 0].tolist(),
             "dev": (probs[:, :3, 0] / 5).tolist(),
             "mean": 43 / 112,
+            "explanations": explanations_of(kind),
+        }
+    if kind is Kind.TEXTS:
+        of_test, of_dev = (
+            [answers_of(of_run[:n], split) for of_run in probs]
+            for split, n in SPLITS["texts"].items()
+        )
+        return {
+            "ids": ids_of(kind),
+            "texts": [answers.texts[0].tolist() for answers in of_test],
+            "equivalent": [np.asarray(answers.equivalent)[0].tolist() for answers in of_test],
+            "references": of_test[0].right,
+            "dev": [np.asarray(answers.correct)[0].tolist() for answers in of_dev],
+            "flip_rate": 3 / 7,
+            "accuracy": 10 / 12,
             "explanations": explanations_of(kind),
         }
     if kind.has_items:
@@ -216,6 +254,7 @@ if __name__ == "__main__":
         patch("seedproof.records.explanations.ROWS_PER_GROUP", 4),
         patch("seedproof.records.schema.GROUP_BYTES", 24),
         patch("seedproof.records.schema.ITEM_GROUP_ROWS", 2),
+        patch("seedproof.records.schema.TEXT_GROUP_ROWS", 2),
         patch("seedproof.records.writer.GROUPS_PER_PART", 2),
     ):
         main()

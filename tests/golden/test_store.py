@@ -12,12 +12,14 @@ from seedproof.records.items import Relevance
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.records.schema import SCHEMA_VERSION, VALUE_COLUMNS, Kind
+from seedproof.records.text_answers import TextAnswers
 from seedproof.seeds import SeedPlan
 from seedproof.training.resume import planned, status_of
 from seedproof.training.spec import StudySpec
 
 HERE = Path(__file__).parent
-# Kinds of all versions; numbers are in stores since 1.4, ranked lists and sets since 1.5.
+# Kinds of all versions; numbers are in stores since 1.4, ranked lists and sets since 1.5, texts
+# since 1.6.
 CLASS_KINDS = [kind for kind in VALUE_COLUMNS if kind.has_classes]
 STORES = sorted(path.name for path in HERE.glob("store-*") if path.is_dir())
 
@@ -132,6 +134,27 @@ def test_lists_and_sets_of_a_golden_store_are_read(name, kind):
         assert right.is_known[row] == (items is not None)
         if items is not None:
             assert (right.items[row].tolist(), right.all_grades[row].tolist()) == (items, [grade])
+
+
+@pytest.mark.parametrize("name", [name for name in STORES if name >= "store-1.6"])
+def test_texts_of_a_golden_store_are_read(name):
+    """Texts, meanings and references on one split, marks on the other."""
+    expected = json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))["texts"]
+    store = Store(Location.of(HERE / name))
+    test, dev = (store.shards(arm="texts", split=split) for split in ("test", "dev"))
+    parts = [test.shard(index) for index in range(test.n_shards)]
+
+    assert test.kind is Kind.TEXTS
+    assert [example for shard in parts for example in shard.ids.to_pylist()] == expected["ids"]
+    answers = TextAnswers.joined([shard.texts for shard in parts], axis=1)
+    assert answers.texts.tolist() == expected["texts"]
+    assert answers.equivalent.tolist() == expected["equivalent"]
+    assert [list(right) for right in answers.right] == expected["references"]
+    marks = TextAnswers.joined([dev.shard(i).texts for i in range(dev.n_shards)], axis=1).correct
+    assert marks.tolist() == expected["dev"]
+    report = sp.measure(HERE / name, arm="texts", split="test")
+    for metric in ("flip_rate", "accuracy"):
+        assert report[metric].value == pytest.approx(expected[metric], rel=1e-12)
 
 
 def test_manifests_of_version_1_0_are_read():

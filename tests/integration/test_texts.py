@@ -19,6 +19,10 @@ from seedproof.errors import (
     ShapeError,
     TooFewRunsError,
 )
+from seedproof.records.ingest import Ingest
+from seedproof.records.location import Location
+from seedproof.records.tables import TableOptions
+from seedproof.testing.errors import WithFields
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "text_coverage.py"
 N_QUESTIONS = 60
@@ -355,14 +359,146 @@ def test_lines_with_answers_of_two_kinds_are_refused(tmp_path):
         sp.measure(str(lines(tmp_path / "mixed.jsonl", rows)))
 
 
-def test_stores_refuse_texts(seedproof, tmp_path):
-    rows = [{"run": r, "example": e, "answer": "a"} for r in range(2) for e in range(3)]
+def with_gaps(rows):
+    """Rows of which one has no answer, and one example no reference."""
+    rows[3]["text"] = None
+    return [row | {"gold": None} if row["id"] == "q05" else row for row in rows]
+
+
+def as_judged(rows):
+    """Rows with marks in place of references, of which one is missing."""
+    rows = [row | {"ok": int("answer" in row["text"].lower())} for row in rows]
+    rows[4]["ok"] = None
+    return [{name: cell for name, cell in row.items() if name != "gold"} for row in rows]
+
+
+def as_meant(rows):
+    """Rows with the meaning of most answers."""
+    return [row | {"same": row["text"].lower().strip(" .!")[:7] or None} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("change", "options"),
+    [
+        (with_gaps, OPTIONS),
+        (as_judged, [*OPTIONS[:4], "--correct", "ok"]),
+        (as_meant, [*OPTIONS, "--equivalent", "same"]),
+    ],
+    ids=["gaps", "judged", "meant"],
+)
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet", "csv"])
+def test_stores_give_the_figures_of_their_tables(seedproof, tmp_path, suffix, change, options):
+    """Also with several row groups, by cluster and slice."""
+    rows, table = change(answers(5)), tmp_path / f"answers.{suffix}"
+    if suffix == "jsonl":
+        lines(table, rows)
+    elif suffix == "csv":
+        with table.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), table)
+    store, further = tmp_path / "store", ["--cluster", "topic", "--slice", "topic"]
+
+    code, _, err = seedproof("ingest", table, *options, "--out", store)
+
+    assert code == 0, err
+    of_table = measured(seedproof, table, *options, *further)
+    of_store = measured(seedproof, store, *further)
+    assert sorted(of_store.pop("notes")) == sorted(of_table.pop("notes"))
+    assert of_store == of_table
+
+
+def test_tables_larger_than_memory_are_sorted_on_disk(monkeypatch, table):
+    columns = sp.Columns(example="id", answer="text", reference="gold")
+    in_memory = sp.measure(table, columns=columns, distinguish=["case"])
+    monkeypatch.setattr("seedproof.records.number_tables.MOST_GROWTH", 10**9)
+    monkeypatch.setattr("seedproof.records.schema.TEXT_GROUP_ROWS", 7)
+
+    predictions = sp.Predictions.load(table, columns=columns, distinguish=["case"])
+    on_disk = sp.measure(predictions)
+
+    assert predictions.source.n_shards == 9
+    for name, value in values_of(json.loads(in_memory.to_json())).items():
+        assert on_disk[name].value == pytest.approx(value, rel=1e-12), name
+
+
+def test_one_column_per_run_is_sorted_on_disk(monkeypatch, tmp_path):
+    rows = [{"id": e, "seed_0": "a", "seed_1": "A" if e else None, "gold": "a"} for e in range(9)]
+    table = lines(tmp_path / "wide.jsonl", rows)
+    columns = sp.Columns(example="id", answer="seed_", reference="gold")
+    in_memory = values_of(json.loads(sp.measure(table, columns=columns).to_json()))
+    monkeypatch.setattr("seedproof.records.number_tables.MOST_GROWTH", 10**9)
+
+    on_disk = values_of(json.loads(sp.measure(table, columns=columns).to_json()))
+
+    assert on_disk == in_memory
+    assert on_disk["flip_rate"] == pytest.approx(1 / 9)
+
+
+def test_conflicting_references_of_a_large_table_are_refused(monkeypatch, tmp_path):
+    rows = answers(3)
+    rows[4]["gold"] = "another"
+    monkeypatch.setattr("seedproof.records.number_tables.MOST_GROWTH", 10**9)
+
+    with pytest.raises(LabelConflictError, check=WithFields(example="q01")):
+        sp.measure(
+            lines(tmp_path / "answers.jsonl", rows),
+            columns=sp.Columns(example="id", answer="text", reference="gold"),
+        )
+
+
+def logged(run):
+    """Log the texts of one run in two batches, in any order."""
+    rng = np.random.default_rng([7, int(run.name)])
+    texts = [None if e == 3 else str(rng.choice(["Yes", "yes.", "no"])) for e in range(20)]
+    right = [None if e == 5 else ["yes", "ja"] if e % 2 else "No" for e in range(20)]
+    for ids in (range(10, 20), range(10)):
+        run.log_predictions(
+            "test",
+            ids=list(ids),
+            texts=[texts[e] for e in ids],
+            references=[right[e] for e in ids],
+        )
+    logged.texts.append(texts)
+
+
+def test_runs_log_texts(tmp_path):
+    """A store has the figures of the same texts as arrays."""
+    logged.texts = []
+    sp.Study("texts", logged, seeds=3, store=tmp_path / "store").run(
+        engine="serial", progress=False
+    )
+    right = [None if e == 5 else ["yes", "ja"] if e % 2 else "No" for e in range(20)]
+
+    of_store = sp.measure(tmp_path / "store", distinguish=["punctuation"])
+
+    of_arrays = sp.measure(logged.texts, texts=True, references=right, distinguish=["punctuation"])
+    assert of_store.measurement.n_labeled == 19
+    for name, figure in of_arrays.items():
+        assert of_store[name] == figure, name
+    assert "yes." in sp.Predictions.load(tmp_path / "store").source.shard(0).texts.texts
+
+
+def test_gaps_between_runs_of_a_store_are_dropped_on_request(tmp_path):
+    """Marks of the same answer are counted over all runs, whichever examples they have."""
+    marks = {0: [1, 1, 0, None], 1: [1, 0, 0], 2: [0, 0, 0, 1]}
+    rows = [
+        {"run": r, "id": e, "text": "a", "ok": mark}
+        for r, of_run in marks.items()
+        for e, mark in enumerate(of_run)
+    ]
+    columns = sp.Columns(example="id", answer="text", correct="ok")
     table = lines(tmp_path / "answers.jsonl", rows)
+    in_memory = sp.measure(table, columns=columns, common_examples=True)
+    ingest = Ingest(TableOptions(columns, may_differ=True), scratch=tmp_path)
+    ingest.run([table], Location.of(tmp_path / "store"))
 
-    code, _, err = seedproof("ingest", table, "--out", tmp_path / "store")
+    of_store = sp.measure(tmp_path / "store", common_examples=True)
 
-    assert code == 2
-    assert "SP115" in err
+    assert of_store["accuracy"].value == in_memory["accuracy"].value == pytest.approx(1 / 3)
+    assert of_store.measurement.n_labeled == in_memory.measurement.n_labeled == 3
 
 
 def test_gate_plan_and_decide_take_texts(seedproof, tmp_path):

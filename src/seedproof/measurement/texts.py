@@ -80,8 +80,9 @@ class TextAccumulators(MetricAccumulators):
         rows = rows.append_column(CODES, codes)
         if shard.texts is None:
             return rows
-        texts = texts_to_arrow(shard.texts.T.ravel().tolist())
-        return rows.append_column(TEXTS, pa.FixedSizeListArray.from_arrays(texts, len(shard.texts)))
+        texts = shard.texts.texts
+        listed = texts_to_arrow(texts.T.ravel().tolist())
+        return rows.append_column(TEXTS, pa.FixedSizeListArray.from_arrays(listed, len(texts)))
 
     def result(self) -> dict[str, Statistic]:
         """Return every metric over all examples so far; of trials, those that need no runs."""

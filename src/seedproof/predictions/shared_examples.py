@@ -19,13 +19,14 @@ from seedproof.records.manifest import RunManifest
 from seedproof.records.probabilities import TopProbs
 from seedproof.records.schema import Kind, are_known
 from seedproof.records.shards import Shard, ShardSource, WrappedShards, all_classes, reindexed
+from seedproof.records.text_answers import TextAnswers
 from seedproof.typing import BoolArray
 
 
 def example_ids(source: ShardSource) -> pa.Array:
     """Return the ids of all examples, in the order of the shards."""
     alone = source.predictions_alone()
-    return pa.concat_arrays([alone.shard(index).ids for index in range(source.n_shards)])
+    return pa.concat_arrays([alone.ids(index) for index in range(source.n_shards)])
 
 
 def common_ids(sources: Sequence[ShardSource]) -> tuple[pa.Array, int]:
@@ -114,12 +115,18 @@ class StackedShards(ShardSource):
         self.classes = all_classes(lists)
         self.settings = first.settings
         if not self.kind.has_classes and self.manifests:
-            self.settings = recorded_settings(self.manifests)
+            by_meaning = any(source.settings.by_meaning for source in sources)
+            self.settings = replace(recorded_settings(self.manifests), by_meaning=by_meaning)
 
     @cached_property
     def n_labeled(self) -> int:  # type: ignore[override] # mypy takes it as read-only
         """Number of examples with a gold label."""
-        return self._sources[0].n_labeled
+        counts = {source.n_labeled for source in self._sources}
+        if self.kind is not Kind.TEXTS or counts in ({0}, {self.n_examples}):
+            return self._sources[0].n_labeled
+        # Answers of runs may be marked as right on different examples.
+        shards = ([s.shard(index) for s in self._sources] for index in range(self.n_shards))
+        return sum(int(np.count_nonzero(_texts(of_all).is_known)) for of_all in shards)
 
     def shard(self, index: int) -> Shard:
         """Read one shard of every source."""
@@ -142,6 +149,8 @@ class StackedShards(ShardSource):
             top = TopProbs(*(np.concatenate(values) for values in zip(*parts, strict=True)))
         if first.items is not None:
             return self._of_items(index, shards)
+        if first.texts is not None:
+            return self._of_texts(index, shards)
         if first.numbers is not None:
             numbers = np.concatenate([np.asarray(shard.numbers) for shard in shards])
             missing = np.full(len(first), np.nan)
@@ -177,6 +186,15 @@ class StackedShards(ShardSource):
         known = None if first.relevance is None else right[0]
         return replace(first, index=index, items=items, relevance=known)
 
+    def _of_texts(self, index: int, shards: Sequence[Shard]) -> Shard:
+        """Return the answers of all sources, compared anew."""
+        for source, other in zip(self._sources, shards, strict=True):
+            pairs = zip(_texts(shards[:1]).right, _texts([other]).right, strict=True)
+            differs = np.array([here != there for here, there in pairs])
+            self._refuse_conflict(shards[0], source, differs)
+        shard = replace(shards[0], index=index)
+        return shard.with_texts(_texts(shards), self.settings, is_labeled=self.n_labeled > 0)
+
     def _check_gold(self, shards: Sequence[Shard], gold: Sequence[npt.NDArray[Any]]) -> None:
         """Raise an error unless gold labels or targets are the same in all sources."""
         first = gold[0]
@@ -195,6 +213,11 @@ class StackedShards(ShardSource):
                 run=self._sources[0].runs[0],
                 other_run=source.runs[0],
             )
+
+
+def _texts(shards: Sequence[Shard]) -> TextAnswers:
+    """Return the answers of all runs to the same examples."""
+    return TextAnswers.joined([shard.texts for shard in shards if shard.texts], axis=0)
 
 
 def on_shared_examples(sources: Sequence[ShardSource]) -> tuple[ShardSource, list[Message]]:

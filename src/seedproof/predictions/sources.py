@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NamedTuple, cast
 
-from seedproof.errors import NotFoundError, OptionError, UnreadableError
+from seedproof.errors import NotFoundError, OptionError
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, missing_runs, transposed
 from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS, TEXTS
@@ -35,7 +35,7 @@ from seedproof.records.shards import ShardSource
 from seedproof.records.small_tables import read_small_tables
 from seedproof.records.sort import Phases
 from seedproof.records.tables import TableOptions
-from seedproof.records.text_answers import Normalization
+from seedproof.records.text_answers import Normalization, comparison_note
 from seedproof.records.text_arrays import text_shards
 from seedproof.records.text_files import run_names
 from seedproof.records.text_tables import have_texts, read_texts
@@ -252,6 +252,9 @@ def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -
         source = store.shards(**choice, alone=least_runs == 1)
     if not source.kind.has_classes:
         source.settings = _number_settings(options, source.settings)
+    if source.kind is Kind.TEXTS:
+        settings = source.settings
+        notes.append(comparison_note(settings.normalization, has_meanings=settings.by_meaning))
     seeds = [run.seeds for run in source.manifests]
     shared = note_on_shared_seeds(seeds)
     pairs = tuple(repr(sorted(of_run.items())) for of_run in seeds)
@@ -315,12 +318,6 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         held = read_items(tables, table_options, _number_settings(options))
     elif have_texts(tables, table_options.columns):
         held = read_texts(tables, table_options, _number_settings(options))
-        if held is None:
-            raise UnreadableError(
-                "The texts do not fit into the memory for reading. Raise it with --memory, or "
-                "memory= in Python.",
-                option="memory",
-            )
     elif have_numbers(tables, table_options.columns):
         held = read_numbers(tables, table_options, _number_settings(options))
     elif table_options.may_differ:

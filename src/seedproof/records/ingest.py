@@ -19,7 +19,6 @@ import pyarrow as pa
 from seedproof.errors import (
     ColumnError,
     DtypeError,
-    OptionError,
     SeedproofError,
     StoreError,
     UnreadableError,
@@ -45,6 +44,7 @@ from seedproof.records.tables import (
     state_of,
     with_both_classes,
 )
+from seedproof.records.text_answers import missing_note
 from seedproof.records.text_files import reason_of, unreadable
 from seedproof.records.trec import is_trec_run, read_trec_run
 from seedproof.typing import ArrowStream
@@ -174,6 +174,8 @@ class Ingest:
                     "extras.json", FurtherColumns, lambda: FurtherColumns(*rows.constant_extras())
                 )
             notes += notes_on_dropped_columns(extras.dropped)
+            if n_missing := read.gathered.missing["a"]:
+                notes.append(missing_note(n_missing, read.gathered.n_rows))
             rows.write(store, extras.kept, [str(note) for note in notes])
         shutil.rmtree(self._rows)
         return tuple(notes)
@@ -200,12 +202,6 @@ class Ingest:
         scanner = self._scanner()
         scans = [scanner.scan(table) for table in tables]
         roles = common_roles([(scan.title, list(scan.types)) for scan in scans], self._options)
-        if roles.answer is not None:
-            raise OptionError(
-                "Stores do not hold free texts. Measure and compare the table itself, and raise "
-                "--memory if it is large.",
-                option="answer",
-            )
         both_given = are_both_given(roles, columns, [list(scan.types) for scan in scans])
         wide = roles.wide
         shaped = [scan.long_form(roles, may_differ=self._options.may_differ) for scan in scans]

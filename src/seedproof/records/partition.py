@@ -33,8 +33,8 @@ class Partition:
 
     # Every run (r), label (l) and prediction (y) that occurs, by index.
     names: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in NAMED})
-    # Number of rows without a run (r), an example (e) or a prediction (y).
-    missing: dict[str, int] = field(default_factory=lambda: dict.fromkeys("rey", 0))
+    # Number of rows without a run (r), an example (e), a prediction (y) or a text (a).
+    missing: dict[str, int] = field(default_factory=lambda: dict.fromkeys("reya", 0))
     n_rows: int = 0
     integer_ids: bool = True
     double: bool = False  # single precision would change a number

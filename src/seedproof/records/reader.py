@@ -41,6 +41,7 @@ from seedproof.records.shards import (
     of_repeats,
     reindexed,
 )
+from seedproof.records.text_records import recorded_answers
 from seedproof.typing import FloatArray, IntArray
 
 # Runs that are named in a note; of the others only the number is given.
@@ -346,10 +347,11 @@ class StoreShards(ShardSource):
         self.location, self.split = first.store, first.split
         self.manifests = tuple(reader.run for reader in self._readers)
         if not self.kind.has_classes:
-            self.settings = recorded_settings(self.manifests)
+            by_meaning = any("equivalent" in reader.value_columns for reader in self._readers)
+            self.settings = replace(recorded_settings(self.manifests), by_meaning=by_meaning)
         self.predictions_only = False
         self.n_examples = sum(group.rows for group in first.groups)
-        self.n_labeled = sum(group.n_labeled for group in first.groups)
+        self.n_labeled = sum(self.counts(index)[1] for index in range(self.n_shards))
         self.rows_per_shard = first.groups[0].rows
         rows_per_group = rows_per_group or self.rows_per_shard
         if any(group.rows != rows_per_group for group in first.groups[:-1]):
@@ -370,7 +372,21 @@ class StoreShards(ShardSource):
     def counts(self, index: int) -> tuple[int, int]:
         """Return the rows and labeled rows of row group `index`, from its footer."""
         group = self._readers[0].groups[index]
-        return group.rows, group.n_labeled
+        are_judged = ["correct" in reader.value_columns for reader in self._readers]
+        if not any(are_judged):
+            return group.rows, group.n_labeled
+        if not all(are_judged):
+            return group.rows, 0
+        try:
+            columns = [reader.read(index, ["correct"]) for reader in self._readers]
+        except DamagedStoreError:
+            return group.rows, 0  # reported where the answers are read
+        is_known = [to_numpy(rows.column("correct").is_valid()) for rows in columns]
+        return group.rows, int(np.count_nonzero(np.all(is_known, axis=0)))
+
+    def ids(self, index: int) -> pa.Array:
+        """Return the ids of row group `index`, without any prediction."""
+        return pa.concat_arrays(self._readers[0].read(index, ["example"]).column("example").chunks)
 
     def further_column(self, index: int, column: str) -> tuple[pa.Array, pa.ChunkedArray]:
         """Return the ids of row group `index`, and a further column, without any prediction."""
@@ -396,6 +412,10 @@ class StoreShards(ShardSource):
         if self.kind.has_items:
             relevance = self._relevance(facts) if self.n_labeled else None
             return replace(shard, items=self._items(index, len(shard)), relevance=relevance)
+        if self.kind is Kind.TEXTS:
+            of_runs = [reader.read(index, reader.value_columns) for reader in self._readers]
+            texts = recorded_answers(facts.column("reference"), of_runs)
+            return shard.with_texts(texts, self.settings, is_labeled=self.n_labeled > 0)
         if self.n_labeled:
             shard = replace(shard, labels=self._labels(index, facts))
         if self.kind is Kind.PROBS and not self.predictions_only:
@@ -429,6 +449,7 @@ class StoreShards(ShardSource):
         some.runs = tuple(reader.run.name for reader in readers)
         some.manifests = tuple(reader.run for reader in readers)
         some.settings = of_repeats(self.settings, order)
+        some.n_labeled = sum(some.counts(index)[1] for index in range(some.n_shards))
         return some
 
     def _numbers(self, index: int, n_rows: int) -> FloatArray:

@@ -44,6 +44,7 @@ from seedproof.records.schema import (
     labels_digest,
     predictions_digest,
     probs_from_binary,
+    references_digest,
     relevance_digest,
     relevance_of,
     values_digest,
@@ -244,6 +245,11 @@ class RunReader:
             return 0
         return int(self._files.schema.field(VALUE_COLUMNS[self.kind][0]).type.byte_width) // 4
 
+    @cached_property
+    def value_columns(self) -> list[str]:
+        """Columns of the predictions."""
+        return [name for name in VALUE_COLUMNS[self.kind] if name in self._files.schema.names]
+
     def read(self, group_idx: int, columns: Sequence[str]) -> pa.Table:
         """Read some columns of one row group."""
         rows = self._files.read(group_idx, columns)
@@ -256,7 +262,7 @@ class RunReader:
             return False
         if "relevant" in rows.column_names and not self._is_relevance(rows, group):
             return False
-        columns = VALUE_COLUMNS[self.kind]
+        columns = self.value_columns
         fine = True
         if group.values_digest and set(columns) <= set(rows.column_names):
             fine &= values_digest(rows, columns) == group.values_digest
@@ -297,8 +303,7 @@ class RunReader:
     @property
     def gold_columns(self) -> list[str]:
         """Columns of the right answers."""
-        names = self._files.schema.names
-        return [self.kind.gold, *(["grades"] if "grades" in names else [])]
+        return [name for name in (self.kind.gold, "grades") if name in self._files.schema.names]
 
     def top(self, group_idx: int) -> tuple[IntArray, FloatArray]:
         """Read the most probable classes of one row group with probabilities, (rows, top) each."""
@@ -331,6 +336,8 @@ def _columns(kind: Kind, classes: tuple[str, ...], files: PartFiles) -> pa.Schem
         half=width == 2 * len(classes),
         double=values == pa.float64(),
         graded="grades" in types,
+        by_meaning="equivalent" in types,
+        judged="correct" in types,
     )
     expected = layout.arrow()
     # Before format 1.3 there were only probabilities.
@@ -349,6 +356,8 @@ def _are_possible(rows: pa.Table, group: Group, n_classes: int) -> bool:
         match name:
             case "label" | "target":
                 fine &= labels_digest(gold_of(column)) == group.labels_digest
+            case "reference":
+                fine &= references_digest(column.combine_chunks()) == group.labels_digest
             case "value":
                 numbers = to_numpy(column)
                 fine &= bool(np.isfinite(numbers[::ROWS_APART]).all() and np.isfinite(numbers[-1]))

@@ -107,6 +107,18 @@ class Scan:
             f"WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE CAST({name} AS DOUBLE) END"
         )
 
+    def answer_of(self, column: str) -> str:
+        """Return a column of free texts as it is, in SQL."""
+        is_plain = self.types[column] == "BOOLEAN"
+        return f"CAST({quote_name(column)} AS VARCHAR)" if is_plain else self.text_of(column)
+
+    def reference_of(self, column: str) -> str:
+        """Return a column of right texts, of which lists are JSON, in SQL."""
+        is_list = self.types[column].endswith("]")
+        return (
+            f"CAST(to_json({quote_name(column)}) AS VARCHAR)" if is_list else self.answer_of(column)
+        )
+
     def _run_of(self, roles: Roles, run_name: str) -> str:
         """Return the run of each row, in SQL; null where any of its levels is."""
         if roles.run is None:
@@ -131,13 +143,17 @@ class Scan:
         name = quote_name(roles.example)
         example = f"CAST({name} AS BIGINT)" if integer_ids else self.text_of(roles.example)
         parts = [f"{self._run_of(roles, run_name)} AS r", f"{example} AS e"]
-        for column, short in ((roles.value, "v"), (roles.target, "t")):
-            if column is not None:
-                parts.append(f"{self.number_of(column)} AS {short}")
-        if roles.label is not None:
-            parts.append(f"{self.text_of(roles.label)} AS l")
-        if roles.prediction is not None:
-            parts.append(f"{self.text_of(roles.prediction)} AS y")
+        columns = (
+            (roles.value, self.number_of, "v"),
+            (roles.target, self.number_of, "t"),
+            (roles.answer, self.answer_of, "a"),
+            (roles.equivalent, self.answer_of, "q"),
+            (roles.correct, self.number_of, "c"),
+            (None if roles.correct else roles.reference, self.reference_of, "g"),
+            (roles.label, self.text_of, "l"),
+            (roles.prediction, self.text_of, "y"),
+        )
+        parts += [f"{typed(column)} AS {short}" for column, typed, short in columns if column]
         for index, column in enumerate(roles.probs):
             self._check_single(column, "probabilities need one column per class.")
             value = f"CAST({quote_name(column)} AS DOUBLE)"
@@ -154,10 +170,10 @@ class Scan:
         if not roles.wide:
             return self, roles
         run, answer = f"name of {roles.wide[0]} …", f"{roles.wide[0]} …"
-        gold, are_numbers = roles.label or roles.target, roles.value is not None
-        kept = [roles.example, *([gold] if gold else []), *roles.extras]
+        are_numbers, are_texts = roles.value is not None, roles.answer is not None
+        kept = replace(roles, wide=(), value=None, answer=None).names
         columns = ", ".join(quote_name(name) for name in roles.wide)
-        typed = self.number_of if are_numbers else self.text_of
+        typed = self.number_of if are_numbers else self.answer_of if are_texts else self.text_of
         texts = [f"{typed(name)} AS {quote_name(name)}" for name in roles.wide]
         inner = ", ".join([*map(quote_name, kept), *texts])
         sql = (
@@ -165,13 +181,15 @@ class Scan:
             f"UNPIVOT INCLUDE NULLS ({quote_name(answer)} FOR {quote_name(run)} IN ({columns}))"
         )
         n_rows = None if self.n_rows is None else self.n_rows * len(roles.wide)
-        if may_differ:
+        if may_differ and not are_texts:  # an empty text is an answer
             sql, n_rows = f"SELECT * FROM ({sql}) WHERE {quote_name(answer)} IS NOT NULL", None
         types = {name: self.types[name] for name in kept}
         types |= {run: "VARCHAR", answer: "DOUBLE" if are_numbers else "VARCHAR"}
         long = replace(self, sql=sql, types=types, half=frozenset(), n_rows=n_rows)
         if are_numbers:
             return long, replace(roles, run=run, value=answer, wide=())
+        if are_texts:
+            return long, replace(roles, run=run, answer=answer, wide=())
         return long, replace(roles, run=run, prediction=answer, wide=())
 
 

@@ -24,12 +24,15 @@ from seedproof.typing import BoolArray, FloatArray, IntArray
 # 1.3: the predicted class next to probabilities; dynamics.
 # 1.4: numbers in place of classes.
 # 1.5: ranked lists and sets.
-SCHEMA_VERSION = (1, 5)
+# 1.6: free texts.
+SCHEMA_VERSION = (1, 6)
 
 GROUP_BYTES = 4 * 2**20
 MAX_GROUP_ROWS = 2**17
 # Of ranked lists and sets, whose longest differs between runs: row groups must not.
 ITEM_GROUP_ROWS = 2**13
+# Of texts, which may be long.
+TEXT_GROUP_ROWS = 2**11
 
 # Every page but the last of a row group has more rows than this.
 ROWS_APART = 512
@@ -37,9 +40,11 @@ ROWS_APART = 512
 # Prefix of the user's further columns.
 EXTRA_PREFIX = "extra."
 
-Values: TypeAlias = FloatArray | IntArray | tuple[IntArray, FloatArray]
-# Gold labels as integers, -1 where unknown; targets as floats, NaN where unknown; right items.
-Gold: TypeAlias = npt.NDArray[Any] | Relevance
+# Texts are a table with the columns of `VALUE_COLUMNS` that there are.
+Values: TypeAlias = FloatArray | IntArray | tuple[IntArray, FloatArray] | pa.Table
+# Gold labels as integers, -1 where unknown; targets as floats, NaN where unknown; right items;
+# right texts, null where unknown.
+Gold: TypeAlias = npt.NDArray[Any] | Relevance | pa.ListArray
 
 
 class Group(NamedTuple):
@@ -74,7 +79,7 @@ class Kind(StrEnum):
         """Column of the right answers."""
         if self.has_items:
             return "relevant"
-        return "target" if self is Kind.NUMBERS else "label"
+        return {Kind.NUMBERS: "target", Kind.TEXTS: "reference"}.get(self, "label")
 
     @property
     def gold_noun(self) -> str:
@@ -102,6 +107,7 @@ VALUE_COLUMNS: dict[Kind, tuple[str, ...]] = {
     Kind.NUMBERS: ("value",),
     Kind.RANKINGS: ("items",),
     Kind.SETS: ("items",),
+    Kind.TEXTS: ("text", "equivalent", "correct"),  # the last two may be missing
 }
 
 
@@ -117,6 +123,8 @@ class Layout:
     half: bool = False  # probabilities are kept in half precision, for `Kind.PROBS`
     double: bool = False  # numbers are kept in double precision, for `Kind.NUMBERS`
     graded: bool = False  # right items have grades
+    by_meaning: bool = False  # texts have names of their meanings
+    judged: bool = False  # texts are marked as right or wrong
 
     @property
     def row_bytes(self) -> int:
@@ -128,15 +136,16 @@ class Layout:
             Kind.NUMBERS: 2,
             Kind.RANKINGS: 2 * self.n_top,
             Kind.SETS: self.n_top,
-            Kind.TEXTS: 4,
         }
         return 4 * width[self.kind]
 
     @property
     def rows_per_group(self) -> int:
-        """Rows of a group of about 4 MB; the same for all lists and sets."""
+        """Rows of a group of about 4 MB; the same for all lists and sets, and for all texts."""
         if self.kind.has_items:
             return min(MAX_GROUP_ROWS, ITEM_GROUP_ROWS)
+        if self.kind is Kind.TEXTS:
+            return min(MAX_GROUP_ROWS, TEXT_GROUP_ROWS)
         return max(1, min(MAX_GROUP_ROWS, GROUP_BYTES // self.row_bytes))
 
     def arrow(self) -> pa.Schema:
@@ -148,6 +157,13 @@ class Layout:
             if self.graded:
                 gold["grades"] = pa.list_(pa.float64())
             values["items"] = pa.binary(4 * self.n_top)
+        elif self.kind is Kind.TEXTS:
+            gold = {"reference": pa.list_(pa.string())}
+            values = {"text": pa.string()}
+            if self.by_meaning:
+                values["equivalent"] = pa.string()
+            if self.judged:
+                values["correct"] = pa.bool_()
         elif self.kind is Kind.NUMBERS:
             gold = {"target": pa.float64()}
             values["value"] = pa.float64() if self.double else pa.float32()
@@ -157,11 +173,12 @@ class Layout:
             values |= dict.fromkeys(VALUE_COLUMNS[self.kind], pa.binary(4 * self.n_top))
         if self.kind.has_classes:
             values["prediction"] = pa.int32()
+        may_lack = self.kind is Kind.TEXTS
         return pa.schema(
             [
                 pa.field("example", pa.string() if self.text_ids else pa.int64(), nullable=False),
                 *(pa.field(name, kind) for name, kind in gold.items()),
-                *(pa.field(name, kind, nullable=False) for name, kind in values.items()),
+                *(pa.field(name, kind, nullable=may_lack) for name, kind in values.items()),
                 *(pa.field(EXTRA_PREFIX + name, kind) for name, kind in self.extras),
             ]
         )
@@ -174,6 +191,9 @@ class Layout:
         extras: Sequence[pa.Array | pa.ChunkedArray] = (),
     ) -> pa.Table:
         """Return rows in these columns, copied: the caller may reuse its arrays."""
+        if isinstance(values, pa.Table):
+            columns = [ids, gold, *values.columns, *extras]
+            return pa.Table.from_arrays(columns, schema=self.arrow())
         if isinstance(gold, Relevance):
             items = np.full((len(ids), self.n_top), NO_ITEM, dtype="<i4")
             items[:, : np.shape(values)[1]] = values
@@ -301,9 +321,11 @@ def gold_of(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 
 
 def are_known(gold: Gold) -> BoolArray:
-    """Return which gold labels, targets or right items are known."""
+    """Return which gold labels, targets, right items or right texts are known."""
     if isinstance(gold, Relevance):
         return gold.is_known
+    if isinstance(gold, pa.ListArray):
+        return to_numpy(gold.is_valid())
     return ~np.isnan(gold) if gold.dtype.kind == "f" else np.asarray(gold != UNLABELED)
 
 
@@ -318,11 +340,26 @@ def labels_digest(gold: npt.NDArray[Any]) -> str:
     return digest(gold.astype("<f8" if gold.dtype.kind == "f" else "<i4").tobytes())
 
 
+def texts_digest(texts: pa.Array) -> str:
+    """Digest of texts, of which some may be missing."""
+    missing = to_numpy(texts.is_null()).tobytes()
+    return digest(missing + ids_digest(texts.fill_null("")).encode())
+
+
+def references_digest(references: pa.ListArray) -> str:
+    """Digest of the right texts of one row group."""
+    sizes = to_numpy(pc.list_value_length(references), missing=-1).astype("<i4")
+    return digest(sizes.tobytes() + texts_digest(references.flatten()).encode())
+
+
 def values_digest(rows: pa.Table, columns: Sequence[str]) -> str:
-    """Digest of a few rows of the values, from every page.
+    """Digest of a few rows of the values, from every page; of all rows if they are texts.
 
     Checksums protect the content of each page, this digest its position.
     """
+    if "text" in columns:
+        parts = [pa.concat_arrays(rows.column(name).cast(pa.string()).chunks) for name in columns]
+        return digest("".join(texts_digest(part) for part in parts).encode())
     few = to_arrow([*range(0, len(rows), ROWS_APART), len(rows) - 1])
     parts = [pa.concat_arrays(rows.column(name).take(few).chunks) for name in columns]
     width = [part.type.bit_width // 8 for part in parts]

@@ -16,7 +16,7 @@ from seedproof.records.items import Relevance
 from seedproof.records.number_settings import ExampleWeights, Levels, NumberSettings
 from seedproof.records.probabilities import UNLABELED, TopProbs
 from seedproof.records.schema import Kind, Layout
-from seedproof.records.text_answers import AnswerKeys
+from seedproof.records.text_answers import AnswerKeys, TextAnswers
 from seedproof.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Shard:
     items: IntArray | None = None  # (runs, rows, places), in place of classes; see `ItemShards`
     relevance: Relevance | None = None  # the right items; None if no example has any
     answers: AnswerKeys | None = None  # (runs, rows), in place of classes; see `text_answers`
-    texts: np.ndarray | None = None  # (runs, rows), the texts of `answers`; None where missing
+    texts: TextAnswers | None = None  # the texts of `answers`
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -64,7 +64,7 @@ class Shard:
             items=None if self.items is None else self.items[:, chosen],
             relevance=None if self.relevance is None else self.relevance.rows(chosen),
             answers=None if self.answers is None else self.answers[:, chosen],
-            texts=None if self.texts is None else self.texts[:, chosen],
+            texts=None if self.texts is None else self.texts.examples(chosen),
             extras=None if self.extras is None else self.extras.take(taken),
         )
 
@@ -81,6 +81,7 @@ class Shard:
         extras = [piece.extras for piece in pieces if piece.extras is not None]
         tops = [piece.top for piece in pieces if piece.top is not None]
         relevances = [piece.relevance for piece in pieces if piece.relevance is not None]
+        texts = [piece.texts for piece in pieces if piece.texts is not None]
         return replace(
             pieces[0],
             ids=pa.concat_arrays([piece.ids for piece in pieces]),
@@ -91,10 +92,21 @@ class Shard:
             targets=together("targets", 0),
             items=together("items", 1),
             answers=together("answers", 1),
-            texts=together("texts", 1),
+            texts=TextAnswers.joined(texts, axis=1) if texts else None,
             relevance=Relevance.joined(relevances) if relevances else None,
             top=TopProbs.joined(tops) if tops else None,
             extras=pa.concat_tables(extras) if extras else None,
+        )
+
+    def with_texts(
+        self, texts: TextAnswers, settings: NumberSettings, *, is_labeled: bool
+    ) -> "Shard":
+        """Return the same examples with the answers of all runs, compared by the settings."""
+        return replace(
+            self,
+            labels=texts.labels if is_labeled else None,
+            answers=texts.keys(settings.normalization),
+            texts=texts,
         )
 
     def weights(self, chosen: ExampleWeights | None) -> FloatArray | None:
@@ -175,6 +187,10 @@ class ShardSource(ABC):
         if shard.relevance is not None:
             return len(shard), int(np.count_nonzero(shard.relevance.is_known))
         return len(shard), int(np.count_nonzero(shard.gold != UNLABELED))
+
+    def ids(self, index: int) -> pa.Array:
+        """Return the ids of the examples of one shard."""
+        return self.shard(index).ids
 
     def further_column(self, index: int, column: str) -> tuple[pa.Array, pa.ChunkedArray]:
         """Return the ids of the examples of one shard, and their values in a further column."""
@@ -403,7 +419,7 @@ class OrderedShards(WrappedShards):
             numbers=None if shard.numbers is None else shard.numbers[order],
             items=None if shard.items is None else shard.items[order],
             answers=None if shard.answers is None else shard.answers[order],
-            texts=None if shard.texts is None else shard.texts[order],
+            texts=None if shard.texts is None else shard.texts.runs(order),
             top=None if top is None else TopProbs(top.classes[order], top.probs[order]),
         )
 

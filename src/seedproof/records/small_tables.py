@@ -20,13 +20,14 @@ from seedproof.errors import SeedproofError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.checks import check_probs
+from seedproof.records.class_names import find_classes
 from seedproof.records.normalize import canonical_rows
 from seedproof.records.partition import are_integers
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.roles import Roles
 from seedproof.records.row_counts import QuotedRowCounter, count_rows
 from seedproof.records.shards import ShardSource, TableShards
-from seedproof.records.sort import check_runs, find_classes
+from seedproof.records.sort import check_runs
 from seedproof.records.tables import (
     TableOptions,
     are_both_given,

@@ -1,7 +1,6 @@
 """Write partitioned rows as the runs of a store: checked, sorted out of core, aligned."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -13,45 +12,37 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.errors import (
-    ClassesError,
     ColumnError,
     DamagedStoreError,
-    DtypeError,
     EmptyInputError,
     LabelConflictError,
     MissingExampleError,
     MissingValueError,
     StoreError,
     TooFewRunsError,
-    UnknownLabelError,
 )
 from seedproof.records.arrow import to_numpy
+from seedproof.records.class_names import find_classes
 from seedproof.records.durability import Syncs
-from seedproof.records.item_cells import refuse_lists
 from seedproof.records.levels import Repeat, settings_of, split_repeats
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
-from seedproof.records.normalize import index_names, unique_names
-from seedproof.records.partition import MAX_NAMES, Partition
+from seedproof.records.partition import Partition
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.roles import Roles
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import Gold, Kind, Layout, Values, digest
-from seedproof.records.shards import MAX_RUNS, canonical_order, natural_order
+from seedproof.records.shards import MAX_RUNS, natural_order
 from seedproof.records.tables import TableOptions
+from seedproof.records.text_tables import text_columns_of
 from seedproof.records.writer import RunWriter
 from seedproof.typing import IntArray
 
 if TYPE_CHECKING:
     import duckdb
 
-MAX_CLASSES = MAX_NAMES
-# More different numbers between 0 and 1 than this are probabilities, even if rounded.
-MOST_ROUND = 10
 # Split of all tables.
 SPLIT = "all"
-NUMBER_TEXT = re.compile(r"^-?\d*\.?\d+(e[+-]?\d+)?$", re.IGNORECASE)
-WHOLE_TEXT = re.compile(r"^(-?\d+)(\.0*)?$")
 
 
 class Phases(Protocol):
@@ -65,8 +56,8 @@ class SortedRows:
     """Writes a partition into a store, sorted.
 
     Its columns are r (run), e (example), l (label), y (prediction) or p0, p1, … (probabilities),
-    or t (target) and v (number), and x0, x1, … (extras). `half` keeps probabilities in half
-    precision.
+    or t (target) and v (number), or g (reference) or c (mark), a (text) and q (meaning), and x0,
+    x1, … (extras). `half` keeps probabilities in half precision.
     """
 
     def __init__(
@@ -102,6 +93,8 @@ class SortedRows:
         spelling: dict[str, int] = {}
         if roles.value is not None:
             self._kind = Kind.NUMBERS
+        elif roles.answer is not None:
+            self._kind = Kind.TEXTS
         else:
             self._kind = Kind.PROBS if roles.probs else Kind.LABELS
             self._classes, spelling = find_classes(
@@ -116,8 +109,8 @@ class SortedRows:
 
     @property
     def _gold(self) -> list[str]:
-        """The column of gold labels or targets, if there is one."""
-        return [name for name in ("l", "t") if name in self._gathered.schema]
+        """The column of gold labels, targets or references, if there is one."""
+        return [name for name in ("l", "t", "g") if name in self._gathered.schema]
 
     def _first_row(self, sql: str, *parameters: object) -> tuple[object, ...]:
         # A result that is not read to its end would block the connection.
@@ -170,6 +163,8 @@ class SortedRows:
             extras=tuple((self._roles.extras[index], pa.string()) for index in extras),
             half=self._half,
             double=self._gathered.double,
+            by_meaning=self._roles.equivalent is not None,
+            judged=self._roles.correct is not None,
         )
         store.make_folder()
         # Runs are forced to the disk while others are sorted, before the commit of the store.
@@ -265,8 +260,8 @@ class SortedRows:
     ) -> Iterator[pa.RecordBatchReader]:
         """Yield a reader of the rows of a run, sorted by example."""
         values = [f"p{i}" for i in range(len(self._roles.probs))] or ["y"]
-        if self._kind is Kind.NUMBERS:
-            values = ["v"]
+        if not self._kind.has_classes:
+            values = [name for name in ("v", "a", "q", "c") if name in self._gathered.schema]
         further = [f"x{index}" for index in extras]
         columns = [*self._gold, *values, *further]
         example = "e" if self._text_ids else "CAST(e AS BIGINT)"
@@ -302,17 +297,18 @@ class SortedRows:
     def _unpack(
         self, batch: pa.RecordBatch, run: str, extras: Sequence[int]
     ) -> tuple[pa.Array, Gold, Values, list[pa.Array]]:
-        ids = batch.column("e")
+        ids, further = batch.column("e"), [batch.column(f"x{index}") for index in extras]
+        if self._kind is Kind.TEXTS:
+            return ids, *text_columns_of(batch, self._roles), further
         if self._kind is Kind.NUMBERS:
             numbers = to_numpy(batch.column("v"), missing=np.nan)
             targets = np.full(len(batch), np.nan)
             if self._gold:
                 targets = to_numpy(batch.column("t"), missing=np.nan)
-            return ids, targets, numbers, [batch.column(f"x{index}") for index in extras]
+            return ids, targets, numbers, further
         labels: IntArray = np.full(len(batch), UNLABELED, dtype=np.int32)
         if self._roles.label:
             labels = self._indices("l", batch)
-        further = [batch.column(f"x{index}") for index in extras]
         if self._kind is Kind.LABELS:
             return ids, labels, self._indices("y", batch), further
         probs = np.empty((len(batch), len(self._roles.probs)), dtype=np.float32)
@@ -339,7 +335,7 @@ class SortedRows:
         """Create the table `facts` of runs, examples and labels by name."""
         names = self._gathered.names
         runs = ["/".join(self._repeats[name]) for name in names["r"]]
-        label = {"l": "l_names[l + 1]", "t": "CAST(t AS VARCHAR)"}
+        label = {"l": "l_names[l + 1]", "t": "CAST(t AS VARCHAR)", "g": "g"}
         with self._reading("gathered", ["e", *self._gold]):
             gold = label[self._gold[0]] if self._gold else "NULL"
             self._db.execute(
@@ -408,57 +404,6 @@ def check_runs(names: Sequence[str], roles: Roles, options: TableOptions) -> lis
     return runs
 
 
-def find_classes(
-    texts: Mapping[str, Sequence[str]],
-    n_rows: int,
-    of_columns: tuple[str, ...],
-    named: Sequence[str] | None,
-) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Return the class names, and the class index of each spelling.
-
-    Labels are `texts["l"]`, predictions `texts["y"]`; `of_columns` are the classes of probability
-    columns, `named` those that the user gave.
-    """
-    _reject_regression(texts["y"], n_rows)
-    refuse_lists(texts["y"])
-    spelled = {*texts["l"], *texts["y"]}
-    if len(spelled) > MAX_CLASSES:
-        raise ClassesError(
-            "There are more than {at_most:,} different predictions. Measure numbers with "
-            "--value, free texts with --answer, and lists of labels with --set.",
-            at_most=MAX_CLASSES,
-        )
-    whole, known_classes = _spellings(spelled), of_columns
-    if named is not None:
-        names = unique_names(named, len(named), "class", ClassesError)
-        by_index = index_names(names)
-        whole = {text: by_index.get(name, name) for text, name in whole.items()}
-        known_classes = known_classes or tuple(canonical_order(sorted(names)))
-    classes = known_classes or tuple(canonical_order(sorted(set(whole.values()))))
-    place = {name: i for i, name in enumerate(classes)}
-    spelling = {name: place.get(name, place.get(whole[name])) for name in spelled}
-    unknown = sorted(name for name, index in spelling.items() if index is None)
-    if unknown:
-        shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
-        raise UnknownLabelError(
-            "The label {label!r} is not one of the {n_classes} classes ({shown}). "
-            "Spell labels like the classes in the column names.",
-            label=unknown[0],
-            n_classes=len(classes),
-            shown=shown,
-        )
-    known = {name: index for name, index in spelling.items() if index is not None}
-    labels, predicted = ({known[n] for n in texts[c]} for c in "ly")
-    if labels and predicted and labels.isdisjoint(predicted):
-        raise UnknownLabelError(
-            "No label is ever predicted: labels such as {label!r}, predictions such "
-            "as {prediction!r}. Use the same spelling for both.",
-            label=min(texts["l"]),
-            prediction=min(texts["y"]),
-        )
-    return classes, known
-
-
 def _paths(store: Location, name: str) -> list[Path]:
     """Return the files and folders of a run."""
     folder = Path(store.path) / "runs" / run_id_of(name)
@@ -468,31 +413,3 @@ def _paths(store: Location, name: str) -> list[Path]:
 def run_id_of(name: str) -> str:
     """Return the id of a run of a table."""
     return digest(name.encode())
-
-
-def _reject_regression(predictions: Sequence[str], n_rows: int) -> None:
-    """Reject numbers that hardly ever repeat, and probabilities: they are not classes."""
-    if len(predictions) > MOST_ROUND and all(NUMBER_TEXT.match(name) for name in predictions):
-        numbers = [float(name) for name in predictions]
-        if min(numbers) >= 0 and max(numbers) <= 1:
-            raise DtypeError(
-                "Predictions such as {prediction!r} look like probabilities. Name their class: "
-                "--positive CLASS, or positive= in Python.",
-                prediction=predictions[0],
-                option="positive",
-            )
-    if len(predictions) <= n_rows / 2 or all(WHOLE_TEXT.match(name) for name in predictions):
-        return
-    if all(NUMBER_TEXT.match(name) for name in predictions):
-        raise DtypeError(
-            "Predictions such as {prediction!r} are numbers that hardly ever repeat. Name their "
-            "column with --value, or columns=sp.Columns(value=…) in Python, to measure numbers.",
-            prediction=predictions[0],
-            option="value",
-        )
-
-
-def _spellings(names: set[str]) -> dict[str, str]:
-    """Return the class of each name: if all are numbers, "1" and "1.0" are the same class."""
-    numeric = all(WHOLE_TEXT.match(name) for name in names)
-    return {name: WHOLE_TEXT.sub(r"\1", name) if numeric else name for name in names}

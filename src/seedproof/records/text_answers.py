@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from seedproof.errors import OptionError
-from seedproof.typing import BoolArray, IntArray
+from seedproof.messages import Message
+from seedproof.records.probabilities import UNLABELED
+from seedproof.typing import BoolArray, FloatArray, IntArray
 
 AnswerKeys: TypeAlias = npt.NDArray[np.uint64]
 
@@ -25,6 +27,8 @@ RIGHT = 0
 MISSING = 1
 # Digits in groups of three, a decimal part, and a sign that does not follow a letter or digit.
 _NUMBER = re.compile(r"(?<![\w.])([-+]?)(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))?(?![\w])")
+# An answer is right if more than this share of its rows is marked as right.
+MAJORITY = 0.5
 # In place of the marks of a number while punctuation is removed.
 _MINUS, _POINT = "\ue000", "\ue001"
 
@@ -177,3 +181,171 @@ def share_of_answer(is_true: BoolArray, keys: AnswerKeys) -> npt.NDArray[np.floa
     counts = np.bincount(places.ravel())
     n_true = np.bincount(places.ravel(), is_true.ravel())
     return np.asarray(n_true[places] / counts[places])
+
+
+@dataclass(frozen=True, eq=False)
+class TextAnswers:
+    """Answers of all runs to the same examples, and how it is decided which are the same."""
+
+    texts: np.ndarray  # str, or None where missing; axes (runs, examples)
+    # Names of the answers with the same meaning, the same axes; None if equal texts decide.
+    equivalent: np.ndarray | None = None
+    references: Sequence[Sequence[str]] | None = None  # right answers of each example
+    correct: FloatArray | None = None  # 1 if right, 0 if wrong, NaN if unknown; (runs, examples)
+
+    def keys(self, normalization: Normalization) -> AnswerKeys:
+        """Return a key for each answer: `RIGHT` for all that are right."""
+        keys = self._keys(self.texts, normalization)
+        of_texts = keys
+        if self.equivalent is not None:
+            # Texts decide where no meaning is given.
+            named = self._keys(self.equivalent, VERBATIM)
+            keys = np.where(named == MISSING, keys, named)
+        is_right = np.zeros(keys.shape, dtype=np.bool_)
+        if self.correct is not None:
+            is_right = share_of_answer(self.correct == 1.0, keys) > MAJORITY
+        elif self.references is not None:
+            right = reference_keys(self.references, normalization)
+            is_right = equal_any(of_texts, right)
+            if self.equivalent is not None:
+                is_right |= equal_any(self._keys(self.equivalent, normalization), right)
+                # An answer that means the same as a right one is right.
+                is_right = share_of_answer(is_right, keys) > 0.0
+        return np.where(is_right & self.is_known, np.uint64(RIGHT), keys)
+
+    @property
+    def is_known(self) -> BoolArray:
+        """True for each example whose right answers are known: (examples)."""
+        if self.correct is not None:
+            return np.asarray(~np.isnan(self.correct).any(axis=0))
+        if self.references is not None:
+            return np.array([bool(of_example) for of_example in self.references], dtype=np.bool_)
+        return np.zeros(self.texts.shape[1], dtype=np.bool_)
+
+    @property
+    def right(self) -> Sequence[Sequence[str]]:
+        """References of each example; none where they are unknown."""
+        return [()] * self.texts.shape[1] if self.references is None else self.references
+
+    @property
+    def labels(self) -> IntArray:
+        """Codes of the right answers: `RIGHT`, or -1 where they are unknown."""
+        return np.where(self.is_known, RIGHT, UNLABELED)
+
+    def examples(self, chosen: slice | IntArray) -> "TextAnswers":
+        """Return the answers to some of the examples."""
+        places, right = np.arange(self.texts.shape[1])[chosen].tolist(), self.references
+        return TextAnswers(
+            self.texts[:, chosen],
+            None if self.equivalent is None else self.equivalent[:, chosen],
+            None if right is None else [right[place] for place in places],
+            None if self.correct is None else self.correct[:, chosen],
+        )
+
+    def runs(self, chosen: Sequence[int]) -> "TextAnswers":
+        """Return the answers of some of the runs, in this order."""
+        order = list(chosen)
+        return TextAnswers(
+            self.texts[order],
+            None if self.equivalent is None else self.equivalent[order],
+            self.references,
+            None if self.correct is None else self.correct[order],
+        )
+
+    @staticmethod
+    def joined(parts: Sequence["TextAnswers"], *, axis: int) -> "TextAnswers":
+        """Concatenate the answers of several runs (0), or to several examples (1)."""
+        right = parts[0].references
+        if axis == 1 and right is not None:
+            right = [of_example for part in parts for of_example in part.right]
+        return TextAnswers(
+            np.concatenate([part.texts for part in parts], axis=axis),
+            _joined([(part.equivalent, part.texts.shape) for part in parts], None, axis),
+            right,
+            _joined([(part.correct, part.texts.shape) for part in parts], np.nan, axis),
+        )
+
+    def notes(self, normalization: Normalization) -> list[Message]:
+        """Return how answers are compared, and remarks on missing and contradictory ones."""
+        notes = [comparison_note(normalization, has_meanings=self.equivalent is not None)]
+        n_missing = int(sum(text is None for text in self.texts.flat))
+        if n_missing:
+            notes.append(missing_note(n_missing, self.texts.size))
+        if self.correct is not None:
+            shares = share_of_answer(self.correct == 1.0, self._own_keys(normalization))
+            is_split = ((shares > 0.0) & (shares < 1.0)).any(axis=0)
+            n_split = int((is_split & self.is_known).sum())
+            if n_split:
+                notes.append(
+                    Message(
+                        "answers-judged-both-ways",
+                        "On {n_examples:,} examples the same answer is marked as right in some "
+                        "rows and as wrong in others; the majority decides.",
+                        n_examples=n_split,
+                    )
+                )
+        return notes
+
+    def _own_keys(self, normalization: Normalization) -> AnswerKeys:
+        """Return a key for each answer, right or not."""
+        return TextAnswers(self.texts, self.equivalent).keys(normalization)
+
+    def _keys(self, texts: np.ndarray, normalization: Normalization) -> AnswerKeys:
+        return answer_keys(texts.ravel().tolist(), normalization).reshape(texts.shape)
+
+
+def _joined(
+    parts: Sequence[tuple[np.ndarray | None, tuple[int, ...]]], fill: float | None, axis: int
+) -> np.ndarray | None:
+    """Concatenate arrays, each given with its shape, filled where some are missing."""
+    if all(array is None for array, _ in parts):
+        return None
+    arrays = [np.full(shape, fill) if array is None else array for array, shape in parts]
+    return np.concatenate(arrays, axis=axis)
+
+
+def missing_note(n_missing: int, n_answers: int) -> Message:
+    """Return the note on answers that are missing."""
+    return Message(
+        "answers-missing",
+        "{n_missing:,} of {n_answers:,} answers are empty; they are the same answer.",
+        n_missing=n_missing,
+        n_answers=n_answers,
+    )
+
+
+def comparison_note(normalization: Normalization, *, has_meanings: bool) -> Message:
+    """Return the note on how it is decided which answers are the same."""
+    if has_meanings:
+        return Message(
+            "answers-by-meaning",
+            "Answers are the same if the column for equivalent answers says so, whatever their "
+            "texts.",
+        )
+    if not normalization.ignored:
+        return Message("answers-verbatim", "Answers are the same only if their texts are equal.")
+    return Message(
+        "answers-normalized",
+        "Answers are the same if their texts are equal apart from {ignored}; --distinguish makes "
+        "some of these count.",
+        ignored=in_words([_WORDS[name] for name in normalization.ignored]),
+        differences=normalization.ignored,
+    )
+
+
+def in_words(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence.
+
+    >>> in_words(["case", "spaces", "numbers"])
+    'case, spaces and numbers'
+    """
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+_WORDS = {
+    "case": "case",
+    "spaces": "spaces",
+    "punctuation": "punctuation",
+    "numbers": "the way numbers are written",
+}

@@ -1,17 +1,27 @@
 """Free texts in memory, as shards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from seedproof.errors import EmptyInputError, ShapeError, TooFewRunsError
+from seedproof.errors import DtypeError, EmptyInputError, ShapeError, TooFewRunsError
 from seedproof.records.arrays import as_extras, taken
-from seedproof.records.normalize import as_ids, as_text, canonical_rows, unique_names
+from seedproof.records.normalize import (
+    as_ids,
+    as_text,
+    canonical_rows,
+    check_text,
+    unique_names,
+)
 from seedproof.records.number_settings import NumberSettings
+from seedproof.records.schema import Gold, Kind, Layout, Values
 from seedproof.records.shards import check_run_count
-from seedproof.records.text_shards import TextAnswers, TextShards
+from seedproof.records.text_answers import TextAnswers
+from seedproof.records.text_records import reference_lists, text_columns
+from seedproof.records.text_shards import TextShards
 
 
 def text_shards(
@@ -61,6 +71,41 @@ def text_shards(
     return source, answers
 
 
+class TextRows:
+    """Texts of one run, in canonical order and in the form that a writer takes."""
+
+    def __init__(
+        self,
+        texts: npt.NDArray[np.generic],
+        *,
+        run: str,
+        ids: npt.ArrayLike,
+        references: npt.NDArray[np.generic] | None,
+        equivalent: npt.NDArray[np.generic] | None,
+    ) -> None:
+        self._shards, _ = text_shards(
+            [texts],
+            references=None if references is None else references.tolist(),
+            equivalent=None if equivalent is None else [equivalent],
+            ids=ids,
+            runs=(run,),
+            extras={},
+            settings=NumberSettings(),
+            least_runs=1,
+        )
+        has_text_ids = bool(pa.types.is_string(self._shards.ids(0).type))
+        self.layout = Layout(
+            Kind.TEXTS, (), text_ids=has_text_ids, by_meaning=equivalent is not None
+        )
+
+    def __iter__(self) -> Iterator[tuple[pa.Array, Gold, Values]]:
+        """Yield ids, references and texts of some rows."""
+        for index in range(self._shards.n_shards):
+            shard = self._shards.shard(index)
+            if shard.texts is not None:
+                yield shard.ids, reference_lists(shard.texts.right), text_columns(shard.texts)
+
+
 def as_references(references: Sequence[Any], n_examples: int) -> list[tuple[str, ...]]:
     """Return the right answers of each example, given one or a list of them; none for None.
 
@@ -76,7 +121,9 @@ def as_references(references: Sequence[Any], n_examples: int) -> list[tuple[str,
         )
     listed = [x if isinstance(x, list | tuple | np.ndarray) else [x] for x in references]
     known = [[as_text(text) for text in of_example] for of_example in listed]
-    return [tuple(text for text in texts if text is not None) for texts in known]
+    right = [tuple(text for text in texts if text is not None) for texts in known]
+    check_text([text for texts in right for text in texts])
+    return right
 
 
 def _as_texts(values: npt.ArrayLike | Sequence[npt.ArrayLike], name: str) -> np.ndarray:
@@ -92,5 +139,11 @@ def _as_texts(values: npt.ArrayLike | Sequence[npt.ArrayLike], name: str) -> np.
         )
     texts = np.empty((len(rows), len(rows[0])), dtype=object)
     for place, row in enumerate(rows):
+        if any(isinstance(value, list | tuple | dict) for value in row):
+            raise DtypeError(
+                "`{option}` has lists or objects, not texts. Pass one text per run and example.",
+                option=name,
+            )
         texts[place] = [as_text(value) for value in row.tolist()]
+        check_text([text for text in texts[place] if text is not None])
     return texts

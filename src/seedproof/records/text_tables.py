@@ -9,15 +9,19 @@ import pyarrow as pa
 
 from seedproof.errors import DtypeError, LabelConflictError, OptionError, SeedproofError
 from seedproof.messages import Message
+from seedproof.records.arrow import to_numpy
 from seedproof.records.columns import Columns
 from seedproof.records.decoding import DecodingError, parse_json
 from seedproof.records.number_settings import NumberSettings
 from seedproof.records.number_tables import AlignedRows, RepeatedRows, column_names
+from seedproof.records.roles import Roles
 from seedproof.records.table_rows import numbers_of
 from seedproof.records.tables import TableOptions
+from seedproof.records.text_answers import TextAnswers
 from seedproof.records.text_files import HEADER_BYTES, JSON_SUFFIXES, suffix_of, unpacked
-from seedproof.records.text_shards import TextAnswers, TextShards
-from seedproof.typing import ArrowStream
+from seedproof.records.text_records import marks_to_arrow, no_references, reference_lists
+from seedproof.records.text_shards import TextShards
+from seedproof.typing import ArrowStream, FloatArray
 
 
 def have_texts(tables: Sequence[Path | ArrowStream], columns: Columns) -> bool:
@@ -67,16 +71,35 @@ def _answers(rows: RepeatedRows, aligned: AlignedRows) -> TextAnswers:
         equivalent = _texts(table.column(roles.equivalent), roles.equivalent)[places]
     if roles.correct is not None:
         correct = numbers_of(table.column(roles.correct), roles.correct, "correctness")[places]
-        if not np.isin(correct[~np.isnan(correct)], (0.0, 1.0)).all():
-            raise DtypeError(
-                "Column {column!r} with the correctness of each answer has other numbers than 0 "
-                "and 1. Pass true and false, or 1 and 0; to measure scores, name their column with "
-                "--value instead of --answer.",
-                column=roles.correct,
-            )
+        _check_marks(correct, roles.correct)
     elif roles.reference is not None:
         references = _references(rows, aligned, roles.reference)
     return TextAnswers(rows.values[places], equivalent, references, correct)
+
+
+def text_columns_of(batch: pa.RecordBatch, roles: Roles) -> tuple[pa.ListArray, pa.Table]:
+    """Return references and answers of rows of `SortedRows`, in the columns of a store."""
+    references, columns = no_references(len(batch)), {"text": batch.column("a")}
+    if roles.equivalent is not None:
+        columns["equivalent"] = batch.column("q")
+    if roles.correct is not None:
+        correct = to_numpy(batch.column("c"), missing=np.nan)
+        _check_marks(correct, roles.correct)
+        columns["correct"] = marks_to_arrow(correct)
+    elif roles.reference is not None:
+        references = reference_lists([_listed(cell) for cell in batch.column("g").to_pylist()])
+    return references, pa.table(columns)
+
+
+def _check_marks(correct: FloatArray, column: str) -> None:
+    """Raise an error unless answers are marked by 1 and 0."""
+    if not np.isin(correct[~np.isnan(correct)], (0.0, 1.0)).all():
+        raise DtypeError(
+            "Column {column!r} with the correctness of each answer has other numbers than 0 "
+            "and 1. Pass true and false, or 1 and 0; to measure scores, name their column with "
+            "--value instead of --answer.",
+            column=column,
+        )
 
 
 def _references(rows: RepeatedRows, aligned: AlignedRows, column: str) -> list[tuple[str, ...]]:

@@ -42,6 +42,7 @@ from seedproof.records.schema import (
     ids_digest,
     labels_digest,
     predictions_digest,
+    references_digest,
     relevance_digest,
     relevance_of,
     values_digest,
@@ -102,6 +103,8 @@ class PredictionsWriter:
         check_ascending(ids, self._last_id, where)
         if isinstance(gold, Relevance):
             self._check_items(gold, np.asarray(values), where)
+        elif self._layout.kind is Kind.TEXTS:
+            pass  # any text is an answer
         elif self._layout.kind is Kind.NUMBERS:
             check_numbers(np.asarray(values), where)
             check_targets(gold, where)
@@ -139,10 +142,13 @@ class PredictionsWriter:
         if self._layout.kind.has_items:
             gold = relevance_of(table)
             gold_digest = relevance_digest(gold, self._layout.classes)
+        elif self._layout.kind is Kind.TEXTS:
+            gold = table.column("reference").combine_chunks()
+            gold_digest = references_digest(gold)
         else:
             gold = gold_of(table.column(self._layout.kind.gold))
             gold_digest = labels_digest(gold)
-        value_columns = VALUE_COLUMNS[self._layout.kind]
+        value_columns = [n for n in VALUE_COLUMNS[self._layout.kind] if n in table.column_names]
         group = Group(
             n_rows,
             int(are_known(gold).sum()),
@@ -154,7 +160,8 @@ class PredictionsWriter:
         if self._part is None:
             name = f"part-{self._attempt}-{len(self._parts):05}.parquet"
             path = f"predictions/{self._split}/{name}"
-            self._part = PartWriter(self._folder, path, self._layout.arrow(), plain=value_columns)
+            plain = () if self._layout.kind is Kind.TEXTS else value_columns
+            self._part = PartWriter(self._folder, path, self._layout.arrow(), plain=plain)
         self._part.write(table, group)
         self.groups.append(group)
         if len(self._part.groups) == GROUPS_PER_PART:

@@ -18,6 +18,7 @@ from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile
 from seedproof.records.number_arrays import NumberRows
 from seedproof.records.schema import Kind
+from seedproof.records.text_arrays import TextRows
 from seedproof.records.writer import PredictionsWriter
 
 # Larger splits are written batch by batch, so their ids must ascend.
@@ -29,6 +30,7 @@ KINDS = {
     "predictions": (1, "predictions need one axis, one class per example"),
     "top_probs": (2, "probs need two axes, (examples, classes)"),
     "values": (1, "values need one axis, one number per example"),
+    "texts": (1, "texts need one axis, one text per example"),
 }
 # Ranked lists and sets, with the column of the right items of each.
 ITEM_KINDS = {"rankings": "relevant", "sets": "labels"}
@@ -37,7 +39,9 @@ GOES_WITH = {
     "values": ("targets",),
     "rankings": ("relevant", "classes"),
     "sets": ("labels", "classes"),
+    "texts": ("references", "equivalent"),
 }
+GOLD = {"labels", "classes", *(name for names in GOES_WITH.values() for name in names)}
 
 # Predictions of a batch: `values`, and if given `ids`, `labels`, `targets` and `top_classes`.
 _Columns: TypeAlias = dict[str, npt.NDArray[np.generic]]
@@ -90,33 +94,15 @@ class Logbook:
         """Log predictions for some examples, with the columns of `Run.log_predictions`."""
         _check_name(split, "split")
         columns = {name: values for name, values in given.items() if values is not None}
-        for name, other in (("top_classes", "top_probs"), ("top_probs", "top_classes")):
-            if name in columns and other not in columns:
-                raise OptionError(
-                    "top_classes and top_probs go together. Pass both.", missing=other
-                )
-        kinds = [name for name in (*KINDS, *ITEM_KINDS) if name in columns]
-        if len(kinds) != 1:
-            raise OptionError(
-                "Pass exactly one of probs, predictions, top_classes with top_probs, values, "
-                "rankings, or sets.",
-                given=tuple(kinds),
-            )
-        kind = kinds[0]
         names = None if classes is None else tuple(map(str, classes))
-        known = {*columns} if names is None else {*columns, "classes"}
-        for name in known & {"labels", "classes", "targets", "relevant"}:
-            if name not in GOES_WITH.get(kind, ("labels", "classes")):
-                raise OptionError(
-                    "`{option}` does not go with {kind}. Classes and sets have `labels`, numbers "
-                    "`targets`, and rankings `relevant`.",
-                    option=name,
-                    kind=kind,
-                )
+        kind = _kind_of({*columns} if names is None else {*columns, "classes"})
         values = columns.pop(kind)
-        arrays = {"values": as_items(values) if kind in ITEM_KINDS else as_array(values)}
+        is_listed = kind in ITEM_KINDS or kind == "texts"
+        arrays = {"values": as_objects(values) if is_listed else as_array(values)}
         if kind in ITEM_KINDS and (right := columns.pop(ITEM_KINDS[kind], None)) is not None:
-            arrays["right"] = as_items(right)
+            arrays["right"] = as_objects(right)
+        for name in columns.keys() & {*GOES_WITH["texts"]}:
+            arrays[name] = as_objects(columns.pop(name))
         if kind == "values" and arrays["values"].dtype.kind in "iub":
             arrays["values"] = arrays["values"].astype(np.float64)
         if kind in KINDS:
@@ -126,7 +112,7 @@ class Logbook:
             self._predictions[split] = _SplitLog(
                 self._run, self._folder, split, checks_at_once=self._checks_at_once
             )
-        tolerance = SUM_TOLERANCE if kind in ITEM_KINDS else sum_tolerance(values)
+        tolerance = SUM_TOLERANCE if is_listed else sum_tolerance(values)
         self._predictions[split].add(kind, arrays, names, tolerance)
 
     def add_explanations(
@@ -186,6 +172,30 @@ class Logbook:
         return tuple(files)
 
 
+def _kind_of(given: set[str]) -> str:
+    """Return the kind of predictions, from the names of the columns that were given."""
+    for name, other in (("top_classes", "top_probs"), ("top_probs", "top_classes")):
+        if name in given and other not in given:
+            raise OptionError("top_classes and top_probs go together. Pass both.", missing=other)
+    kinds = [name for name in (*KINDS, *ITEM_KINDS) if name in given]
+    if len(kinds) != 1:
+        raise OptionError(
+            "Pass exactly one of probs, predictions, top_classes with top_probs, values, "
+            "rankings, sets, or texts.",
+            given=tuple(kinds),
+        )
+    kind = kinds[0]
+    for name in given & GOLD:
+        if name not in GOES_WITH.get(kind, ("labels", "classes")):
+            raise OptionError(
+                "`{option}` does not go with {kind}. Classes and sets have `labels`, numbers "
+                "`targets`, rankings `relevant`, and texts `references`.",
+                option=name,
+                kind=kind,
+            )
+    return kind
+
+
 class _SplitLog:
     """Predictions on one split: buffered until the end if they fit, else written in batches."""
 
@@ -217,6 +227,8 @@ class _SplitLog:
                 "labels": "labels" in columns,
                 "targets": "targets" in columns,
                 "right items": "right" in columns,
+                "references": "references" in columns,
+                "meanings": "equivalent" in columns,
                 "ids": "ids" in columns,
                 "precision": values.dtype if kind == "values" else values.dtype == np.float16,
             }
@@ -228,7 +240,7 @@ class _SplitLog:
                 shape=top_classes.shape,
                 other_shape=values.shape,
             )
-        for name in columns.keys() & {"ids", "labels", "targets", "right"}:
+        for name in columns.keys() & {"ids", "labels", "targets", "right", *GOES_WITH["texts"]}:
             shape = columns[name].shape[: 1 if name == "right" else None]
             if shape != (len(values),):
                 raise ShapeError(
@@ -243,7 +255,7 @@ class _SplitLog:
         copies = {name: column.copy() for name, column in columns.items()}
         self._batches.append({"ids": positions} | copies)
         self._n_rows += len(values)
-        self._n_bytes += values.nbytes
+        self._n_bytes += _size_of(values)
         self._tolerance = max(self._tolerance, tolerance)
         # All classes or items must be known before any can be written.
         is_whole = kind == "predictions" or kind in ITEM_KINDS
@@ -297,7 +309,9 @@ class _SplitLog:
             if self._writer is not None:
                 self._writer.write(ids, gold, values)
 
-    def _rows(self, columns: _Columns, *, is_last: bool) -> RunRows | NumberRows | ItemRows:
+    def _rows(
+        self, columns: _Columns, *, is_last: bool
+    ) -> RunRows | NumberRows | ItemRows | TextRows:
         if self._shape["kind"] in ITEM_KINDS:
             return ItemRows(
                 columns["values"],
@@ -306,6 +320,14 @@ class _SplitLog:
                 ids=columns["ids"],
                 right=columns.get("right"),
                 names=self._shape["classes"],
+            )
+        if self._shape["kind"] == "texts":
+            return TextRows(
+                columns["values"],
+                run=self._run,
+                ids=columns["ids"],
+                references=columns.get("references"),
+                equivalent=columns.get("equivalent"),
             )
         if self._shape["kind"] == "values":
             return NumberRows(
@@ -326,8 +348,8 @@ class _SplitLog:
         )
 
 
-def as_items(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, tensors, lists
-    """Return an array of items or flags with two axes, or of one list per example."""
+def as_objects(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, tensors, lists
+    """Return an array of items or flags with two axes, or of one list or text per example."""
     if hasattr(values, "detach") or isinstance(values, np.ndarray):
         return as_array(values)
     lists = np.empty(len(values), dtype=object)
@@ -348,6 +370,13 @@ def _joined(batches: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.generi
             for batch in batches
         ]
     )
+
+
+def _size_of(values: npt.NDArray[np.generic]) -> int:
+    """Return the size of an array in bytes, about; that of texts by their signs."""
+    if values.dtype == object:
+        return sum(len(value) for value in values.tolist() if isinstance(value, str))
+    return values.nbytes
 
 
 def as_array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, tensors, lists

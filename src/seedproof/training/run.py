@@ -179,6 +179,9 @@ class Run:
         rankings: Any = None,  # noqa: ANN401 - arrays, or lists of different lengths
         relevant: Any = None,  # noqa: ANN401 - same
         sets: Any = None,  # noqa: ANN401 - same
+        texts: Any = None,  # noqa: ANN401 - texts, and None among them
+        references: Any = None,  # noqa: ANN401 - texts, or lists of different lengths
+        equivalent: Any = None,  # noqa: ANN401 - as texts
     ) -> None:
         """Log the predictions for some examples, in batches or all at once.
 
@@ -204,6 +207,11 @@ class Run:
             relevant: Right items of each example: a list, or grades by item; None where unknown.
             sets: Sets of labels in place of classes: a list of labels per example, or flags with
                 the axes (examples, labels), whose names are `classes`.
+            texts: Free texts in place of classes, one per example, kept as they are; None where
+                there is none.
+            references: Right texts of each example: one, or a list of them; None where unknown.
+            equivalent: Name of the meaning of each text: texts with the same name are the same
+                answer. If omitted, equal texts are.
         """
         self._log.add_predictions(
             split,
@@ -219,6 +227,9 @@ class Run:
             rankings=rankings,
             relevant=relevant,
             sets=sets,
+            texts=texts,
+            references=references,
+            equivalent=equivalent,
         )
 
     def log_explanations(

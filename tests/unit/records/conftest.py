@@ -10,14 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from seedproof.records.arrow import texts_to_arrow
 from seedproof.records.items import NO_ITEM, Relevance, sorted_items
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.reader import Store
 from seedproof.records.schema import Kind, Layout
+from seedproof.records.text_answers import TextAnswers
+from seedproof.records.text_records import reference_lists
 from seedproof.records.writer import RunWriter
 
 CLASSES = ("cat", "dog", "fox")
+WORDS = ("Cat.", "", "füchse 🦊")
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,15 @@ def plain(shard: Any) -> tuple[Any, ...]:
         None if shard.targets is None else shard.targets.astype(str).tolist(),  # NaN equals itself
         None if shard.items is None else shard.items.tolist(),
         None if shard.relevance is None else right_of(shard.relevance),
+        None if shard.answers is None else shard.answers.tolist(),
+        None if shard.texts is None else texts_of(shard.texts),
     )
+
+
+def texts_of(answers: TextAnswers) -> list[Any]:
+    """Texts, meanings and references as plain values."""
+    meanings = None if answers.equivalent is None else answers.equivalent.tolist()
+    return [answers.texts.tolist(), meanings, list(answers.right)]
 
 
 def right_of(relevance: Relevance) -> list[Any]:
@@ -86,6 +98,8 @@ def right_of(relevance: Relevance) -> list[Any]:
 
 def as_gold(kind: Kind, labels: np.ndarray) -> Any:
     """Labels as a kind keeps them: the label is the only right item, with a grade of 2."""
+    if kind is Kind.TEXTS:
+        return reference_lists([() if label < 0 else (WORDS[label], "x") for label in labels])
     if not kind.has_items:
         return labels
     items = labels.astype(np.int32)[:, np.newaxis]
@@ -101,6 +115,9 @@ def draw(kind: Kind, n_rows: int, rng: np.random.Generator) -> Any:
     """Values of one run, of any kind."""
     if kind is Kind.NUMBERS:
         return rng.normal(0, 10, n_rows).astype(np.float32)
+    if kind is Kind.TEXTS:
+        words, meanings = (rng.choice([*WORDS, None], n_rows).tolist() for _ in range(2))
+        return pa.table({"text": texts_to_arrow(words), "equivalent": texts_to_arrow(meanings)})
     if kind.has_items:
         sizes = rng.integers(0, len(CLASSES) + 1, (n_rows, 1))
         items = rng.permuted(np.tile(np.arange(len(CLASSES)), (n_rows, 1)), axis=1)
@@ -182,11 +199,12 @@ def make_store(tmp_path, write_run) -> Iterator[Callable[..., Written]]:
         are_numbers = kind is Kind.NUMBERS
         layout = Layout(
             kind,
-            () if are_numbers else CLASSES,
+            () if kind in {Kind.NUMBERS, Kind.TEXTS} else CLASSES,
             text_ids,
             n_top=n_top_of(kind),
             extras=extras,
             graded=kind.has_items,
+            by_meaning=kind is Kind.TEXTS,
         )
         names = [f"é{i:04}" for i in range(n_examples)]
         labels = rng.integers(0, len(CLASSES), n_examples)

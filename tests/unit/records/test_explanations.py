@@ -115,7 +115,7 @@ def test_the_footer_has_a_digest_of_ids_for_each_group(folder, monkeypatch):
     part = write_explanations(folder, "test", "lime", [row(i) for i in (5, 3, 4, 1, 2)])
 
     footer = footer_of(folder, part)
-    assert (footer["schema"], footer["kind"], footer["method"]) == ("1.5", "explanations", "lime")
+    assert (footer["schema"], footer["kind"], footer["method"]) == ("1.6", "explanations", "lime")
     assert footer["part"] == f"id0/{part.path}"
     assert footer["groups"] == [
         [len(ids), 0, ids_digest(pa.array(ids)), "", "", ""] for ids in ([1, 2], [3, 4], [5])

@@ -140,11 +140,14 @@ def test_half_precision_has_a_larger_tolerance(ingest, excess, fine):
 
 @pytest.mark.parametrize(
     ("limit", "error", "fields"),
-    [("MAX_CLASSES", ClassesError, {}), ("MAX_RUNS", ColumnError, {"column": "run"})],
+    [
+        ("class_names.MAX_CLASSES", ClassesError, {}),
+        ("sort.MAX_RUNS", ColumnError, {"column": "run"}),
+    ],
 )
 def test_too_many_different_values_are_refused(ingest, monkeypatch, limit, error, fields):
     """Regression outputs and free text are not classes, ids of examples are not runs."""
-    monkeypatch.setattr(f"seedproof.records.sort.{limit}", 1)
+    monkeypatch.setattr(f"seedproof.records.{limit}", 1)
 
     with pytest.raises(error, check=WithFields(at_most=1, **fields)):
         ingest(pa.table(ROWS))

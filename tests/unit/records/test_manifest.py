@@ -63,7 +63,7 @@ def test_file_has_its_version_and_digest(tmp_path):
 
     content = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
 
-    assert content["schema"] == "1.5"
+    assert content["schema"] == "1.6"
     assert len(content["digest"]) == 32
     assert content["name"] == "seed 3 🙂"
 
@@ -130,5 +130,5 @@ def test_a_newer_schema_is_refused(tmp_path, monkeypatch):
         later.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 7))
         StudyManifest("mine", 10).write(Location.of(tmp_path))
 
-    with pytest.raises(SchemaVersionError, check=WithFields(version="1.7", newest="1.5")):
+    with pytest.raises(SchemaVersionError, check=WithFields(version="1.7", newest="1.6")):
         StudyManifest.load(Location.of(tmp_path))

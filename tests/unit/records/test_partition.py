@@ -76,7 +76,7 @@ def test_missing_values_are_counted(tmp_path):
         tmp_path, [{"r": ["a", None, "a"], "e": ["1", None, None], "y": ["u", "u", None]}]
     )
 
-    assert partition.missing == {"r": 1, "e": 2, "y": 1}
+    assert partition.missing == {"r": 1, "e": 2, "y": 1, "a": 0}
     assert partition.rows == [2]
 
 

@@ -26,6 +26,7 @@ from seedproof.records.schema import VALUE_COLUMNS, Kind, Layout
 from seedproof.testing.errors import WithFields
 
 CLASSES = ("cat", "dog", "fox")
+WORDS = ("Cat.", "", "füchse 🦊")
 
 
 def _values(shard):
@@ -34,11 +35,15 @@ def _values(shard):
         return shard.items
     if shard.numbers is not None:
         return shard.numbers
+    if shard.texts is not None:
+        return shard.texts.texts
     return shard.predictions if shard.probs is None else shard.probs
 
 
 def _gold(shard):
-    """Labels, targets, or the first right item of each example."""
+    """Labels, targets, or the first right item or text of each example."""
+    if shard.texts is not None and shard.labels is not None:
+        return np.array([WORDS.index(right[0]) if right else -1 for right in shard.texts.right])
     if shard.relevance is not None:
         return shard.relevance.items[:, 0]
     return shard.labels if shard.targets is None else shard.targets
@@ -71,7 +76,7 @@ def test_a_store_gives_back_what_was_written(make_store, kind, text_ids, labeled
     ids, labels, values = joined(shards)
 
     assert shards.kind is kind
-    assert shards.classes == (() if kind is Kind.NUMBERS else CLASSES)
+    assert shards.classes == (() if kind in {Kind.NUMBERS, Kind.TEXTS} else CLASSES)
     assert shards.runs == ("0", "1")
     assert (shards.n_examples, shards.n_shards) == (50, 3)
     assert shards.n_labeled == int((store.labels >= 0).sum())
@@ -82,6 +87,7 @@ def test_a_store_gives_back_what_was_written(make_store, kind, text_ids, labeled
         np.testing.assert_array_equal(labels, store.labels)
     for read, written in zip(values, store.values, strict=True):
         expected = written[0][:, 0] if kind is Kind.TOP else written  # the most probable class
+        expected = written["text"].to_pylist() if kind is Kind.TEXTS else expected
         np.testing.assert_array_equal(read, expected)
 
 
@@ -514,7 +520,7 @@ def test_a_part_of_a_newer_schema_is_refused(make_store, write_run, monkeypatch)
         later.setattr("seedproof.records.writer.version_text", lambda: "1.9")
         write_run(store.place, store.layout, store.ids, store.labels, store.values[0], name="1")
 
-    with pytest.raises(SchemaVersionError, check=WithFields(version="1.9", newest="1.5")):
+    with pytest.raises(SchemaVersionError, check=WithFields(version="1.9", newest="1.6")):
         store.open().shards()
 
 
@@ -522,6 +528,6 @@ def test_a_store_of_an_older_minor_schema_is_read(make_store, monkeypatch):
     """A later seedproof reads the same values."""
     store = make_store()
     before = store.read()
-    monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 5))
+    monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 9))
 
     assert store.read() == before

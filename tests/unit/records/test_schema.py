@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from seedproof.errors import SchemaVersionError
+from seedproof.records.arrow import texts_to_arrow
 from seedproof.records.schema import (
     GROUP_BYTES,
     MAX_GROUP_ROWS,
@@ -22,8 +23,11 @@ from seedproof.records.schema import (
     labels_digest,
     need_double,
     probs_from_binary,
+    references_digest,
+    texts_digest,
     version_text,
 )
+from seedproof.records.text_records import reference_lists
 from seedproof.testing.errors import WithFields
 
 TEN = tuple(map(str, range(10)))
@@ -182,17 +186,17 @@ def test_digest_has_sixteen_bytes():
 def test_own_and_older_minor_versions_are_accepted(monkeypatch):
     """A later 1.x reads every earlier one."""
     check_version(version_text(), "here")
-    monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 5))
-    for text in ("1.0", "1.3", "1.5"):
+    monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 9))
+    for text in ("1.0", "1.3", "1.6"):
         check_version(text, "here")
 
 
 @pytest.mark.parametrize(
-    "text", ["1.6", "2.0", "0.9", "1", "1.0.0", "one", "", None, 1.0e9, "1.-1"]
+    "text", ["1.7", "2.0", "0.9", "1", "1.0.0", "one", "", None, 1.0e9, "1.-1"]
 )
 def test_other_versions_are_refused(text):
     """Newer, of another major number, or not a version at all."""
-    with pytest.raises(SchemaVersionError, check=WithFields(path="store/run.json", newest="1.5")):
+    with pytest.raises(SchemaVersionError, check=WithFields(path="store/run.json", newest="1.6")):
         check_version(text, "store/run.json")
 
 
@@ -207,3 +211,36 @@ def test_half_precision_is_widened_exactly():
 
     assert probs.dtype == np.float32
     np.testing.assert_array_equal(probs, kept.astype(np.float32))
+
+
+def test_texts_have_references_in_place_of_labels():
+    """A text may be missing, and meanings and marks are there only if they were given."""
+    schema = Layout(Kind.TEXTS, (), by_meaning=True, judged=True).arrow()
+
+    assert schema.names == ["example", "reference", *VALUE_COLUMNS[Kind.TEXTS]]
+    assert schema.field("text").nullable
+    assert Layout(Kind.TEXTS, ()).arrow().names == ["example", "reference", "text"]
+
+
+def test_digest_of_texts_depends_on_where_they_end_and_are_missing():
+    columns = [["ab", "c"], ["a", "bc"], ["", "abc"], [None, "abc"], ["abc", None], ["abc"]]
+
+    digests = {texts_digest(texts_to_arrow(column)) for column in columns}
+
+    assert len(digests) == len(columns)
+
+
+def test_digest_of_references_depends_on_their_examples():
+    columns = [
+        [("a", "b"), ()],
+        [("a",), ("b",)],
+        [(), ("a", "b")],
+        [("ab",), ()],
+        [("a", ""), ("b",)],
+    ]
+
+    digests = {references_digest(reference_lists(column)) for column in columns}
+
+    assert len(digests) == len(columns)
+    whole = reference_lists([("x",), *columns[0]])
+    assert references_digest(whole[1:]) == references_digest(reference_lists(columns[0]))

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from seedproof.records.text_answers import RIGHT, VERBATIM, Normalization
-from seedproof.records.text_shards import TextAnswers
+from seedproof.records.text_answers import RIGHT, VERBATIM, Normalization, TextAnswers
 
 USUAL = Normalization()
 

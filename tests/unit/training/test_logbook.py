@@ -796,3 +796,22 @@ def test_invalid_top_classes_are_refused(log, given, error, fields):
 
     with pytest.raises(error, check=WithFields(**fields)):
         keep()
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"texts": ["a", "b"], "labels": ["a", "b"]}, OptionError),
+        ({"texts": ["a", "b"], "predictions": [0, 1]}, OptionError),
+        ({"predictions": [0, 1], "references": ["a", "b"]}, OptionError),
+        ({"texts": ["a", "b"], "references": ["a"]}, ShapeError),
+        ({"texts": ["a", "b"], "equivalent": ["a"]}, ShapeError),
+        ({"texts": [["a"], ["b"]]}, DtypeError),
+        ({"texts": ["a", "\udc80"]}, DtypeError),
+    ],
+)
+def test_wrong_texts_are_refused(given, error):
+    log = Logbook("0", None, checks_at_once=True)
+
+    with pytest.raises(error):
+        log.add_predictions("test", **given)
