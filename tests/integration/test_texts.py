@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import runpy
 from pathlib import Path
 
@@ -349,6 +350,21 @@ def test_versions_have_the_same_code_for_the_same_answer(seedproof, tmp_path):
     assert summary["kind"] == "texts"
     assert summary["whole"]["figures"]["flip_rate"]["value"] == pytest.approx(1 / 30)
     assert summary["n_labeled"] == 0
+
+
+def test_trials_are_not_called_runs(tmp_path):
+    """Nor seeds, when two versions are compared and when a comparison is planned."""
+    columns = sp.Columns(example="id", answer="text", reference="gold")
+    old, new = (
+        lines(tmp_path / f"{seed}.jsonl", answers(5, repeat="trial", seed=seed)) for seed in (0, 1)
+    )
+
+    versions = sp.compare_versions(old, new, columns=columns)
+    plan = sp.plan(pilot=old, columns=columns, detect=0.3)
+
+    for text in (versions.text(), plan.text()):
+        assert "trials" in text
+        assert not re.search(r"\b(run|seed)(-to-run|s)?\b", text)
 
 
 def test_lines_with_answers_of_two_kinds_are_refused(tmp_path):

@@ -69,7 +69,7 @@ SENTENCES = {
     "correlated-examples": "For {kinds}, both arms are assumed to {answer} on the same examples, "
     "with a correlation of {correlation:.2g}.",
     "seeds-for-effect": "the fewest that detect it with the power of the plan.",
-    "range-of-pilot": "Lines cover the range that the runs of the pilot allow.",
+    "range-of-pilot": "Lines cover the range that the pilot allows.",
 }
 _say = Sentences(SENTENCES)
 # Plural of each kind that depends on examples.
@@ -199,16 +199,16 @@ class Plan(Result):
             for answer in self.answers
             if answer.n_seeds is not None
         ]
-        reaches = tuple(_reach_figures(self.reaches))
+        reaches = tuple(_reach_figures(self.reaches, _repeats(self.figures)))
         if not needed:
             return reaches
         is_range = any(answer.low is not None for answer in self.answers)
         chart = intervals(
             "seeds_needed",
-            "Seeds per arm that are needed",
+            f"{_repeats(self.figures).capitalize()} per arm that are needed",
             needed,
             section=ANSWERS,
-            axis="seeds per arm",
+            axis=f"{_repeats(self.figures)} per arm",
             unit="score",
             reading=[_say("range-of-pilot")] if is_range else [],
         )
@@ -227,18 +227,19 @@ class Plan(Result):
                 )
                 for answer in self.answers
             )
-            header = ("quantity", "by", "seeds per arm", "range of the pilot")
+            repeats = f"{_repeats(figures)} per arm"
+            header = ("quantity", "by", repeats, "range of the pilot")
             sections.append(Section(ANSWERS, self._about(), (TextTable(header, rows),)))
         if self.reaches:
             table = TextTable(self._header, tuple(map(_cells, self.reaches)))
-            finding = "Differences that given seeds per arm can detect"
+            finding = f"Differences that given {_repeats(figures)} per arm can detect"
             sections.append(Section(REACH, finding, (table,)))
         topics = [ANSWERS] * len(self.answers) + [REACH]
         return Overview(
             headline=self._about(),
             title=f"power {figures.power:g}, confidence {figures.confidence:g}",
             sentences=tuple(zip(topics, map(str, self.sentences()), strict=False)),
-            key_figures=tuple(map(_key_figure, self.answers)),
+            key_figures=tuple(_key_figure(answer, _repeats(figures)) for answer in self.answers),
             sections=tuple(sections),
             notes=tuple(map(str, self.notes())),
             brackets="",
@@ -440,19 +441,19 @@ def _span(answer: Answer) -> str:
     return f"{answer.low:,} {end}"
 
 
-def _key_figure(answer: Answer) -> KeyFigure:
+def _key_figure(answer: Answer, repeats: str) -> KeyFigure:
     return KeyFigure(
         name=answer.kind,
         title=f"{KINDS[answer.kind]} of {answer.effect:.4g}".capitalize(),
         value="–" if answer.n_seeds is None else f"{answer.n_seeds:,}",
-        unit="seeds per arm",
+        unit=f"{repeats} per arm",
         interval=_span(answer),
         meaning=_say("seeds-for-effect"),
         bar=None,
     )
 
 
-def _reach_figures(reaches: Sequence[Reach]) -> Iterator[Figure]:
+def _reach_figures(reaches: Sequence[Reach], repeats: str) -> Iterator[Figure]:
     n_drawn = dict.fromkeys(KINDS, 0)
     for (kind, name), members in groupby(reaches, lambda reach: (reach.kind, _name(reach))):
         most = sys.float_info.max if kind == "mean" else LARGEST_RATIO
@@ -464,7 +465,7 @@ def _reach_figures(reaches: Sequence[Reach]) -> Iterator[Figure]:
         yield intervals(
             f"reach_{kind}" + ("" if n_drawn[kind] == 1 else f"_{n_drawn[kind]}"),
             f"Smallest true {KINDS[kind]} that can be detected: {name}",
-            [Line(f"{reach.n_seeds:,} seeds", Estimate(reach.detectable)) for reach in shown],
+            [Line(f"{reach.n_seeds:,} {repeats}", Estimate(reach.detectable)) for reach in shown],
             section=REACH,
             axis=f"true {KINDS[kind]}{unit}",
             unit="score",

@@ -27,6 +27,7 @@ from seedproof.report.versions.sentences import (
     ordered,
     runs,
     single_examples,
+    unit_of,
 )
 from seedproof.report.view import KeyFigure, interval_bar
 from seedproof.stats.intervals import WITHOUT_RUNS, Estimate
@@ -42,7 +43,7 @@ SENTENCES = {
     "compared-versions": "{old} · {new} · {n_examples:,} examples{clusters}{weights}",
     "mean-changed": "The mean of the new version is {word}: {new} against {old}, {size}{valued}.",
     "mean-open": "No change of the mean is shown: {old} before, {new} now ({size}).",
-    "mean-of-few-runs": "The mean goes from {old} to {new}; these runs are too few to separate "
+    "mean-of-few-runs": "The mean goes from {old} to {new}; these {unit}s are too few to separate "
     "luck from progress.",
     "better": " (better)",
     "worse": " (worse)",
@@ -54,14 +55,14 @@ SENTENCES = {
     "numbers-open": "An old and a new {repeat} differ by {between} on one example, two of the same "
     "version by {within}; more than noise is not shown ({beyond}).",
     "numbers-of-few-runs": "An old and a new {repeat} differ by {between} on one example, two of "
-    "the same version by {within}; these runs are too few for a verdict.",
+    "the same version by {within}; these {unit}s are too few for a verdict.",
     "mean-better": "The new version is better",
     "mean-worse": "The new version is worse",
     "mean-higher": "The numbers of the new version are higher",
     "mean-lower": "The numbers of the new version are lower",
     "only-numbers-changed": "Single numbers change beyond noise; no change of their mean is shown",
     "no-change-shown": "No change beyond noise is shown",
-    "few-runs": "Too few runs to distinguish the new version from another run",
+    "few-runs": "Too few {unit}s to distinguish the new version from another {unit}",
     "assumed-trials": "Repeats are taken as independent trials of one model: intervals are over "
     "examples, whose means contain the noise of the trials.",
     "rows-judged": "Intervals hold simultaneously for all rows. * marks values beyond noise.",
@@ -73,7 +74,7 @@ ITEM_SENTENCES = {
     **SENTENCES,
     "mean-changed": "{noun} of the new version is {word}: {new} against {old}, {size}{valued}.",
     "mean-open": "No change of {noun} is shown: {old} before, {new} now ({size}).",
-    "mean-of-few-runs": "{noun} goes from {old} to {new}; these runs are too few to separate "
+    "mean-of-few-runs": "{noun} goes from {old} to {new}; these {unit}s are too few to separate "
     "luck from progress.",
     "numbers-changed": "The items of an old and a new {repeat} differ by {between} on one example, "
     "those of two of the same version by {within} (Jaccard distance): {beyond} are beyond noise.",
@@ -81,8 +82,8 @@ ITEM_SENTENCES = {
     "those of two of the same version by {within} (Jaccard distance); more than noise is not shown "
     "({beyond}).",
     "numbers-of-few-runs": "The items of an old and a new {repeat} differ by {between} on one "
-    "example, those of two of the same version by {within} (Jaccard distance); these runs are too "
-    "few for a verdict.",
+    "example, those of two of the same version by {within} (Jaccard distance); these {unit}s are "
+    "too few for a verdict.",
     "only-numbers-changed": "Items change beyond noise; no change of their quality is shown",
 }
 
@@ -177,7 +178,7 @@ def headline(comparison: VersionComparison) -> Message:
         code = "only-numbers-changed"
     else:
         code = "no-change-shown" if comparison.is_judged else "few-runs"
-    return terms.say(code)
+    return terms.say(code, unit=unit_of(comparison))
 
 
 def sentences(comparison: VersionComparison) -> dict[str, tuple[Message, ...]]:
@@ -210,7 +211,11 @@ def _signed(value: Estimate, unit: Unit) -> str:
 
 def _mean(comparison: VersionComparison) -> Message:
     terms = terms_of(comparison)
-    fields = {**_old_and_new(comparison, terms.level), "noun": terms.noun}
+    fields = {
+        **_old_and_new(comparison, terms.level),
+        "noun": terms.noun,
+        "unit": unit_of(comparison),
+    }
     side = _side(comparison, f"{terms.level}_change")
     if side:
         valued = _valued(comparison)
@@ -238,6 +243,7 @@ def _numbers(comparison: VersionComparison) -> Message:
         "within": WithInterval(comparison[f"{name}_no_change"], unit),
         "beyond": _signed(comparison[f"{name}_beyond"], unit),
         "repeat": comparison.repeats.removesuffix("s"),
+        "unit": unit_of(comparison),
     }
     if comparison.is_beyond:
         return say("numbers-changed", **fields)

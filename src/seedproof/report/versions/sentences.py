@@ -18,9 +18,9 @@ N_LISTED = 10
 MAX_NAMED = 3
 IN_FILE = "all are in versions.json (--out)"
 RATE = f"false discovery rate {{percent:.0f}}{NO_BREAK}%"
-RUNS = "two new runs disagree on {new} of the answers, two old ones on {old}"
-ITS_RUNS = "two of its runs disagree on {new} of the answers, two old ones on {old}"
-CHANGED = "The new version changes {flip_rate} of the answers; two runs of"
+RUNS = "two new {unit}s disagree on {new} of the answers, two old ones on {old}"
+ITS_RUNS = "two of its {unit}s disagree on {new} of the answers, two old ones on {old}"
+CHANGED = "The new version changes {flip_rate} of the answers; two {unit}s of"
 # The version whose runs estimate the noise.
 BASELINES = {"both": "the same version", "old": "the old one", "new": "the new one"}
 # Headlines by the sentence on stability: for a change beyond noise, and for none.
@@ -32,28 +32,30 @@ USUAL_HEADLINES = ("more-changes", "no-change-shown")
 SENTENCES = {
     "more-changes-and-steadier": "The new version is steadier, and changes more answers than "
     "another {repeat} would",
-    "steadier": "The new version is steadier; no change beyond run-to-run noise is shown",
+    "steadier": "The new version is steadier; no change beyond {unit}-to-{unit} noise is shown",
     "more-changes-and-less-steady": "The new version is less steady, and changes more answers than "
     "another {repeat} would",
-    "less-steady": "The new version is less steady; no change beyond run-to-run noise is shown",
+    "less-steady": "The new version is less steady; no change beyond {unit}-to-{unit} noise is "
+    "shown",
     "more-changes": "The new version changes more answers than another {repeat} would",
-    "no-change-shown": "No change beyond run-to-run noise is shown",
-    "few-runs": "Too few runs to distinguish the new version from another {repeat}",
+    "no-change-shown": "No change beyond {unit}-to-{unit} noise is shown",
+    "few-runs": "Too few {unit}s to distinguish the new version from another {repeat}",
     "compared-versions": "{old} · {new} · {n_examples:,} examples{clusters} · {n_classes:,} "
     "classes",
     "compared-texts": "{old} · {new} · {n_examples:,} examples{clusters}",
-    "steadiness-unknown": "The {version} version has a single run, so its stability is unknown.",
+    "steadiness-unknown": "The {version} version has a single {unit}, so its stability is unknown.",
     "new-version-steadier": f"The new version is steadier: {ITS_RUNS} ({{change}}).",
     "new-version-less-steady": f"The new version is less steady: {ITS_RUNS} ({{change}}).",
-    "steadiness-of-few-runs": f"Too few runs to compare the stability of the versions: {RUNS}.",
+    "steadiness-of-few-runs": "Too few {unit}s to compare the stability of the versions: "
+    f"{RUNS}.",
     "directions": "{negative} of the answers were right and are now wrong{negative_beyond}; "
     "{positive} were wrong and are now right{positive_beyond}. Another {repeat} of "
     "the same version would by itself give {no_change} of each.",
     "more-than-seed": ", more than another {repeat} would give",
     "fewer-than-seed": ", fewer than another {repeat} would give",
     "not-shown-to-exceed-seed": " (not shown to exceed noise)",
-    "accuracy-of-few-runs": "Accuracy goes from {old} to {new}; these runs are too few to separate "
-    "luck from progress.",
+    "accuracy-of-few-runs": "Accuracy goes from {old} to {new}; these {unit}s are too few to "
+    "separate luck from progress.",
     "accuracy-open": "Accuracy goes from {old} to {new} ({change}); no change is shown.",
     "accuracy-better": "Accuracy rises from {old} to {new} ({change}).",
     "accuracy-worse": "Accuracy falls from {old} to {new} ({change}).",
@@ -111,12 +113,17 @@ def title(comparison: VersionComparison) -> Message:
 
 def runs(comparison: VersionComparison) -> dict[str, Message]:
     """Return the number of runs, or trials, of each version."""
-    noun = "trial" if comparison.are_trials else "run"
+    noun = unit_of(comparison)
     counts = {"old": len(comparison.old_runs), "new": len(comparison.new_runs)}
     return {
         kind: Message(f"{kind}-runs", f"{{n_runs:,}} {kind} {noun}{'s' * (n != 1)}", n_runs=n)
         for kind, n in counts.items()
     }
+
+
+def unit_of(comparison: VersionComparison) -> str:
+    """Return `trial` if one model was asked again, otherwise `run`."""
+    return "trial" if comparison.are_trials else "run"
 
 
 def _repeat(comparison: VersionComparison) -> str:
@@ -141,6 +148,7 @@ def _changed(comparison: VersionComparison) -> Message:
         "no_change": WithInterval(comparison["flip_rate_no_change"], "percent"),
         "beyond": Points(beyond),
         "repeat": _repeat(comparison),
+        "unit": unit_of(comparison),
     }
     in_parentheses = after_comma = ""
     if _can_be_small(comparison):
@@ -148,17 +156,19 @@ def _changed(comparison: VersionComparison) -> Message:
         fields["p_value"] = PValue(comparison.permutation_test.p_value)
     if comparison.whole.is_beyond:
         code = "change-beyond-seed"
-        end = f"; {{beyond}} are beyond run-to-run noise{in_parentheses}."
+        end = f"; {{beyond}} are beyond {{unit}}-to-{{unit}} noise{in_parentheses}."
     elif comparison.is_beyond:
         code = "change-of-unknown-size"
         end = f". That is more than another {{repeat}} would{in_parentheses}, but by an unknown "
         end += "amount: {beyond}."
     elif not has_runs(comparison, beyond) or not comparison.is_judged:
         code = "change-of-few-runs"
-        end = "; these runs are too few to show whether that is more than another {repeat} would."
+        end = (
+            "; these {unit}s are too few to show whether that is more than another {repeat} would."
+        )
     else:
         code = "change-not-shown"
-        end = ". No change beyond run-to-run noise is shown "
+        end = ". No change beyond {unit}-to-{unit} noise is shown "
         end += f"({{beyond}}{after_comma}){{shown_for}}."
         fields["shown_for"] = _but_shown(comparison)
     return Message(code, start + end, **fields)
@@ -169,12 +179,13 @@ def steadier(comparison: VersionComparison) -> Message:
     effect = comparison.steadiness
     if effect is None:
         version = "old" if len(comparison.old_runs) == 1 else "new"
-        return _say("steadiness-unknown", version=version)
+        return _say("steadiness-unknown", version=version, unit=unit_of(comparison))
     fields: dict[str, object] = {
         "old": WithUnit(comparison["flip_rate_old"].value, "percent"),
         "new": WithUnit(comparison["flip_rate_new"].value, "percent"),
         "change": change_with_ends(effect),
         "effect": effect,
+        "unit": unit_of(comparison),
     }
     if effect.verdict in {"steadier", "less steady"}:
         return _say(f"new-version-{effect.verdict.replace(' ', '-')}", **fields)
@@ -187,12 +198,13 @@ def steadier(comparison: VersionComparison) -> Message:
 
 def headline(comparison: VersionComparison) -> Message:
     """Return the finding in one short sentence."""
-    changed, repeat = _changed(comparison).code, _repeat(comparison)
+    changed = _changed(comparison).code
+    words = {"repeat": _repeat(comparison), "unit": unit_of(comparison)}
     beyond, not_beyond = HEADLINES.get(steadier(comparison).code, USUAL_HEADLINES)
     if changed in {"change-beyond-seed", "change-of-unknown-size"}:
-        return _say(beyond, repeat=repeat)
+        return _say(beyond, **words)
     is_short = changed == "change-of-few-runs" and not_beyond == "no-change-shown"
-    return _say("few-runs" if is_short else not_beyond, repeat=repeat)
+    return _say("few-runs" if is_short else not_beyond, **words)
 
 
 def _can_be_small(comparison: VersionComparison) -> bool:
@@ -246,6 +258,7 @@ def _accuracy(comparison: VersionComparison) -> Message:
         old=WithUnit(comparison["accuracy_old"].value, "percent"),
         new=WithUnit(comparison["accuracy_new"].value, "percent"),
         change=Points(moved),
+        unit=unit_of(comparison),
     )
 
 
@@ -270,7 +283,7 @@ def single_examples(comparison: VersionComparison) -> Message:
         "percent": 100 * tests.rate,
         "n_found": tests.n_found,
         "n_tested": tests.n_tested,
-        "repeat": "trial" if comparison.are_trials else "run",
+        "repeat": unit_of(comparison),
     }
     if tests.n_found:
         noun = "example" if tests.n_found == 1 else "examples"
@@ -302,7 +315,7 @@ def limits(comparison: VersionComparison) -> tuple[Message, ...]:
     messages = []
     for version, other in (("old", "new"), ("new", "old")):
         if n_runs[version] == 1:
-            unit = "trial" if comparison.are_trials else "run"
+            unit = unit_of(comparison)
             messages.append(_say("one-run", version=version, unit=unit, other=other, repeat=repeat))
         if n_runs[version] == 2 and not comparison.are_trials:
             messages.append(_say("two-runs", version=version))
@@ -347,8 +360,8 @@ def _judged(comparison: VersionComparison, parts: Sequence[GroupFigures]) -> Mes
         words = f"{start}, but cover examples only, so no row is judged."
         return Message("rows-not-judged", words, n_parts=len(parts))
     if not comparison.is_judged:
-        words = f"{start}; the runs are too few to judge a row."
-        return Message("rows-not-judged", words, n_parts=len(parts))
+        words = f"{start}; the {{unit}}s are too few to judge a row."
+        return Message("rows-not-judged", words, n_parts=len(parts), unit=unit_of(comparison))
     alone = "; a single example has none" if any(part.n_examples == 1 for part in parts) else ""
     return Message(
         "rows-judged", f"{start}. * marks values shown to be above 0{alone}.", n_parts=len(parts)

@@ -31,8 +31,8 @@ MAX_ID, MAX_VOTES, MAX_LABEL = 12, 22, 10
 MIN_NAME = 6
 TITLES = {
     "flip_rate": "changed answers",
-    "flip_rate_old": "two runs of the old version",
-    "flip_rate_new": "two runs of the new version",
+    "flip_rate_old": "two {unit}s of the old version",
+    "flip_rate_new": "two {unit}s of the new version",
     "flip_rate_no_change": "expected from noise",
     "flip_rate_beyond": "  beyond noise",
     "negative_flip_rate": "right before, wrong now",
@@ -48,12 +48,12 @@ DIFFERENCES = frozenset(
     name for name in TITLES if name.endswith("_beyond") or name == "accuracy_change"
 )
 KEYS = {
-    "flip_rate": ("Changed answers", "of the answers differ between an old and a new run."),
+    "flip_rate": ("Changed answers", "of the answers differ between an old and a new {unit}."),
     "flip_rate_no_change": (
         "Expected from noise",
-        "of them differ between two runs of the same version.",
+        "of them differ between two {unit}s of the same version.",
     ),
-    "flip_rate_beyond": ("Beyond noise", "more than between two runs of the same version."),
+    "flip_rate_beyond": ("Beyond noise", "more than between two {unit}s of the same version."),
     "accuracy_change": ("Change in accuracy", "from the old version to the new one."),
 }
 FIGURES_HEAD = ("figure", "value", "95 % interval", "over")
@@ -73,7 +73,7 @@ TOPICS = {
     "change": CHANGES,
 }
 BEYOND_MARKS: dict[Mark, str] = {
-    "bad": "more than run-to-run noise",
+    "bad": "more than noise",
     "open": "not shown to be more",
 }
 PAIRED = Message(
@@ -101,7 +101,7 @@ def _figure_rows(comparison: VersionComparison) -> Iterator[tuple[str, ...]]:
             unit = sign("points" if name in DIFFERENCES else "percent")
             yield (
                 name,
-                title,
+                title.format(unit=sentences.unit_of(comparison)),
                 signless(value.value) + unit,
                 in_brackets(value, signless).strip(),
                 value.over or "",
@@ -149,7 +149,7 @@ def _example_columns(
             _votes(row[f"{side}_predictions"], _names(comparison, row), is_short=is_short)
             for row in rows
         ]
-        columns.append((f"{side} runs", votes))
+        columns.append((f"{side} {sentences.unit_of(comparison)}s", votes))
     if any(row.get("label") is not None for row in rows):
         columns.append(("label", [fit(row["label"] or "", MAX_LABEL) for row in rows]))
     further = [
@@ -292,7 +292,8 @@ def _key_figures(comparison: VersionComparison) -> Iterator[KeyFigure]:
     for name, (title, text) in KEYS.items():
         value = comparison.whole.figures.get(name)
         if value is not None:
-            meaning = Message(f"key-{name.replace('_', '-')}", text)
+            unit = sentences.unit_of(comparison)
+            meaning = Message(f"key-{name.replace('_', '-')}", text, unit=unit)
             yield key_figure(name, title, value, meaning, is_difference=name in DIFFERENCES)
 
 
@@ -310,12 +311,13 @@ def _group_section(
 ) -> Section:
     """Return the table of groups; `titles` are its topic, its first column, and the groups."""
     topic, title, what = titles
+    unit = sentences.unit_of(comparison)
     n_beyond = sum(part.is_beyond for part in parts)
-    finding = f"No change beyond run-to-run noise is shown for individual {what}"
+    finding = f"No change beyond {unit}-to-{unit} noise is shown for individual {what}"
     if not comparison.is_judged:
-        finding = f"Too few runs to judge individual {what}"
+        finding = f"Too few {unit}s to judge individual {what}"
     elif n_beyond:
-        finding = f"{n_beyond:,} of {len(parts):,} {what} change beyond run-to-run noise"
+        finding = f"{n_beyond:,} of {len(parts):,} {what} change beyond {unit}-to-{unit} noise"
     shown = sentences.ordered(parts)[:N_ON_PAGE]
     head, *rows = _group_rows(shown, PAGE_GROUP_HEAD, missing="–")
     cells = tuple((part.name, *row) for part, row in zip(shown, rows, strict=True))
@@ -334,20 +336,21 @@ def _example_table(comparison: VersionComparison, show: Sequence[str]) -> TextTa
 
 def build_figures(comparison: VersionComparison) -> tuple[Figure, ...]:
     """Return every chart that the data allows, in the order of the page."""
-    names = {"flip_rate_old": "two old runs", "flip_rate_new": "two new runs"}
+    unit = sentences.unit_of(comparison)
+    names = {"flip_rate_old": f"two old {unit}s", "flip_rate_new": f"two new {unit}s"}
     known = comparison.whole.figures
     lines = [Line(text, known[name]) for name, text in names.items() if name in known]
     lines.append(
-        Line("old and new run", known["flip_rate"], "bad" if comparison.is_beyond else "open")
+        Line(f"old and new {unit}", known["flip_rate"], "bad" if comparison.is_beyond else "open")
     )
     flips = intervals(
         "flip_rates",
-        "Share of the answers on which two runs disagree",
+        f"Share of the answers on which two {unit}s disagree",
         lines,
         section=CHANGES,
         axis="answers that differ, %",
         unit="percent",
-        marks={"base": "runs of one version", **BEYOND_MARKS},
+        marks={"base": f"{unit}s of one version", **BEYOND_MARKS},
     )
     figures = [flips]
     if "accuracy_change" in known:
@@ -374,7 +377,7 @@ def _right_and_wrong(comparison: VersionComparison) -> Iterator[Figure]:
         section=DIRECTIONS,
         axis="answers, %",
         unit="percent",
-        marks={"base": "either direction, run-to-run noise alone", **BEYOND_MARKS},
+        marks={"base": "either direction, noise alone", **BEYOND_MARKS},
     )
     yield intervals(
         "accuracy",

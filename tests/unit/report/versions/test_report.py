@@ -231,7 +231,10 @@ def test_single_old_run_has_no_stability_and_a_note():
     assert result.steadiness is None
     assert result.summary()["steadiness"] is None
     message = steadier(result.comparison)
-    assert (message.code, message.fields) == ("steadiness-unknown", {"version": "old"})
+    assert (message.code, message.fields) == (
+        "steadiness-unknown",
+        {"version": "old", "unit": "run"},
+    )
     assert title(result.comparison).fields["old"].fields["n_runs"] == 1
     assert _sentences(result)[0].fields["baseline_from"] == "new"
     assert (note.code, note.fields) == (
@@ -247,7 +250,8 @@ def test_figures_print_as_in_the_table():
 
     for name, estimate in result.items():
         printed = str(estimate).replace(" over ", " ")
-        assert any(line.endswith(f"{TITLES[name].strip()} {printed}") for line in lines)
+        title = TITLES[name].strip().format(unit="run")
+        assert any(line.endswith(f"{title} {printed}") for line in lines)
         assert (" pts" in printed) == (name in DIFFERENCES)
     assert len(DIFFERENCES) == 4
 
