@@ -2,9 +2,11 @@
 
 import pytest
 
+import seedproof as sp
 from seedproof.measurement.texts import CODES, TEXTS, answer_names
 from seedproof.report.overview import Piece
 from seedproof.report.texts.answers import as_line, difference, given_answers, shown_answers, votes
+from seedproof.report.texts.sentences import limits
 
 ROW = {CODES: [3, 0, 3, 1], TEXTS: ["in Rome", "in Paris", "In Rome!", None]}
 
@@ -47,3 +49,18 @@ def test_case_is_marked_only_if_nothing_else_differs(first, second, marks):
     pieces = list(difference(first.split(), second.split()))
 
     assert [piece.mark for piece in pieces] == marks
+
+
+@pytest.mark.parametrize(
+    ("references", "fields"),
+    [
+        (["a", None, None, "b"], {"n_unknown": 2, "n_examples": 4}),
+        (["a", "b", "c", "d"], None),
+    ],
+)
+def test_examples_without_a_reference_are_counted(references, fields):
+    report = sp.measure([list("abcd"), list("abca")], references=references)
+
+    unknown = [x for x in limits(report.measurement) if x.code == "right-answers-unknown"]
+
+    assert [note.fields for note in unknown] == ([] if fields is None else [fields])

@@ -39,6 +39,9 @@ SENTENCES = {
     "beyond what independent changes explain: {item} to {low} to {high} of the examples.",
     "exposure-as-expected": "No item is shown to be favored by a {repeat} beyond what independent "
     "changes explain.",
+    "right-items-unknown": "The right items of {n_unknown:,} of {n_examples:,} examples are "
+    "unknown, so quality is measured on the others. An empty cell is unknown; [] says that no item "
+    "is right.",
     "no-right-items": "There are no right items, so quality is left out.",
     "two-runs": "With two runs, intervals are over examples only; another pair of runs may differ "
     "more.",
@@ -187,4 +190,7 @@ def limits(measurement: Measurement) -> tuple[Message, ...]:
         messages.append(_say("two-runs"))
     if not measurement.n_labeled:
         messages.append(_say("no-right-items"))
+    elif n_unknown := measurement.n_examples - measurement.n_labeled:
+        fields = {"n_unknown": n_unknown, "n_examples": measurement.n_examples}
+        messages.append(_say("right-items-unknown", **fields))
     return tuple(messages)

@@ -38,6 +38,8 @@ SENTENCES = {
     "figures of examples contain their noise.",
     "two-runs": "With two runs, intervals are over examples only; another pair of runs may differ "
     "more.",
+    "right-answers-unknown": "The right answers to {n_unknown:,} of {n_examples:,} examples are "
+    "unknown, so the share of right answers is of the others.",
     "accuracy-left-out": "There are no references, so the share of right answers is left out.",
 }
 _say = Sentences(SENTENCES)
@@ -141,4 +143,7 @@ def limits(measurement: Measurement) -> tuple[Message, ...]:
         messages.append(_say("two-runs"))
     if not measurement.n_labeled:
         messages.append(_say("accuracy-left-out"))
+    elif n_unknown := measurement.n_examples - measurement.n_labeled:
+        fields = {"n_unknown": n_unknown, "n_examples": measurement.n_examples}
+        messages.append(_say("right-answers-unknown", **fields))
     return tuple(messages)

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import seedproof as sp
 from seedproof.measurement.measure import measure_shards
 from seedproof.records.items import NO_ITEM
 from seedproof.records.location import Location
@@ -62,6 +63,20 @@ def test_runs_without_right_items_have_no_quality(kind, tmp_path):
     assert "no-right-items" in codes
     assert "Quality" not in [sentence.topic for sentence in sentences.sentences(measurement)]
     assert Report(measurement).text()
+
+
+def test_examples_whose_right_items_are_unknown_are_counted():
+    """No right item is known to be right if the list is empty."""
+    sets = [[["a"], ["b"], [], ["c"]], [["a"], [], [], ["c"]]]
+    known = sp.measure(sets, labels=[["a"], None, [], ["c"]], kind="sets").measurement
+    whole = sp.measure(sets, labels=[["a"], ["b"], [], ["c"]], kind="sets").measurement
+
+    notes = [
+        [note.fields for note in sentences.limits(x) if note.code == "right-items-unknown"]
+        for x in (known, whole)
+    ]
+
+    assert notes == [[{"n_unknown": 1, "n_examples": 4}], []]
 
 
 def test_equal_lists_say_so(tmp_path):
