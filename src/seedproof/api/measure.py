@@ -5,11 +5,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Unpack
+from typing import Any, Unpack
 
 from seedproof.api.scratch import scratch_folder
 from seedproof.engines import Engine
 from seedproof.errors import OptionError
+from seedproof.logs.hydra import Sweep
+from seedproof.logs.samples import Log
 from seedproof.measurement.dynamics import measure_dynamics
 from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.extra import MetricFunction, checked_functions, with_extra
@@ -22,6 +24,7 @@ from seedproof.measurement.selection import (
     narrowed,
 )
 from seedproof.messages import Message
+from seedproof.predictions.arms import log_among
 from seedproof.predictions.checks import missing_arm
 from seedproof.predictions.options import LoadOptions
 from seedproof.predictions.predictions import Loadable, load
@@ -134,7 +137,7 @@ def measure(
 
 
 def measure_arms(
-    store: str | os.PathLike[str] | Location | Store,
+    store: str | os.PathLike[str] | Location | Store | Log | Sweep,
     *,
     metrics: Sequence[str] | None = None,
     extra: Mapping[str, MetricFunction] | None = None,
@@ -143,10 +146,10 @@ def measure_arms(
     address: str | None = None,
     **options: Unpack[LoadOptions],
 ) -> SideBySide:
-    """Measure all arms of a store, side by side.
+    """Measure all arms of a store, or all arms and tasks of a log, side by side.
 
     Args:
-        store: Folder or URL of a study's store.
+        store: Folder or URL of a study's store; or a log of an evaluation tool.
         metrics: Names of the metrics to measure; everything if omitted.
         extra: Metrics of your own by name, as for `sp.measure`.
         engine: Where the work is done: `serial`, `processes`, or `ray`.
@@ -172,9 +175,15 @@ def measure_arms(
         >>> list(sp.measure_arms("arms"))
         ['none', 'calm']
     """
-    opened = store
-    if not isinstance(opened, Store):
-        opened = Store(Location.of(opened), skip_damaged=options.get("skip_damaged", False))
+    measured = partial(
+        measure, metrics=metrics, extra=extra, engine=engine, workers=workers, address=address
+    )
+    log = store if isinstance(store, Log | Sweep) else log_among([store], options.get("tool"))
+    if log is not None:
+        chosen = log.only(arm=options.pop("arm", None), task=options.pop("task", None))
+        groups = chosen.groups()
+        return SideBySide({name: measured(group, **options) for name, group in groups.items()})
+    opened = store if isinstance(store, Store) else _opened(store, options)
     arms = opened.arms()
     if not arms:
         raise opened.no_finished_run()
@@ -183,17 +192,13 @@ def measure_arms(
     reports = {}
     for arm in enough:
         of_arm: LoadOptions = {**options, "arm": arm}
-        reports[arm] = measure(
-            opened,
-            metrics=metrics,
-            extra=extra,
-            engine=engine,
-            workers=workers,
-            address=address,
-            **of_arm,
-        )
+        reports[arm] = measured(opened, **of_arm)
     return SideBySide(
         reports,
         left_out=[arm for arm in arms if arm not in enough],
         checks=[missing_arm(arm) for arm in opened.missing_arms()],
     )
+
+
+def _opened(store: Any, options: LoadOptions) -> Store:  # noqa: ANN401 - a folder or URL
+    return Store(Location.of(store), skip_damaged=options.get("skip_damaged", False))

@@ -32,7 +32,8 @@ def ingest(
     command again to continue.
     """
     from seedproof.cli.progress import phase_bars
-    from seedproof.predictions.sources import columns_of, kept_items, relevant_file
+    from seedproof.predictions.sources import kept_items, relevant_file
+    from seedproof.predictions.table_columns import columns_of
     from seedproof.predictions.targets import files_of
     from seedproof.records.memory_limit import parse_memory
     from seedproof.records.resumable_ingest import ingest_tables

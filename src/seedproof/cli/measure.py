@@ -88,11 +88,12 @@ def measure(
         options.print_and_save(calibrated, out, as_json=as_json, show=(), title=title)
         return
     result: Report | SideBySide
-    if store is not None and len(store.arms()) > 1:
+    arms = options.several_arms(store or targets, reading)
+    if arms is not None:
         from seedproof.api.measure import measure_arms
 
         with progress_bar() as reading["progress"]:
-            result = measure_arms(store, **how, **reading)
+            result = measure_arms(arms, **how, **reading)
         shown: Sequence[str] = ()
         files = f"a folder for each of {', '.join(result)}"
     else:

@@ -13,6 +13,8 @@ import typer
 from seedproof.errors import OptionError
 
 if TYPE_CHECKING:
+    from seedproof.logs.hydra import Sweep
+    from seedproof.logs.samples import Log
     from seedproof.records.reader import Store
     from seedproof.report.report import Report
     from seedproof.report.result import Result
@@ -22,7 +24,7 @@ Targets: TypeAlias = Annotated[
     typer.Argument(
         metavar="TARGET",
         help="A table (CSV, TSV, Parquet, JSONL, .npz), several tables with one run each, a "
-        "folder or glob pattern of tables, or a store.",
+        "folder or glob pattern of tables, a store, or a log of an evaluation tool.",
         show_default=False,
     ),
 ]
@@ -75,7 +77,10 @@ _TEXT_COLUMNS = ("answer", "equivalent", "reference", "correct")
 _COLUMNS = (*_CLASS_COLUMNS, *_NUMBER_COLUMNS, *_ITEM_COLUMNS, *_TEXT_COLUMNS)
 TABLES = (*_COLUMNS, "positive", "memory")
 STORES = ("arm", "split", "common_examples", "skip_damaged")
-READING = (*_CLASS_COLUMNS, "positive", "classes", "clusters", "slices", *STORES, "memory")
+LOGS = ("tool", "task", "failed_as")
+READING = (
+    *(*_CLASS_COLUMNS, "positive", "classes", "clusters", "slices", *STORES, *LOGS, "memory"),
+)
 NUMBERS = (*_NUMBER_COLUMNS, "tolerance", "thresholds", "lower_is_better", "weight")
 ITEMS = (*_ITEM_COLUMNS, "relevant", "keep", "depth")
 TEXTS = (*_TEXT_COLUMNS, "distinguish")
@@ -157,8 +162,14 @@ _SHARED: dict[str, tuple[Any, ...]] = {
         *(list[str] | None, None, "Also report results for each value of this column."),
         *("--slice", "--slices"),
     ),
-    "arm": (str | None, None, "Arm to read from the store."),
+    "arm": (str | None, None, "Arm to read from the store, or model of a log."),
     "split": (str | None, None, "Split to read from the store."),
+    "tool": (
+        *(str | None, None, "Tool that wrote a log: inspect, lm_eval, promptfoo."),
+        "--from",
+    ),
+    "task": (str | None, None, "Task of a log."),
+    "failed_as": (float | None, None, "Score of failed samples in a log, such as 0."),
     "common_examples": (
         bool,
         False,
@@ -289,6 +300,22 @@ def store_of(targets: Sequence[str], *, skip_damaged: bool = False) -> "Store | 
     if len(targets) != 1 or not is_store(targets[0]):
         return None
     return Store(Location.of(targets[0]), skip_damaged=skip_damaged)
+
+
+def several_arms(
+    targets: "Sequence[str] | Store", reading: Mapping[str, Any]
+) -> "Store | Log | Sweep | None":
+    """Return a store, log or sweep with several arms or tasks; None otherwise."""
+    from seedproof.predictions.arms import log_among
+    from seedproof.records.reader import Store
+
+    if isinstance(targets, Store):
+        return targets if len(targets.arms()) > 1 else None
+    log = log_among(targets, reading["tool"])
+    if log is None:
+        return None
+    chosen = log.only(arm=reading["arm"], task=reading["task"])
+    return chosen if len(chosen.groups()) > 1 else None
 
 
 def as_typed(option: str, flags: Mapping[str, str]) -> str:

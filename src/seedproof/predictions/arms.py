@@ -16,6 +16,9 @@ from seedproof.errors import (
     SeedproofError,
     TooFewRunsError,
 )
+from seedproof.logs import log_files
+from seedproof.logs.hydra import Sweep, sweep_in
+from seedproof.logs.samples import Log
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, by_severity, missing_arm, of_arms
 from seedproof.predictions.duplicates import identical_arms
@@ -27,7 +30,9 @@ from seedproof.predictions.predictions import (
     load_one,
     on_common_examples,
 )
-from seedproof.predictions.sources import columns_of, read_arm
+from seedproof.predictions.readers import TABLE_SUFFIXES
+from seedproof.predictions.sources import read_arm
+from seedproof.predictions.table_columns import columns_of
 from seedproof.predictions.targets import Input, is_store, opened, recognize
 from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
@@ -50,7 +55,16 @@ def load_arms(
 ) -> dict[str, Predictions]:
     """Load the arms of a comparison, the baseline first."""
     several, names = as_list(targets)
-    if len(several) == 1 and (tables := _arm_tables(several[0], options)):
+    log = log_among(several, options.get("tool"))
+    if log is not None:
+        of_task = log.only(task=options.get("task"))
+        logs = {arm: of_task.only(arm=arm) for arm in of_task.arms}
+        # Samples may have failed in one arm only.
+        shared: LoadOptions = {**options}
+        if isinstance(log, Log):
+            shared["common_examples"] = True
+        arms = load_each(list(logs.values()), list(logs), shared, paired=paired)
+    elif len(several) == 1 and (tables := _arm_tables(several[0], options)):
         arms = load_each(list(tables.values()), list(tables), options, paired=paired)
     elif len(several) == 1:
         arms = _of_store(several[0], options, paired=paired)
@@ -66,6 +80,18 @@ def load_arms(
             name=next(iter(ordered)),
         )
     return ordered
+
+
+def log_among(targets: Sequence[Any], tool: str | None = None) -> Log | Sweep | None:
+    """Return the log or sweep that a single target holds, or that several paths hold together."""
+    if len(targets) == 1 and isinstance(targets[0], Log | Sweep):
+        return targets[0]
+    if not targets or not all(isinstance(target, str | os.PathLike) for target in targets):
+        return None
+    files = log_files([os.fspath(target) for target in targets], tool)
+    if files is None and len(targets) == 1 and not is_store(targets[0]):
+        return sweep_in(Path(targets[0]), TABLE_SUFFIXES)
+    return None if files is None else files.read()
 
 
 def as_list(targets: Any) -> tuple[list[Any], list[str] | None]:  # noqa: ANN401 - any input
@@ -85,7 +111,8 @@ def load_each(
 ) -> dict[str, Predictions]:
     """Load several inputs as one arm each."""
     _reject_duplicates(targets)
-    inputs = [t if isinstance(t, Predictions) else recognize(t) for t in targets]
+    tool = options.get("tool")
+    inputs = [t if isinstance(t, Predictions) else recognize(t, tool) for t in targets]
     kinds = ["predictions" if isinstance(i, Predictions) else i.kind for i in inputs]
     check_options(kinds, options)
     _check_paired(kinds, paired=paired)

@@ -1,10 +1,11 @@
 """Findings about the input: their type, and those that reading alone gives."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from seedproof.errors import OptionError
+from seedproof.logs.samples import Sheet
 from seedproof.records.reader import MissingRuns
 
 # The most severe first.
@@ -21,6 +22,8 @@ CHECK_NAMES = (
     "transposed",
     "not-categorical",
     "distinct-answers",
+    "failed-samples",
+    "cached-repeats",
 )
 MOST_NAMED = 5
 
@@ -89,6 +92,17 @@ def missing_runs(missing: MissingRuns) -> Check:
     return Check("missing-runs", "warning", missing.names, str(missing), remedy)
 
 
+def failed_runs(names: Sequence[str]) -> Check:
+    """Return the check of jobs that wrote no predictions."""
+    return Check(
+        "missing-runs",
+        "warning",
+        tuple(names),
+        f"Jobs without predictions: {named(names)}.",
+        "Repeat them; if they failed by chance, the others are a biased sample.",
+    )
+
+
 def missing_arm(arm: str) -> Check:
     """Return the check of a planned arm without a finished run."""
     return Check(
@@ -111,6 +125,33 @@ def transposed(n_runs: int, n_examples: int) -> Check:
         "Arrays are (runs, examples) or (runs, examples, classes). Transpose them, or name the "
         "runs with `runs`.",
     )
+
+
+def checks_of_log(sheet: Sheet, failed_as: float | None) -> Iterator[Check]:
+    """Yield the checks of samples that failed, or that came from a cache."""
+    n_failed = sum(sheet.errors.values())
+    if n_failed or sheet.n_incomplete:
+        error, count = max(sheet.errors.items(), key=lambda item: item[1], default=("", 0))
+        reasons = f", {count:,} of them with {error!r}" if count else ""
+        effect = f"Examples left out for lack of a score in a trial: {sheet.n_incomplete:,}"
+        if failed_as is not None:
+            effect = f"Failed samples are scored {failed_as:g}"
+        yield Check(
+            "failed-samples",
+            "warning",
+            (),
+            f"{n_failed:,} of {sheet.n_samples:,} samples failed{reasons}. {effect}.",
+            "Repeat them with the tool, or score them with --failed-as 0.",
+        )
+    if sheet.n_cached:
+        yield Check(
+            "cached-repeats",
+            "error",
+            (),
+            f"{sheet.n_cached:,} of {sheet.n_samples:,} answers came from a cache: repeats of "
+            "them show no luck.",
+            "Repeat the evaluation with the cache of the tool switched off.",
+        )
 
 
 def named(names: Sequence[str]) -> str:

@@ -52,8 +52,13 @@ class LoadOptions(TypedDict, total=False):
             of a column, with anything else. Every mean over examples becomes a weighted one.
         slices: Groups of examples to report on: values per example by name, with arrays; names of
             columns, with anything else.
-        arm: Arm of a store; may be omitted if there is only one.
+        arm: Arm of a store or a log; may be omitted if there is only one.
         split: Split of a store; may be omitted if there is only one.
+        task: Task of a log; may be omitted if there is only one.
+        tool: Tool that wrote a log: inspect, lm_eval or promptfoo; recognized by the content of the
+            files if omitted.
+        failed_as: Score of samples in a log that failed, such as 0; their examples are left out,
+            with a check, if omitted.
         common_examples: Drop and count examples that some run lacks, instead of raising an
             error.
         memory: Limit for reading files, such as "4GB"; larger tables are sorted on disk, and larger
@@ -94,6 +99,9 @@ class LoadOptions(TypedDict, total=False):
     slices: Mapping[str, npt.ArrayLike] | Sequence[str] | None
     arm: str | None
     split: str | None
+    task: str | None
+    tool: str | None
+    failed_as: float | None
     common_examples: bool
     memory: str | int
     skip_damaged: bool
@@ -144,6 +152,9 @@ TAKEN_BY: dict[str, frozenset[str]] = {
             *ITEMS,
         }
     ),
+    "log": frozenset(
+        {"arm", "task", "tool", "failed_as", "columns", "common_examples", *FURTHER, *NUMBERS}
+    ),
     "store": frozenset(
         {"arm", "split", "common_examples", "trials", "distinguish", "depth", *FURTHER, *NUMBERS}
     ),
@@ -151,11 +162,12 @@ TAKEN_BY: dict[str, frozenset[str]] = {
     "report": frozenset({"lower_is_better"}),
     "nothing": frozenset(),
 }
-INPUTS = ("array", "npz", "table", "store")
+INPUTS = ("array", "npz", "table", "log", "store")
 NAMES = {
     "array": "arrays",
     "npz": ".npz files",
     "table": "tables",
+    "log": "logs",
     "store": "stores",
     "predictions": "Predictions",
     "report": "reports",

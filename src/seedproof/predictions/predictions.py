@@ -408,7 +408,8 @@ Loadable: TypeAlias = Predictions | Target
 
 def load(target: Loadable, options: LoadOptions, *, least_runs: int) -> Predictions:
     """Read predictions from anything that holds them."""
-    recognized = target if isinstance(target, Predictions) else recognize(target)
+    tool = options.get("tool")
+    recognized = target if isinstance(target, Predictions) else recognize(target, tool)
     kind = "predictions" if isinstance(recognized, Predictions) else recognized.kind
     check_options([kind], options)
     return load_one(recognized, options, least_runs=least_runs)

@@ -10,12 +10,16 @@ from tempfile import mkdtemp
 from typing import Any, NamedTuple, cast
 
 from seedproof.errors import NotFoundError, OptionError
+from seedproof.logs.paths import read_numbered
+from seedproof.logs.samples import Log
 from seedproof.messages import Message
-from seedproof.predictions.checks import Check, missing_runs, transposed
+from seedproof.predictions.checks import Check, checks_of_log, failed_runs, missing_runs, transposed
+from seedproof.predictions.json_lines import lack_ids, unfolded_lines
 from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS, TEXTS
 from seedproof.predictions.readers import read_with, reader_of
 from seedproof.predictions.shared_examples import common_ids, on_shared_examples
-from seedproof.predictions.targets import Input, opened
+from seedproof.predictions.table_columns import columns_of, further_columns, names_in
+from seedproof.predictions.targets import Input, log_in, opened
 from seedproof.predictions.weights import weighted
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
@@ -45,14 +49,6 @@ from seedproof.typing import ArrowStream, Progress, is_count
 
 # Columns of array clusters and weights in the table of examples.
 CLUSTER, WEIGHT = "cluster", "weight"
-# Options that name a column of a table, with its role.
-ROLES = {
-    "labels": "label",
-    "ids": "example",
-    "targets": "target",
-    "references": "reference",
-    "equivalent": "equivalent",
-}
 
 
 class TemporaryFolder:
@@ -86,6 +82,8 @@ def read(target: Input, options: Mapping[str, Any], *, least_runs: int) -> Loade
             return loaded._replace(notes=(*store.notes, *store.left_out, *loaded.notes))
         case "npz":
             return _from_npz(target, options, least_runs)
+        case "log":
+            return _from_log(log_in(target), options, least_runs)
     return _from_tables(target, options, least_runs)
 
 
@@ -203,7 +201,7 @@ def _number_settings(
         thresholds=tuple(dict.fromkeys(float(threshold) for threshold in thresholds)),
         are_trials=known.are_trials or bool(options.get("trials")),
         better="lower" if options.get("lower_is_better") else "higher",
-        normalization=Normalization.distinguishing(_names("distinguish", options)),
+        normalization=Normalization.distinguishing(names_in("distinguish", options)),
         weights=weight,
         depth=_whole_number("depth", options, known.depth),
     )
@@ -214,9 +212,7 @@ def _from_npz(target: Input, options: Mapping[str, Any], least_runs: int) -> Loa
         "names": target.names,
         "classes": options.get("classes"),
         "positive": options.get("positive"),
-        "extras": tuple(
-            name for option in ("slices", "clusters", "weight") for name in _names(option, options)
-        ),
+        "extras": further_columns(options),
         "memory": parse_memory(options.get("memory") or DEFAULT_MEMORY),
         "settings": _number_settings(options),
     }
@@ -270,8 +266,8 @@ def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -
 
 
 def _described(loaded: Loaded, options: Mapping[str, Any]) -> Loaded:
-    clusters = _names("clusters", options)
-    if _names("weight", options) and loaded.source.kind is not Kind.NUMBERS:
+    clusters = names_in("clusters", options)
+    if names_in("weight", options) and loaded.source.kind is not Kind.NUMBERS:
         raise OptionError(
             "`{option}` applies to numbers, and these runs give classes. Remove it.",
             option="weight",
@@ -281,7 +277,7 @@ def _described(loaded: Loaded, options: Mapping[str, Any]) -> Loaded:
         source=source,
         notes=(*loaded.notes, *notes),
         clusters=clusters[0] if clusters else None,
-        slices=_names("slices", options),
+        slices=names_in("slices", options),
     )
 
 
@@ -300,8 +296,18 @@ def _by_document(loaded: Loaded) -> Loaded:
 
 
 def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> Loaded:
-    tables = [_table(part) for part in target.parts]
+    tables = [_table(part, options) for part in target.parts]
     files = [part for part in target.parts if isinstance(part, Path)]
+    remarks = _several_folders(files)
+    if len(files) > 1 and lack_ids(tables, options):
+        tables = [read_numbered(file, Columns.example) for file in files]
+        remarks.append(
+            Message(
+                "lines-are-examples",
+                "The files have no ids: examples are numbered by their lines. If the order of "
+                "the lines differs, add ids.",
+            )
+        )
     table_options = TableOptions(
         columns_of(options),
         parse_memory(options.get("memory") or DEFAULT_MEMORY),
@@ -326,7 +332,7 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         held = read_small_tables(tables, table_options)
     if held is not None:
         source, held_notes = held
-        loaded = Loaded(source, (*held_notes, *_several_folders(files)))
+        loaded = Loaded(source, (*held_notes, *remarks), checks=_failed(target))
         return _by_document(_described(loaded, options))
     from seedproof.records.ingest import Ingest  # DuckDB is slow to load
 
@@ -337,8 +343,34 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
     ingest = Ingest(table_options, scratch=folder.path, progress=listener)
     notes = ingest.run(tables, place)
     loaded = read_arm(Store(place), {**options, "arm": None, "split": None}, least_runs=least_runs)
-    all_notes = (*notes, *_several_folders(files), *loaded.notes)
-    return _by_document(loaded._replace(notes=all_notes, pairs=None, folder=folder))
+    all_notes = (*notes, *remarks, *loaded.notes)
+    checks = (*loaded.checks, *_failed(target))
+    return _by_document(loaded._replace(notes=all_notes, pairs=None, folder=folder, checks=checks))
+
+
+def _failed(target: Input) -> tuple[Check, ...]:
+    """Return the check of runs that left no table."""
+    return (failed_runs(target.failed),) if target.failed else ()
+
+
+def _from_log(log: Log, options: Mapping[str, Any], least_runs: int) -> Loaded:
+    log = log.only(arm=options.get("arm"), task=options.get("task"))
+    for option, known in (("arm", log.arms), ("task", log.tasks)):
+        if len(known) > 1:
+            raise OptionError(
+                "The log has {n_known} {option}s: {listed}. Choose one with --{option}.",
+                option=option,
+                n_known=len(known),
+                listed=", ".join(known),
+                known=known,
+            )
+    columns: Columns = options.get("columns") or Columns()
+    failed_as = options.get("failed_as")
+    sheet = log.sheet(columns.changed().get("value"), failed_as=failed_as)
+    of_table = {name: value for name, value in options.items() if name != "columns"}
+    loaded = _from_tables(Input("table", [sheet.table]), of_table, least_runs)
+    checks = checks_of_log(sheet, failed_as)
+    return loaded._replace(notes=(*sheet.notes, *loaded.notes), checks=(*loaded.checks, *checks))
 
 
 def _several_folders(files: Sequence[Path]) -> list[Message]:
@@ -358,31 +390,14 @@ def _several_folders(files: Sequence[Path]) -> list[Message]:
     return [note]
 
 
-def _table(part: Path | ArrowStream) -> Path | ArrowStream:
-    """Return the rows of a file if a reader recognizes it, else the file."""
+def _table(part: Path | ArrowStream, options: Mapping[str, Any]) -> Path | ArrowStream:
+    """Return the rows of a file if a reader recognizes it or paths lead into it, else the file."""
+    if isinstance(part, Path) and (unfolded := unfolded_lines(part, options)) is not None:
+        return cast("ArrowStream", unfolded)
     if is_trec_run(part):
         return cast("ArrowStream", read_trec_run(part))
     name = reader_of(part) if isinstance(part, Path) else None
     return part if name is None or not isinstance(part, Path) else read_with(name, part)
-
-
-def columns_of(options: Mapping[str, Any]) -> Columns:
-    """Return the names of the columns, including those of single options."""
-    columns: Columns = options.get("columns") or Columns()
-    for option, role in ROLES.items():
-        name = options.get(option)
-        if name is not None and not isinstance(name, str):
-            raise OptionError(
-                "`{option}` of a table is the name of a column, not a {type_name}. Put the values "
-                "into the table.",
-                option=option,
-                type_name=type(name).__name__,
-            )
-        if name is not None:
-            columns = replace(columns, **{role: name})
-    if options.get("positive") is not None:
-        columns = replace(columns, positive=str(options["positive"]))
-    return columns
 
 
 def _threshold(options: Mapping[str, Any], kind: Kind) -> float | None:
@@ -431,18 +446,6 @@ def _whole_number(name: str, options: Mapping[str, Any], default: int) -> int:
             "`{option}` is {number!r}. Pass a whole number from 1 on.", option=name, number=number
         )
     return int(number)
-
-
-def _names(option: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the columns that an option names."""
-    value = options.get(option)
-    names = () if value is None else [value] if isinstance(value, str) else value
-    if isinstance(names, Mapping) or not all(isinstance(name, str) for name in names):
-        raise OptionError(
-            "`{option}` takes names of columns here, not values. Put the values into the table.",
-            option=option,
-        )
-    return tuple(names)
 
 
 def _writing(progress: Progress) -> Phases:

@@ -11,6 +11,9 @@ from typing import Any, TypeAlias
 import numpy.typing as npt
 
 from seedproof.errors import DtypeError, NotFoundError, OptionError
+from seedproof.logs import log_files
+from seedproof.logs.hydra import Sweep, sweep_in
+from seedproof.logs.samples import Log
 from seedproof.predictions.readers import TABLE_SUFFIXES, reader_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
@@ -24,6 +27,8 @@ Target: TypeAlias = (
     | os.PathLike[str]
     | Location
     | Store
+    | Log
+    | Sweep
     | ArrowStream
     | npt.ArrayLike
     | Sequence[str | os.PathLike[str]]
@@ -39,21 +44,24 @@ Target: TypeAlias = (
 class Input:
     """A recognized input."""
 
-    kind: str  # array, npz, table or store
-    parts: Any  # the arrays, the files, the tables; the location of a store, or the store itself
+    kind: str  # array, npz, table, log or store
+    parts: Any  # the arrays, the files, the tables, the log; the location of a store, or the store
     names: tuple[str, ...] | None = None  # name of the run in each part, where the input names them
+    failed: tuple[str, ...] = ()  # runs that left no part
 
 
-def recognize(target: Target) -> Input:
-    """Determine the kind of an input."""
+def recognize(target: Target, tool: str | None = None) -> Input:
+    """Determine the kind of an input; `tool` names the one that wrote a log."""
     if isinstance(target, Location | Store):
         return Input("store", target)
+    if isinstance(target, Log | Sweep):
+        return Input("log", target) if isinstance(target, Log) else _of_sweep(target)
     if isinstance(target, str | os.PathLike):
-        return _of_paths([os.fspath(target)])
+        target = [target]
     if isinstance(target, Mapping):
         return _of_mapping(target)
     if isinstance(target, list | tuple):
-        return _of_list(target)
+        return _of_list(target, tool)
     if hasattr(target, "__arrow_c_stream__"):
         return Input("table", [target])
     if not hasattr(target, "__array__"):
@@ -70,6 +78,11 @@ def opened(target: Input, *, skip_damaged: bool = False) -> Store:
     if isinstance(target.parts, Store):
         return target.parts.again()
     return Store(target.parts, skip_damaged=skip_damaged)
+
+
+def log_in(target: Input) -> Log:
+    """Return the samples of a log."""
+    return target.parts if isinstance(target.parts, Log) else target.parts.read()
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:
@@ -104,7 +117,7 @@ def _of_mapping(target: Mapping[str, Any]) -> Input:
     return Input(runs.kind, runs.parts, tuple(map(str, target)))
 
 
-def _of_list(target: Sequence[Any]) -> Input:
+def _of_list(target: Sequence[Any], tool: str | None = None) -> Input:
     are_paths = [isinstance(part, str | os.PathLike) for part in target]
     are_tables = [_is_table(part) for part in target]
     for flags in (are_paths, are_tables):
@@ -117,7 +130,7 @@ def _of_list(target: Sequence[Any]) -> Input:
                 other_type_name=type(other).__name__,
             )
     if any(are_paths):
-        return _of_paths([os.fspath(part) for part in target])
+        return _of_paths([os.fspath(part) for part in target], tool)
     return Input("table" if any(are_tables) else "array", list(target))
 
 
@@ -140,12 +153,32 @@ def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
     return files
 
 
-def _of_paths(paths: list[str]) -> Input:
+def _of_paths(paths: list[str], tool: str | None = None) -> Input:
     if len(paths) == 1 and is_store(paths[0]):
         return Input("store", Location.of(paths[0]))
+    log = log_files(paths, tool)
+    if log is not None:
+        return Input("log", log)
+    if len(paths) == 1 and (sweep := sweep_in(Path(paths[0]), TABLE_SUFFIXES)) is not None:
+        return _of_sweep(sweep)
     files = files_of(paths)
     is_npz = any(file.suffix.lower() == ".npz" for file in files)
     return Input("npz" if is_npz else "table", files)
+
+
+def _of_sweep(sweep: Sweep) -> Input:
+    """Recognize the tables of the jobs of a sweep, which must be of one arm."""
+    if len(sweep.arms) > 1:
+        raise OptionError(
+            "The jobs of the sweep differ in more than their seeds: {listed}. Compare them with "
+            "`seedproof compare`.",
+            listed=", ".join(sweep.arms),
+            known=sweep.arms,
+        )
+    files = sweep.files
+    is_npz = Path(sweep.name).suffix.lower() == ".npz"
+    kind = "npz" if is_npz else "table"
+    return Input(kind, list(files.values()), tuple(files), sweep.failed)
 
 
 def _files(path: str) -> list[Path]:

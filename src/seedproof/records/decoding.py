@@ -62,15 +62,19 @@ def read_json(place: Location, *, is_own: bool = False) -> Any:  # noqa: ANN401 
     return parse_json(content, is_own=is_own)
 
 
-def parse_json(content: bytes, *, is_own: bool = False) -> Any:  # noqa: ANN401 - plain data
-    """Return JSON as plain data: not too large or deep, and without NaN or repeated keys."""
+def parse_json(content: bytes, *, is_own: bool = False, allow_nan: bool = False) -> Any:  # noqa: ANN401 - plain data
+    """Return JSON as plain data: not too large or deep, and without NaN or repeated keys.
+
+    Logs of other tools may have NaN.
+    """
     n_containers = content.count(b"[") + content.count(b"{")
     n_values = n_containers + content.count(b",")
     if not is_own and (len(content) > MAX_BYTES or n_values > MAX_VALUES):
         raise _too_large()
     try:
         text = content.decode()
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        constant = float if allow_nan else _refuse_constant
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=constant)
     except RecursionError:
         raise _too_deep() from None
     except DecodingError:

@@ -55,7 +55,7 @@ from seedproof.records.text_files import (
     unpacked,
     unreadable,
 )
-from seedproof.typing import ArrowStream, FloatArray, IntArray
+from seedproof.typing import ArrowStream, BoolArray, FloatArray, IntArray
 
 # From a column and its name, the numbers or texts in it.
 ReadColumn: TypeAlias = Callable[[pa.ChunkedArray, str], np.ndarray]
@@ -264,6 +264,11 @@ class RepeatedRows:
         """Names of the runs."""
         return ["/".join(repeat) for repeat in self.repeats]
 
+    def filtered(self, is_kept: BoolArray) -> "RepeatedRows":
+        """Return some of the rows."""
+        table = self.table.filter(to_arrow(is_kept))
+        return replace(self, table=table, values=self.values[is_kept], run_of=self.run_of[is_kept])
+
     def aligned(self, options: TableOptions, settings: NumberSettings) -> "AlignedRows":
         """Return the place of each run and example, in the order of their ids."""
         check_run_count(len(self.repeats))
@@ -354,13 +359,15 @@ def _aligned(
     rows: RepeatedRows, options: TableOptions, settings: NumberSettings
 ) -> tuple[NumberShards, list[Message]]:
     """Return the numbers of the runs on the same examples."""
+    if options.may_differ:
+        rows = rows.filtered(~np.isnan(rows.values))
     aligned = rows.aligned(options, settings)
     numbers = rows.values[aligned.rows]
     if np.isnan(numbers).any():
         run, example = (int(place[0]) for place in np.nonzero(np.isnan(numbers)))
         raise MissingValueError(
-            "Example {example!r} of run {run!r} has no number. Fill it in, or leave the "
-            "example out of every run.",
+            "Example {example!r} of run {run!r} has no number. Fill it in, or pass "
+            "--common-examples, or common_examples=True, to drop such examples.",
             example=aligned.ids[example].as_py(),
             run=rows.runs[run],
         )

@@ -1,0 +1,144 @@
+"""Sweeps of Hydra: a folder per job, with its overrides and the files that the job wrote."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from seedproof.errors import NotFoundError, OptionError
+from seedproof.records.shards import natural_order
+
+TOOL = "hydra"
+OVERRIDES = Path(".hydra") / "overrides.yaml"
+# Endings of the keys that hold a seed.
+SEEDS = ("seed", "random_state")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of a sweep."""
+
+    folder: Path
+    overrides: Mapping[str, str]
+
+    @property
+    def arm(self) -> str:
+        """All overrides but the seed."""
+        return " ".join(f"{key}={x}" for key, x in self.overrides.items() if not _is_seed(key))
+
+    @property
+    def run(self) -> str:
+        """The seed; the name of the folder if there is none."""
+        seeds = [value for key, value in self.overrides.items() if _is_seed(key)]
+        return "-".join(seeds) or self.folder.name
+
+    def file(self, name: str) -> Path:
+        """Return the place of a file that the job wrote."""
+        return self.folder / name
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Jobs that wrote a table of the same name."""
+
+    name: str
+    jobs: Sequence[Job]
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Names of the arms, in order of appearance."""
+        return tuple(dict.fromkeys(job.arm for job in self.jobs))
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The table of each job that wrote one, by the name of its run."""
+        wrote = [job for job in self.jobs if job.file(self.name).is_file()]
+        counts = Counter(job.run for job in wrote)
+        return {
+            job.run if counts[job.run] == 1 else f"{job.run}-{job.folder.name}": job.file(self.name)
+            for job in wrote
+        }
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Folders of the jobs that wrote no table."""
+        return tuple(job.folder.name for job in self.jobs if not job.file(self.name).is_file())
+
+    def only(self, *, arm: str | None = None, task: str | None = None) -> "Sweep":
+        """Return the jobs of one arm.
+
+        Args:
+            arm: Name of the arm; all if omitted.
+            task: Must be omitted: a sweep has no tasks.
+
+        Returns:
+            The sweep of these jobs.
+
+        Raises:
+            OptionError: There is no such arm, or a task is named.
+        """
+        if task is not None:
+            raise OptionError("`{option}` applies to logs of evaluations.", option="task")
+        if arm is not None and arm not in self.arms:
+            raise OptionError(
+                "The sweep has no arm {arm!r}. It has: {listed}.",
+                option="arm",
+                arm=arm,
+                listed=", ".join(self.arms),
+                known=self.arms,
+            )
+        return Sweep(self.name, [job for job in self.jobs if arm in {None, job.arm}])
+
+    def groups(self) -> dict[str, "Sweep"]:
+        """Return the jobs of each arm."""
+        return {arm: self.only(arm=arm) for arm in self.arms}
+
+
+def sweep_in(folder: Path, suffixes: frozenset[str]) -> Sweep | None:
+    """Return the sweep in a folder, if there is one.
+
+    Args:
+        folder: Folder of the sweep, or one above it.
+        suffixes: Suffixes of tables.
+
+    Returns:
+        Its jobs; None if no folder in it is a job.
+
+    Raises:
+        NotFoundError: The jobs wrote no table, or tables of several names.
+    """
+    if not folder.is_dir():
+        return None
+    places = natural_order([str(path) for path in folder.rglob(str(OVERRIDES))])
+    jobs = [Job(Path(place).parent.parent, _overrides(Path(place))) for place in places]
+    if not jobs:
+        return None
+    names = Counter(
+        file.name
+        for job in jobs
+        for file in job.folder.iterdir()
+        if file.suffix.lower() in suffixes and file.is_file()
+    )
+    if len(names) != 1:
+        listed = ", ".join(f"{name} ({count})" for name, count in sorted(names.items()))
+        raise NotFoundError(
+            "The {n_jobs} jobs in {path!r} wrote {listed}. Select one table with a glob pattern, "
+            "such as {pattern!r}.",
+            n_jobs=len(jobs),
+            path=str(folder),
+            listed=listed or "no table",
+            pattern=str(folder / "**" / (names.most_common(1)[0][0] if names else "*.csv")),
+        )
+    return Sweep(next(iter(names)), jobs)
+
+
+def _overrides(file: Path) -> dict[str, str]:
+    """Return the overrides of a job; the file is a list with one of them per line."""
+    lines = (line.strip() for line in file.read_text(errors="replace").splitlines())
+    texts = (line.removeprefix("- ").strip("'\"") for line in lines if line.startswith("- "))
+    pairs = (text.lstrip("+~").partition("=") for text in texts)
+    return {key: value for key, _, value in pairs}
+
+
+def _is_seed(key: str) -> bool:
+    return key.rpartition(".")[2].lower().endswith(SEEDS)
