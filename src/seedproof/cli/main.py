@@ -155,13 +155,15 @@ def _main() -> None:
 
 def _name_as_typed(error: SeedproofError, verb: str | None) -> None:
     """Make an error name options as they are typed, and suggest the whole command."""
-    from seedproof.cli.options import as_typed, command_with
+    from seedproof.cli.options import as_typed, command_as, command_with
     from seedproof.messages import Message
 
     suggestion, option = error.fields.get("suggestion"), error.fields.get("option")
     if isinstance(suggestion, dict):
         command = command_with(suggestion)
         error.fields["advice"] = Message("try", "Try: {command}", command=command)
+    elif "advice" in error.fields and isinstance(role := error.fields.get("role"), str):
+        error.fields["advice"] = Message("try", "Try: {command}", command=command_as(role))
     if isinstance(option, str) and verb is not None:
         flags = {param.name: param.opts[0] for param in _command(verb).commands[verb].params}
         error.fields["typed_option"] = as_typed(option, flags)

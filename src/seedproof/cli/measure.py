@@ -107,8 +107,20 @@ def measure(
         command = options.command_line()
         result.save(out, show=show or (), title=title, command=command, pairs=pairs)
     options.print_result(result, as_json=as_json, show=shown, all_metrics=all_metrics)
+    _suggest(result, targets)
     if out is not None and not as_json:
         typer.echo(f"Wrote {files} to {out.rstrip('/')}/", err=True)
+
+
+def _suggest(result: "Report | SideBySide", targets: Sequence[str]) -> None:
+    """Print the command for answers of a table that are not classes."""
+    from seedproof.report.report import Report
+
+    if not isinstance(result, Report) or any(target.endswith(".npz") for target in targets):
+        return
+    for role in filter(None, (check.role for check in result.checks)):
+        has_labels = result.measurement.n_labeled > 0
+        typer.echo(f"Try: {options.command_as(role, has_labels=has_labels)}", err=True)
 
 
 def _calibrated(

@@ -342,6 +342,23 @@ def command_with(suggestion: Mapping[str, str]) -> str:
     return shlex.join(["seedproof", *words, *roles])
 
 
+def command_as(role: str, *, has_labels: bool = False) -> str:
+    """Return the command as it was typed, with predictions and labels in other roles."""
+    gold = {"value": "target", "answer": "reference"}.get(role, "label")
+    roles = {"--prediction": role, "--wide": role, "--label": gold, "--labels": gold}
+    words, named = [], set()
+    for word in sys.argv[1:]:
+        option, sign, value = word.partition("=")
+        if option in roles:
+            named.add(roles[option])
+        words.append(f"--{roles[option]}{sign}{value}" if option in roles else word)
+    if role not in named:
+        words += [f"--{role}", _SHARED["prediction"][1]]
+    if has_labels and gold not in {*named, "label"}:
+        words += [f"--{gold}", _SHARED["label"][1]]
+    return shlex.join(["seedproof", *words])
+
+
 def command_line() -> str:
     """Return the command as it was typed, for the page; without secrets."""
     from seedproof.training.masking import mask_arguments

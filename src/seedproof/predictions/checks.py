@@ -39,6 +39,7 @@ class Check:
         message: The finding in words.
         remedy: How to fix it.
         arm: The arm that it is about, in a comparison.
+        role: Role of the column that predicted classes look like, such as answer or value.
 
     Examples:
         >>> import seedproof as sp
@@ -55,6 +56,7 @@ class Check:
     message: str
     remedy: str
     arm: str | None = None
+    role: str | None = None
 
     def __post_init__(self) -> None:
         if self.severity not in SEVERITIES:
@@ -66,7 +68,9 @@ class Check:
 
     def summary(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        return vars(self) | {"runs": list(self.runs)}
+        plain = vars(self) | {"runs": list(self.runs)}
+        # Absent in most checks, so that digests of older reports stay the same.
+        return plain if self.role else {key: x for key, x in plain.items() if key != "role"}
 
 
 def of_arms(checks: Mapping[str, Iterable[Check]]) -> tuple[Check, ...]:

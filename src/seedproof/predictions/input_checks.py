@@ -1,5 +1,6 @@
 """Checks of the runs themselves, from sums that the measuring pass has anyway."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import Check, named
 from seedproof.predictions.duplicates import duplicates
 from seedproof.records.columns import shown
+from seedproof.records.item_cells import SEPARATOR
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import BoolArray, FloatArray, IntArray
@@ -24,6 +26,25 @@ CHANCE_AGREEMENT = 0.1
 LONELY = 1.5
 # Fewer classes may be an ordinal scale, such as stars.
 MANY_NUMBERS = 20
+# The tag of a token, such as O or B-PER.
+TAG = re.compile(r"O|[BIESLU]-\S+")
+# What answers look like, by the role of the column that they belong into.
+LOOKS = {
+    "value": "rounded numbers",
+    "tags": "tags of tokens",
+    "set": "lists of labels",
+    "answer": "free text",
+}
+REMEDIES = {
+    "value": "Measure them as numbers: name their column with --value, or pass floats.",
+    "tags": "Measure them as spans: name their column with --tags, or columns=sp.Columns(tags=…) "
+    "in Python.",
+    "set": "Measure them as sets: name their column with --set, or pass lists with kind='sets' in "
+    "Python. If their order matters, write one row per item, with --item and --rank; or pass lists "
+    "with kind='rankings'.",
+    "answer": "Measure them as texts: name their column with --answer, and that of the right ones "
+    "with --reference; or pass texts=True in Python.",
+}
 # Two rounded numbers that differ do so by less than this share of what chance would give.
 NEAR_NUMBERS = 0.5
 
@@ -173,28 +194,33 @@ def _not_categorical(source: ShardSource, sums: RunSums) -> Iterator[Check]:
         return
     used = np.flatnonzero(sums.class_counts.sum(axis=0))
     names = [source.classes[index] for index in used]
-    numbers = _as_numbers(names)
-    remedy = "Pass classes, or map the answers to a few classes first."
-    if numbers is not None and _are_rounded(numbers, used, sums):
-        message = f"The {len(names):,} answers look like rounded numbers, not like classes."
-        remedy = "Measure them as numbers: name their column with --value, or pass floats."
-    elif numbers is None and len(names) >= MANY_NUMBERS and len(names) > sums.n_examples / 2:
-        message = f"{len(names):,} different answers to {sums.n_examples:,} examples: this looks "
-        message += "like free text, not like classes."
-        remedy = (
-            "Measure them as texts: name their column with --answer in place of --prediction, as "
-            "in `seedproof measure FILE --answer text --reference gold`; in Python, pass "
-            "texts=True, or columns=sp.Columns(answer=…)."
-        )
-    else:
+    role = _likely_role(names, used, sums)
+    if role is None:
         return
     yield Check(
         "not-categorical",
         "warning",
         (),
-        message,
-        remedy,
+        f"The {len(names):,} different answers to {sums.n_examples:,} examples look like "
+        f"{LOOKS[role]}, not like classes.",
+        REMEDIES[role],
+        role=role,
     )
+
+
+def _likely_role(names: Sequence[str], used: IntArray, sums: RunSums) -> str | None:
+    """Return the role of a column of tables with such answers; None if they are classes."""
+    numbers = _as_numbers(names)
+    if numbers is not None:
+        return "value" if _are_rounded(numbers, used, sums) else None
+    several = [name.split() for name in names if " " in name.strip()]
+    if several and all(TAG.fullmatch(tag) for name in names for tag in name.split()):
+        return "tags"
+    lists = [name.split(SEPARATOR) for name in names if SEPARATOR in name]
+    if len(lists) >= 2 and len({item for items in lists for item in items}) < 2 * len(names):
+        return "set"
+    are_texts = len(names) >= MANY_NUMBERS and len(names) > sums.n_examples / 2
+    return "answer" if are_texts else None
 
 
 def _as_numbers(names: Sequence[str]) -> FloatArray | None:

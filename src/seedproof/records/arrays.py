@@ -346,7 +346,9 @@ def _check_axes(array: npt.NDArray[np.generic], *, is_binary: bool) -> None:
     if array.ndim == 2 and is_float:
         raise ShapeError(
             "Floats of shape {shape} have two axes. Probabilities need three, (runs, examples, "
-            "classes). If these are the probabilities of one of two classes, name it: positive=1.",
+            "classes). If these are the probabilities of one of two classes, name it: positive=1. "
+            "If they are numbers, such as those of a regression: sp.measure(numbers) in Python, or "
+            'np.savez("numbers.npz", values=numbers) and seedproof measure numbers.npz',
             shape=array.shape,
         )
     if array.ndim == 3:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from seedproof.errors import ClassesError, DtypeError, UnknownLabelError
+from seedproof.records.columns import measure_as
 from seedproof.records.item_cells import refuse_lists
 from seedproof.records.normalize import index_names, unique_names
 from seedproof.records.partition import MAX_NAMES
@@ -82,10 +83,10 @@ def _reject_regression(predictions: Sequence[str], n_rows: int) -> None:
         return
     if all(NUMBER_TEXT.match(name) for name in predictions):
         raise DtypeError(
-            "Predictions such as {prediction!r} are numbers that hardly ever repeat. Name their "
-            "column with --value, or columns=sp.Columns(value=…) in Python, to measure numbers.",
+            "Predictions such as {prediction!r} are numbers that hardly ever repeat. {advice}",
             prediction=predictions[0],
             option="value",
+            **measure_as("value"),
         )
 
 

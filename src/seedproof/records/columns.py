@@ -325,6 +325,12 @@ def advice(suggestion: Mapping[str, str] | None, options: str) -> Message:
     return Message("columns-suggested", "Try columns=sp.Columns({names}).", names=names)
 
 
+def measure_as(role: str) -> dict[str, str | Message]:
+    """Return the fields of an error whose predictions belong into another role, with advice."""
+    text = "Name their column with --{role}, or columns=sp.Columns({role}=…) in Python."
+    return {"role": role, "advice": Message("measure-as", text, role=role)}
+
+
 def _likely_column(role: str, wrong: str | None, free: Sequence[str]) -> str | None:
     by_lower = {name.lower().replace(" ", "_").replace("-", "_"): name for name in free}
     if wrong is not None and wrong in free:

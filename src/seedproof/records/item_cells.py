@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from seedproof.errors import DtypeError
 from seedproof.records.arrow import texts_to_arrow, to_numpy
+from seedproof.records.columns import measure_as
 from seedproof.records.decoding import DecodingError, parse_json
 from seedproof.records.item_columns import Form
 from seedproof.records.normalize import as_text
@@ -66,10 +67,10 @@ def refuse_lists(predictions: Sequence[str]) -> None:
     """Raise an error if predicted classes are lists, which are measured as sets."""
     if predictions and all(text[:1] == "[" and text[-1:] == "]" for text in predictions):
         raise DtypeError(
-            "Predictions such as {prediction!r} are lists. Measure them as sets: name their column "
-            "with --set, such as --set prediction, or columns=sp.Columns(set=…) in Python.",
+            "Predictions such as {prediction!r} are lists. {advice}",
             prediction=predictions[0][:80],
             option="set",
+            **measure_as("set"),
         )
 
 

@@ -133,9 +133,13 @@ def form_of(names: Sequence[str], columns: Columns) -> Form | None:
         return Form.SPANS
     if columns.tags in names:
         return Form.TAGS
+    likely = None
+    if _column("set", names, columns) is not None:
+        likely = Form.LISTS
+    elif has_ids and columns.item in names:
+        likely = Form.RANKED  # without ranks, which `find` asks for
     # A table of classes whose columns have unusual names may have one called `labels`.
-    is_of_sets = _column("set", names, columns) is not None
-    return Form.LISTS if is_of_sets and suggested(names, given) is None else None
+    return likely if suggested(names, given) is None else None
 
 
 def _orders(columns: Columns) -> tuple[str, str]:

@@ -1,0 +1,148 @@
+"""Answers of another kind than classes lead to a command that measures them."""
+
+import csv
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seedproof as sp
+from seedproof.errors import OptionError, ProbabilityError, ShapeError
+
+N_RUNS, N_EXAMPLES = 5, 40
+TAGS = ("O", "B-PER", "I-PER", "B-LOC")
+
+
+def rounded(rng, example):
+    return round(50 + example + rng.normal())
+
+
+def number(rng, example):
+    return f"{example + rng.normal():.5f}"
+
+
+def text(rng, example):
+    return f"The answer to question {example} is {rng.integers(1000)}"
+
+
+def tags(rng, example):
+    return " ".join(rng.choice(TAGS, 3 + example % 5))
+
+
+def labels(rng, _):
+    given = [label for label in ("anger", "fear", "joy") if rng.random() < 0.4]
+    return "|".join(["calm", *given][:3])
+
+
+def top(rng, _):
+    return "|".join(f"item {x}" for x in rng.permutation(20)[:5])
+
+
+def as_list(rng, _):
+    return json.dumps([f"item {x}" for x in rng.permutation(20)[:3]])
+
+
+# By the answers: exit code of the first command, kind that the suggested one measures.
+CASES = {
+    rounded: (0, "numbers"),
+    number: (2, "numbers"),
+    text: (0, "texts"),
+    tags: (0, "sets"),
+    labels: (0, "sets"),
+    top: (0, "sets"),
+    as_list: (2, "sets"),
+}
+
+
+def write(path, answer, *, names=("run", "example", "prediction"), gold=None):
+    rng = np.random.default_rng(0)
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow([*names, *([gold] if gold else [])])
+        for run, example in np.ndindex(N_RUNS, N_EXAMPLES):
+            right = [answer(np.random.default_rng(example), example)] if gold else []
+            rows.writerow([run, example, answer(rng, example), *right])
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+@pytest.mark.parametrize("answer", CASES)
+def test_command_suggested_by_the_message_measures_the_right_kind(answer, is_named, seedproof):
+    """With the columns as they were named."""
+    code, kind = CASES[answer]
+    names, words = ("run", "example", "prediction"), []
+    if is_named:
+        names = ("seed", "question", "said so")
+        words = ["--run", "seed", "--example=question", "--prediction", "said so"]
+    write("answers.csv", answer, names=names)
+
+    first, _, err = seedproof("measure", "answers.csv", *words)
+
+    assert first == code
+    command = shlex.split(err[err.index("seedproof measure") :])
+    code, out, err = seedproof(*command[1:], "--json")
+    assert code == 0, err
+    assert json.loads(out)["kind"] == kind
+    assert "not-categorical" not in out
+
+
+@pytest.mark.parametrize("words", [[], ["--label", "label"]])
+@pytest.mark.parametrize("answer", [rounded, text])
+def test_labels_become_targets_or_references(answer, words, seedproof):
+    write("answers.csv", answer, gold="label")
+
+    _, _, err = seedproof("measure", "answers.csv", *words)
+
+    code, out, err = seedproof(*shlex.split(err[err.index("seedproof measure") :])[1:], "--json")
+    assert code == 0, err
+    assert json.loads(out)["n_labeled"] == N_EXAMPLES
+
+
+def test_items_without_ranks_lead_to_a_column_of_ranks(refused):
+    rows = [f"{run},{user},i{item}" for run in (0, 1) for user in (0, 1) for item in (1, 2)]
+    Path("lists.csv").write_text("\n".join(["run,user,item", *rows]), encoding="utf-8")
+
+    error = refused("measure", "lists.csv", "--example", "user")
+
+    assert (error.code, error.fields["column"]) == ("SP103", "rank")
+
+
+def test_sigmoids_lead_to_sets():
+    """The call of the message works."""
+    logits = np.random.default_rng(0).normal(size=(N_RUNS, N_EXAMPLES, 3))
+    probs = 1 / (1 + np.exp(-logits))
+
+    with pytest.raises(ProbabilityError, match=r"sp\.measure\(probs, thresholds=0\.5\)"):
+        sp.measure(probs)
+
+    assert sp.measure(probs, thresholds=0.5).measurement.kind == "sets"
+
+
+def test_regression_in_a_file_leads_to_numbers(refused, seedproof):
+    """The call of the message works; an array is measured as numbers at once."""
+    numbers = np.random.default_rng(0).normal(size=(N_RUNS, N_EXAMPLES))
+    np.savez("predictions.npz", predictions=numbers)
+
+    error = refused("measure", "predictions.npz")
+
+    assert isinstance(error, ShapeError)
+    assert 'np.savez("numbers.npz", values=numbers)' in str(error)
+    np.savez("numbers.npz", values=numbers)
+    code, out, err = seedproof("measure", "numbers.npz", "--json")
+    assert code == 0, err
+    assert json.loads(out)["kind"] == sp.measure(numbers).measurement.kind == "numbers"
+
+
+@pytest.mark.parametrize("kind", ["rankings", "sets"])
+def test_ragged_lists_lead_to_rankings_or_sets(kind):
+    rng = np.random.default_rng(0)
+    lists = [
+        [[f"i{x}" for x in rng.permutation(9)[: 2 + example % 3]] for example in range(9)]
+        for _ in range(N_RUNS)
+    ]
+
+    with pytest.raises(OptionError, match=f"kind='{kind}'"):
+        sp.measure(lists)
+
+    assert sp.measure(lists, kind=kind).measurement.kind == kind
