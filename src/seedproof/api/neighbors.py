@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from seedproof.errors import ShapeError, TooFewRunsError
+from seedproof.errors import OptionError, ShapeError, TooFewRunsError
 from seedproof.metrics.neighbors import nearest_neighbors, shared_neighbors
-from seedproof.metrics.statistic import ExampleSums
 from seedproof.report.mappings import WrittenEstimate
 from seedproof.report.numbers import WithUnit
 from seedproof.stats.intervals import Estimate, estimate
-from seedproof.typing import FloatArray
+from seedproof.typing import check_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,6 @@ class NeighborAgreement:
     Args:
         agreement: The share, averaged over pairs of runs and over examples.
         chance: The share that random neighbors would have in common.
-        by_example: The share of each example: (examples).
         k: Number of neighbors.
         n_runs: Number of runs.
 
@@ -36,7 +34,6 @@ class NeighborAgreement:
 
     agreement: Estimate
     chance: float
-    by_example: FloatArray
     k: int
     n_runs: int
 
@@ -53,13 +50,13 @@ def neighbor_agreement(
     """Measure how many of the nearest neighbors of an example two runs have in common.
 
     Neighbors are the other examples with the highest cosine similarity. Rotations and scales do not
-    matter, and runs may have vectors of different dimensions. The interval is for further runs, and
-    for further examples whose neighbors are among these.
+    matter, and runs may have vectors of different dimensions. The interval is for
+    further runs, and for as many further examples, each of which is a neighbor of others as well.
 
     Args:
         vectors: Vectors of each run for the same examples in the same order, axes (examples,
             dimensions): a list, a mapping, or an array (runs, examples, dimensions).
-        k: Number of neighbors.
+        k: Number of neighbors; there must be at least two more examples.
 
     Returns:
         The share with its interval, and the share expected by chance.
@@ -79,28 +76,33 @@ def neighbor_agreement(
         >>> shared.agreement.low > shared.chance
         True
     """
-    runs = list(vectors.values()) if isinstance(vectors, Mapping) else list(vectors)
+    given = vectors.values() if isinstance(vectors, Mapping) else vectors
+    runs = [np.asarray(of_run) for of_run in given]
     if len(runs) < 2:
         raise TooFewRunsError(
             "Neighbors can be compared only between two or more runs, but there are {n_runs}. Pass "
             "the vectors of at least 2 runs.",
             n_runs=len(runs),
         )
-    neighbors = [nearest_neighbors(of_run, k) for of_run in runs]
-    n_examples = len(neighbors[0])
-    for run, of_run in enumerate(neighbors):
-        if len(of_run) != n_examples:
+    check_count("k", k, 1)
+    n_first = len(runs[0])
+    if k + 2 > n_first:
+        raise OptionError(
+            "`{option}` is {number}, and there are {n_examples} examples. Pass at least two more "
+            "examples than neighbors.",
+            option="k",
+            number=k,
+            n_examples=n_first,
+        )
+    for run, of_run in enumerate(runs):
+        if len(of_run) != n_first:
             raise ShapeError(
                 "Run {run} has vectors of {n_examples} examples, and the first run has {n_first}. "
                 "Pass the same examples in the same order.",
                 run=run,
                 n_examples=len(of_run),
-                n_first=n_examples,
+                n_first=n_first,
             )
-    values = shared_neighbors(np.stack(neighbors))
-    sums = ExampleSums()
-    sums.update(values)
-    shared = estimate(sums.mean_over_examples(scale="logit", largest=1.0))
-    return NeighborAgreement(
-        WrittenEstimate.of(shared, "percent"), k / (n_examples - 1), values.values, k, len(runs)
-    )
+    neighbors = np.stack([nearest_neighbors(of_run, k + 1) for of_run in runs])
+    shared = estimate(shared_neighbors(neighbors))
+    return NeighborAgreement(WrittenEstimate.of(shared, "percent"), k / (n_first - 1), k, len(runs))

@@ -1,5 +1,6 @@
 """Nearest neighbors of vectors, and how many of them two runs have in common."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy.typing as npt
 
 from seedproof.errors import DtypeError, InputError, OptionError, ShapeError
 from seedproof.metrics.items.overlap import over_pairs
-from seedproof.metrics.statistic import ExampleValues
+from seedproof.metrics.statistic import ExampleSums, MeanOverExamples
 from seedproof.typing import FloatArray, IntArray, check_count
 
 # Entries of the matrix of similarities that is in memory at once: 64 MB.
@@ -62,19 +63,52 @@ def nearest_neighbors(vectors: npt.ArrayLike, k: int = 10) -> IntArray:
     return neighbors
 
 
-def shared_neighbors(neighbors: IntArray) -> ExampleValues:
-    """Return the share of the neighbors that two runs have in common, per example.
+def shared_neighbors(neighbors: IntArray) -> MeanOverExamples:
+    """Return the share of the neighbors that two runs have in common, over examples.
 
-    Neighbors have the axes (runs, examples, k).
+    An example that is drawn has neighbors, and is one: without it, the next nearest takes its place
+    in the lists of others. The variance over examples accounts for both.
+
+    Args:
+        neighbors: The k nearest and the next one, axes (runs, examples, k + 1).
+
+    Returns:
+        The mean over pairs of runs and over examples.
     """
-    n_runs, n_examples, k = neighbors.shape
-    by_run = np.zeros((n_runs, n_examples))
+    n_runs, n_examples, _ = neighbors.shape
+    by_run, pulls = np.zeros((n_runs, n_examples)), np.zeros(n_examples)
     for first, second in combinations(range(n_runs), 2):
-        both = np.sort(np.concatenate([neighbors[first], neighbors[second]], axis=1), axis=1)
-        shared = np.count_nonzero(both[:, 1:] == both[:, :-1], axis=1) / k
-        by_run[first] += shared
-        by_run[second] += shared
-    return over_pairs(by_run)
+        shared, pull = _of_pair(neighbors[first], neighbors[second])
+        by_run[[first, second]] += shared
+        pulls += pull
+    values = over_pairs(by_run)
+    sums = ExampleSums()
+    sums.update(values)
+    pseudo_values = values.values + pulls * 2 / (n_runs * (n_runs - 1))
+    return replace(
+        sums.mean_over_examples(scale="logit", largest=1.0),
+        example_variance=float(pseudo_values.var(ddof=1) / n_examples),
+    )
+
+
+def _of_pair(first: IntArray, second: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the share that each example's lists share, and what all others gain by the example."""
+    n_examples, k = len(first), first.shape[1] - 1
+    # One number for each example and neighbor.
+    start = n_examples * np.arange(n_examples)[:, np.newaxis]
+    lists = [(x + start)[:, :k] for x in (first, second)]
+    follows = [(x + start)[:, k] for x in (first, second)]
+    is_shared = [np.isin(lists[i], lists[1 - i], assume_unique=True) for i in (0, 1)]
+    # True where the next nearest of one run is in the list of the other.
+    returns = [np.isin(follows[i], lists[1 - i], assume_unique=True) for i in (0, 1)]
+    lost = 1 - returns[0].astype(np.int64) - returns[1] - (follows[0] == follows[1])
+    pulls = np.zeros(n_examples)
+    for neighbors, shared, back, loss in zip(
+        (first, second), is_shared, returns, (lost, np.zeros_like(lost)), strict=True
+    ):
+        changes = np.where(shared, loss[:, np.newaxis], -back[:, np.newaxis].astype(np.int64))
+        pulls += np.bincount(neighbors[:, :k].ravel(), changes.ravel(), minlength=n_examples)
+    return is_shared[0].sum(axis=1) / k, pulls / k
 
 
 def _directions(vectors: npt.ArrayLike) -> FloatArray:

@@ -33,24 +33,43 @@ def test_neighbors_are_those_of_scikit_learn(runs, most_entries, monkeypatch):
     np.testing.assert_array_equal(nearest_neighbors(runs[0], 7), by_sklearn(runs[0], 7))
 
 
+def mean_agreement(lists, chosen):
+    """Return the share that the lists of two runs share, averaged over pairs and examples."""
+    return np.mean(
+        [
+            len({*lists[r][i]} & {*lists[s][i]}) / len(lists[r][i])
+            for r, s in combinations(chosen, 2)
+            for i in range(len(lists[r]))
+        ]
+    )
+
+
 def test_agreement_equals_a_loop(runs):
     """Sets of neighbors of all pairs of runs; also without each run."""
     lists = [by_sklearn(vectors, 5) for vectors in runs]
 
-    def mean(chosen):
-        return [
-            np.mean([len({*lists[r][i]} & {*lists[s][i]}) / 5 for r, s in combinations(chosen, 2)])
-            for i in range(90)
-        ]
+    shared = sp.neighbor_agreement(runs, k=5)
+    statistic = shared_neighbors(np.stack([nearest_neighbors(run, 6) for run in runs]))
 
-    shared, values = sp.neighbor_agreement(runs, k=5), shared_neighbors(np.stack(lists))
-
-    np.testing.assert_allclose(shared.by_example, mean(range(4)))
-    assert shared.agreement.value == pytest.approx(np.mean(mean(range(4))))
+    assert shared.agreement.value == pytest.approx(mean_agreement(lists, range(4)))
     assert shared.agreement.over == "runs × examples"
-    for run in range(4):
-        without = values.without[run] / values.without_denominator
-        np.testing.assert_allclose(without, mean([x for x in range(4) if x != run]))
+    for run, without in enumerate(statistic.without):
+        others = [x for x in range(4) if x != run]
+        assert without == pytest.approx(mean_agreement(lists, others))
+
+
+def test_variance_over_examples_is_that_of_a_jackknife(runs):
+    """Without an example, its neighbors are searched again in all runs."""
+    left_out = []
+    for example in range(90):
+        lists = [by_sklearn(np.delete(vectors, example, axis=0), 5) for vectors in runs]
+        left_out.append(mean_agreement(lists, range(4)))
+    expected = 89 / 90 * np.square(np.array(left_out) - np.mean(left_out)).sum()
+
+    statistic = shared_neighbors(np.stack([nearest_neighbors(run, 6) for run in runs]))
+
+    # Of the mean, with 90 in place of 89 in two places.
+    assert statistic.example_variance == pytest.approx(expected, rel=0.03)
 
 
 def test_rotations_and_scales_do_not_matter(runs):
@@ -84,8 +103,9 @@ def test_names_of_runs_may_be_given(runs):
     [
         ([np.eye(3)], {"k": 1}, TooFewRunsError, {"n_runs": 1}),
         ([np.eye(3), np.eye(4)], {"k": 1}, ShapeError, {"n_first": 3}),
+        ([np.eye(4), np.eye(3)], {"k": 2}, ShapeError, {"n_first": 4}),
         ([np.ones(3)] * 2, {"k": 1}, ShapeError, {"shape": (3,)}),
-        ([np.eye(3)] * 2, {"k": 3}, OptionError, {"number": 3}),
+        ([np.eye(3)] * 2, {"k": 2}, OptionError, {"number": 2, "n_examples": 3}),
         ([np.eye(3)] * 2, {"k": 0}, OptionError, {"number": 0}),
         ([np.eye(3) * [1, 1, 0]] * 2, {"k": 1}, InputError, {"position": 2}),
         ([np.eye(3) * [1, np.nan, 1]] * 2, {"k": 1}, InputError, {"position": 0}),
