@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from seedproof.measurement.clusters import ClusterKeys, blocks_in
 from seedproof.measurement.texts import TextAccumulators
-from seedproof.records.number_settings import NumberSettings
-from seedproof.records.text_shards import TextAnswers, TextShards
+from seedproof.records.levels import settings_of
+from seedproof.records.text_answers import TextAnswers
+from seedproof.records.text_shards import TextShards
 from seedproof.stats.intervals import estimate
 from seedproof.typing import FloatArray, IntArray
 
@@ -35,11 +36,14 @@ class Design:
     run_sd: float  # 0 for trials of one model
     cluster_size: int = 1
     ease: float = 1.0
+    n_trials: int = 1  # of each run
 
     @property
     def name(self) -> str:
         """The design in words."""
         noun = "runs" if self.run_sd else "trials"
+        if self.n_trials > 1:
+            noun = f"runs × {self.n_trials} trials"
         clusters = f", clusters of {self.cluster_size}" if self.cluster_size > 1 else ""
         return f"{self.n_runs} {noun}, {self.n_examples} examples{clusters}, ease {self.ease:g}"
 
@@ -55,7 +59,7 @@ class Design:
             shared = rng.standard_normal(int(clusters[-1]) + 1)[clusters]
             difficulty = (difficulty + shared) / np.sqrt(2)
         quality = self.run_sd * rng.standard_normal((self.n_runs, 1))
-        return self.codes(difficulty + quality, rng)
+        return self.codes(difficulty + np.repeat(quality, self.n_trials, axis=0), rng)
 
     def codes(self, latent: FloatArray, rng: np.random.Generator) -> IntArray:
         """Return answers, from the quality of runs on examples."""
@@ -72,6 +76,8 @@ class Design:
         rng = np.random.default_rng(1)
         difficulty = rng.standard_normal(N_POPULATION)
         quality = self.run_sd * rng.standard_normal((self.n_runs, N_POPULATION))
+        if self.n_trials > 1:  # of one run
+            quality = np.repeat(quality[:1], self.n_trials, axis=0)
         codes = self.codes(difficulty + quality, rng)
         nodes, weights = np.polynomial.hermite_e.hermegauss(N_NODES)
         chances = [self.chance(difficulty + self.run_sd * node) for node in nodes]
@@ -94,11 +100,15 @@ def _distinct(codes: IntArray) -> float:
 def intervals(design: Design, codes: IntArray) -> dict[str, tuple[float, float]]:
     """Return the intervals of one study."""
     texts = codes.astype(str).astype(object)
+    levels = ["run", "trial"] if design.run_sd else ["trial"]
+    repeats = [
+        (str(run), str(trial)) for run in range(design.n_runs) for trial in range(design.n_trials)
+    ]
     source = TextShards(
-        [str(run) for run in range(design.n_runs)],
+        ["/".join(repeat) for repeat in repeats],
         pa.array(np.arange(design.n_examples)),
         TextAnswers(texts, references=[("0",)] * design.n_examples),
-        settings=NumberSettings(are_trials=design.run_sd == 0.0),
+        settings=settings_of(levels, [repeat[: len(levels)] for repeat in repeats]),
     )
     clusters = design.clusters()
     keys = None if clusters is None else ClusterKeys(np.arange(clusters[-1] + 1), clusters)
@@ -135,6 +145,8 @@ DESIGNS = (
     Design(5, 40, run_sd=0.0),
     Design(10, 40, run_sd=0.0, ease=3.0),
     Design(4, 100, run_sd=0.0, cluster_size=4),
+    Design(5, 100, run_sd=0.3, n_trials=4),
+    Design(10, 100, run_sd=0.3, n_trials=3, cluster_size=4),
 )
 
 

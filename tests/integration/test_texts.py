@@ -375,6 +375,62 @@ def test_lines_with_answers_of_two_kinds_are_refused(tmp_path):
         sp.measure(str(lines(tmp_path / "mixed.jsonl", rows)))
 
 
+def leveled(n_runs=4, n_trials=3):
+    """Rows of runs that were asked several times."""
+    return [
+        row | {"run": run}
+        for run in range(n_runs)
+        for row in answers(n_trials, seed=run, repeat="trial", bonus=0.1 * run)
+    ]
+
+
+def test_runs_with_trials_are_measured_by_run(seedproof, tmp_path):
+    """Pairs are trials of one run; a table and a store of it give the same figures."""
+    rows, store = leveled(), tmp_path / "store"
+    table = lines(tmp_path / "answers.jsonl", rows)
+    summary = measured(seedproof, table, *OPTIONS, "--cluster", "topic")
+    code, _, err = seedproof("ingest", table, *OPTIONS, "--out", store)
+    assert code == 0, err
+
+    assert measured(seedproof, store, "--cluster", "topic")["metrics"] == summary["metrics"]
+    assert (summary["levels"], summary["n_runs"]) == ({"run": 4, "trial": 3}, 4)
+    by_run = [expected([row for row in rows if row["run"] == run], "trial") for run in range(4)]
+    for name in ("flip_rate", "distinct_answers", "accuracy"):
+        value = np.mean([of_run[name] for of_run in by_run])
+        assert summary["metrics"][name]["value"] == pytest.approx(value), name
+    spread = np.std([of_run["accuracy"] for of_run in by_run], ddof=1)
+    assert summary["metrics"]["accuracy_sd"]["value"] == pytest.approx(spread)
+    assert "discrepancy" not in summary["metrics"]
+
+
+def test_page_of_runs_with_trials_is_complete(seedproof, tmp_path):
+    table = lines(tmp_path / "answers.jsonl", leveled())
+
+    code, out, err = seedproof(
+        "measure", table, *OPTIONS, "--slice", "topic", "--show", "text", "--out", tmp_path / "out"
+    )
+
+    assert code == 0, err
+    assert "slices" in out  # left out, with a note
+    assert "<ins>" in (tmp_path / "out" / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda old, new, **options: sp.compare({"a": old, "b": new}, **options),
+        sp.compare_versions,
+        lambda old, _, **options: sp.plan(pilot=old, detect=0.1, **options),
+    ],
+    ids=["compare", "versions", "plan"],
+)
+def test_runs_with_trials_are_not_compared(verb, tmp_path):
+    tables = [lines(tmp_path / f"{name}.jsonl", leveled()) for name in ("old", "new")]
+
+    with pytest.raises(OptionError, check=WithFields(option="trial")):
+        verb(*tables, columns=sp.Columns(example="id", answer="text", reference="gold"))
+
+
 def with_gaps(rows):
     """Rows of which one has no answer, and one example no reference."""
     rows[3]["text"] = None
@@ -543,7 +599,6 @@ def test_gate_plan_and_decide_take_texts(seedproof, tmp_path):
         ({}, {"columns": sp.Columns(example="id", answer="txt")}, ColumnError),
         ({"gold": "run"}, {}, LabelConflictError),
         ({"correct": "topic"}, {}, DtypeError),
-        ({"trial": "run"}, {}, OptionError),
         ({}, {"metrics": ["ece"]}, OptionError),
         ({}, {"tolerance": 0.1, "keep": ["x"]}, OptionError),
     ],
@@ -552,9 +607,6 @@ def test_wrong_tables_are_refused(change, options, error):
     """Columns take the values of another one, as if they were mixed up."""
     rows = [row | {name: row[other] for name, other in change.items()} for row in answers(3)]
     usual = {"columns": sp.Columns(example="id", answer="text", reference="gold")}
-    if change.get("trial"):
-        rows = [row | {"trial": i % 3} for i, row in enumerate(rows)]
-        rows = [row | {"run": f"{row['run']}{row['trial']}"} for row in rows]
 
     with pytest.raises(error):
         sp.measure(pa.Table.from_pylist(rows), **{**usual, **options})

@@ -10,6 +10,7 @@ from seedproof.errors import LabelConflictError, MissingExampleError, OptionErro
 from seedproof.measurement.selection import answers_of
 from seedproof.records.number_settings import ExampleWeights, NumberSettings
 from seedproof.records.probabilities import UNLABELED
+from seedproof.records.schema import Kind
 from seedproof.records.shards import Shard, ShardSource
 from seedproof.typing import IntArray
 
@@ -52,6 +53,7 @@ class ArmAlignment:
 
     def _check_kind(self, name: str, source: ShardSource) -> None:
         """Refuse answers of another kind, and those that are measured in different ways."""
+        refuse_text_levels(source)
         first = self.sources[0]
         kind, other_kind = answers_of(first.kind), answers_of(source.kind)
         if kind != other_kind:
@@ -194,3 +196,19 @@ def _known(label: str | np.floating) -> str | float | None:
 def _names(labels: IntArray, classes: tuple[str, ...]) -> np.ndarray:
     """Class names of labels; an empty one where unknown."""
     return np.where(labels == UNLABELED, "", np.array(classes, dtype=object)[labels])
+
+
+def refuse_text_levels(source: ShardSource) -> None:
+    """Raise an error for texts of runs that have several trials each."""
+    if source.kind is Kind.TEXTS and source.settings.levels is not None:
+        raise text_levels_refused()
+
+
+def text_levels_refused() -> OptionError:
+    """Return the error for texts with two levels of repetition, which are only measured."""
+    return OptionError(
+        "The texts have both runs and trials of each run. Such texts are measured, but not "
+        "compared. Name the runs with --run, or the trials of one run with --trial, and rename the "
+        "other column.",
+        option="trial",
+    )

@@ -14,10 +14,12 @@ from seedproof.measurement.accumulators import MetricAccumulators
 from seedproof.measurement.examples import ExampleRows, lists
 from seedproof.measurement.group_metrics import GroupAccumulator
 from seedproof.measurement.selection import known, text_families
+from seedproof.messages import Message
 from seedproof.metrics import ClassFamily
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.flips import Disagreement
+from seedproof.metrics.numbers.levels import Tree, run_names
 from seedproof.metrics.statistic import (
     ExcessSpread,
     MeanOverExamples,
@@ -26,6 +28,7 @@ from seedproof.metrics.statistic import (
     Statistic,
     of_trials,
 )
+from seedproof.metrics.text_levels import ModelAccuracy, ModelAnswers
 from seedproof.metrics.texts import MOST_ANSWERS
 from seedproof.predictions.checks import Check
 from seedproof.predictions.text_checks import text_checks_of
@@ -36,6 +39,14 @@ from seedproof.records.text_answers import RIGHT, codes_of
 # Columns of the least stable examples with the code and the text of each run's answer.
 CODES, TEXTS = "answer_codes", "answer_texts"
 RIGHT_NAME = "right"
+# Figures that texts with runs and trials do not have.
+LEFT_OUT = (
+    "discrepancy",
+    "distinct_answers@k",
+    "label_entropy_corrected",
+    "high_entropy_share",
+    "charts of pairs of runs",
+)
 
 
 class TextAccumulators(MetricAccumulators):
@@ -51,18 +62,52 @@ class TextAccumulators(MetricAccumulators):
         *,
         has_clusters: bool = False,
     ) -> None:
-        n_runs, has, are_trials = len(source.runs), known(source), source.settings.are_trials
-        self._are_trials = are_trials
+        n_repeats, has, are_trials = len(source.runs), known(source), source.settings.are_trials
+        self._are_trials, self._tree = are_trials, Tree.of(source.settings, n_repeats)
+        self._n_repeats = n_repeats
+        is_graded = Accuracy in text_families(has, requested)
+        n_answers = max(MOST_ANSWERS, n_repeats + 1)
+        if self.levels:
+            super().__init__(self._tree.n_runs, n_answers, has, requested)
+            graded = [ModelAccuracy(self._tree, n_answers)] if is_graded else []
+            self.families = [ModelAnswers(self._tree, n_answers), *graded]
+            self._left_out = slices
+            return
+        self._left_out = ()
         groups = GroupAccumulator(
-            n_runs,
+            n_repeats,
             (),
             slices,
             has_clusters=has_clusters,
             is_labeled="labels" in has,
-            has_accuracy=Accuracy in text_families(has, requested),
+            has_accuracy=is_graded,
             are_trials=are_trials,
         )
-        super().__init__(n_runs, max(MOST_ANSWERS, n_runs + 1), has, requested, groups)
+        super().__init__(n_repeats, n_answers, has, requested, groups)
+
+    @property
+    def levels(self) -> Mapping[str, int]:
+        """Number of runs and of trials of each; empty if runs have a single answer."""
+        return self._tree.sizes if len(self._tree.names) > 1 else {}
+
+    def run_names(self, source: ShardSource) -> tuple[str, ...]:
+        """Return the names of the runs, each of which may have several trials."""
+        return run_names(source.settings, source.runs)
+
+    @property
+    def notes(self) -> tuple[Message, ...]:
+        """Remarks on slices and figures that are left out."""
+        if not self.levels:
+            return super().notes
+        further = ("slices",) if self._left_out else ()
+        return (
+            Message(
+                "levels-of-texts",
+                "Answers are compared between trials of the same run, and averaged over runs. "
+                "Left out, because they are not defined for several levels: {left_out}.",
+                left_out=", ".join((*LEFT_OUT, *further)),
+            ),
+        )
 
     def chosen_families(
         self, has: frozenset[Need], requested: Collection[str] | None
@@ -89,7 +134,7 @@ class TextAccumulators(MetricAccumulators):
         statistics = dict(_of_repeats(super().result(), are_trials=self._are_trials))
         accuracy = statistics.get("accuracy")
         if isinstance(accuracy, MeanOverExamples):
-            statistics["accuracy"] = replace(accuracy, step=1 / self._n_runs)
+            statistics["accuracy"] = replace(accuracy, step=1 / self._n_repeats)
         return statistics
 
     def checks(self, source: ShardSource) -> Iterator[Check]:

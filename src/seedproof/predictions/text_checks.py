@@ -29,7 +29,7 @@ def text_disagreement(source: ShardSource) -> Disagreement:
 def text_checks_of(source: ShardSource, sums: Disagreement) -> Iterator[Check]:
     """Yield the findings about aligned runs of texts, given sums of their disagreement."""
     if not source.settings.are_trials:
-        yield from few_runs(len(source.runs))
+        yield from few_runs(source.n_runs)
     if len(source.runs) > 1:
         yield from duplicates(source, sums.disagreements)
         yield from _outliers(source, sums)

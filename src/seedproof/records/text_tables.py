@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from seedproof.errors import DtypeError, LabelConflictError, OptionError, SeedproofError
+from seedproof.errors import DtypeError, LabelConflictError, SeedproofError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.records.columns import Columns
@@ -50,13 +50,6 @@ def read_texts(
     if rows is None:
         return None
     aligned = rows.aligned(options, settings)
-    if aligned.settings.levels is not None:
-        raise OptionError(
-            "The table has both runs and trials of each run. Texts have a single level: name the "
-            "runs with --run, or the trials of one run with --trial, and rename the other column.",
-            option="trial",
-            levels=aligned.settings.levels.names,
-        )
     answers = _answers(rows, aligned)
     source = TextShards(
         rows.runs, aligned.ids, answers, settings=aligned.settings, extras=aligned.extras

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from seedproof.comparison.arm_alignment import text_levels_refused
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.measurement.result import Measurement
@@ -63,6 +64,8 @@ def pilot_of(measurement: Measurement) -> Pilot:
     """Return the figures that planning needs from a measurement."""
     if measurement.repeats == "trials":
         return _pilot_of_trials(measurement)
+    if measurement.kind == Kinds.TEXTS and measurement.levels:
+        raise text_levels_refused()
     check_pilot_runs(measurement.n_runs)
     is_of_numbers = measurement.kind in (Kinds.NUMBERS, *ITEMS)
     sd = measurement.metrics.get(f"{_metrics(measurement)['mean']}_sd")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from seedproof.comparison.arm_alignment import ArmAlignment
+from seedproof.comparison.arm_alignment import ArmAlignment, refuse_text_levels
 from seedproof.comparison.versions.items import ItemVersionSums
 from seedproof.comparison.versions.numbers import MeansOfRuns, NumberVersionSums
 from seedproof.comparison.versions.result import VersionComparison
@@ -48,6 +48,8 @@ def compare_versions(
 
     Runs that have several trials or judges are compared by their means.
     """
+    for source in (old, new):
+        refuse_text_levels(source)
     old, new = (x if x.settings.levels is None else MeansOfRuns(x) for x in (old, new))
     if len(old.runs) == len(new.runs) == 1:
         raise TooFewRunsError(

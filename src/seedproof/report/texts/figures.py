@@ -43,6 +43,9 @@ _say = Sentences(SENTENCES)
 def text_figures(measurement: Measurement) -> tuple[Figure, ...]:
     """Return every chart that the data allows, in the order of the page."""
     fields = words(measurement)
+    graded = [accuracy_by_run(measurement)] if "accuracy" in measurement.metrics else []
+    if measurement.levels:
+        return tuple(graded)
     histogram = entropies(measurement)
     figures = [
         replace(
@@ -60,10 +63,7 @@ def text_figures(measurement: Measurement) -> tuple[Figure, ...]:
     ]
     if measurement.repeats == "trials":  # no trial is better than another
         return tuple(figures)
-    figures.append(flip_matrix(measurement))
-    if "accuracy" in measurement.metrics:
-        figures.append(accuracy_by_run(measurement))
-    return tuple(figures)
+    return (*figures, flip_matrix(measurement), *graded)
 
 
 def text_sections(
@@ -77,7 +77,7 @@ def text_sections(
         Section(
             "Flips",
             str(_say("flips", share=share, **fields)),
-            (_distinct(measurement),),
+            () if measurement.levels else (_distinct(measurement),),
             paragraphs=(texts["Answers"],),
         )
     ]
@@ -124,7 +124,7 @@ def _examples(measurement: Measurement, show: Sequence[str]) -> Section:
         cells = (
             str(example["example"]),
             number(example["flip_rate"], "percent"),
-            str(example["distinct_answers"]),
+            f"{example['distinct_answers']:g}",
             ", ".join(f"{name} ({count})" for name, count in votes(answers)),
             *("" if example[name] is None else str(example[name]) for name in extras),
         )

@@ -1,5 +1,7 @@
 """Sentences about runs that give a text for each example, each with its condition."""
 
+from math import prod
+
 from seedproof.measurement.clusters import in_clusters
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
@@ -11,7 +13,7 @@ from seedproof.report.sentences import Sentence, spread_runs
 
 _SHARES = f"Runs differ by ±{NO_BREAK}{{spread}} (standard deviation)"
 SENTENCES = {
-    "measured": "{n_runs} {repeats} · {n_examples:,} examples{clusters}{labeled}",
+    "measured": "{size} · {n_examples:,} examples{clusters}{labeled}",
     "some-references": " ({n_labeled:,} with a reference)",
     "no-references": " (no references)",
     "no-answer-differs": "All {n_runs} {repeats} give the same answers.",
@@ -22,7 +24,7 @@ SENTENCES = {
     "answers-equal": "The {n_runs} {repeats} give the same answer to every example. The true share "
     "of different answers could still be up to {at_most}.",
     "answers-differ": "Two {repeats} give different answers to {flip_rate} of the examples. On "
-    "{ambiguity} of the examples the {n_runs} {repeats} do not all agree.",
+    "{ambiguity} of the examples the {n_all} {of_all} do not all agree.",
     "distinct-answers": "An example gets {distinct} distinct answers from {n_runs} {repeats}, on "
     "average.",
     "right-answers": "{accuracy} of the answers are right.",
@@ -46,12 +48,23 @@ _say = Sentences(SENTENCES)
 
 
 def words(measurement: Measurement) -> dict[str, object]:
-    """Return the nouns for answers to the same example, and their number."""
-    repeats = "trials" if measurement.repeats == "trials" else "runs"
+    """Return the nouns for answers to the same example, and their number.
+
+    If runs have several trials each, trials of one run are compared.
+    """
+    repeats = of_all = "trials" if measurement.repeats == "trials" else "runs"
+    n_runs = n_all = measurement.n_runs
+    repeat = repeats.removesuffix("s")
+    if measurement.levels:
+        n_runs = measurement.levels["trial"]
+        n_all = prod(measurement.levels.values())
+        repeat, repeats, of_all = "trial", "trials of a run", "trials of all runs"
     return {
-        "n_runs": measurement.n_runs,
+        "n_runs": n_runs,
         "repeats": repeats,
-        "repeat": repeats.removesuffix("s"),
+        "repeat": repeat,
+        "n_all": n_all,
+        "of_all": of_all,
     }
 
 
@@ -62,12 +75,13 @@ def title(measurement: Measurement) -> Message:
         labeled = _say("no-references")
     elif measurement.n_labeled < measurement.n_examples:
         labeled = _say("some-references", n_labeled=measurement.n_labeled)
+    levels = measurement.levels or {str(words(measurement)["repeat"]): measurement.n_runs}
     return _say(
         "measured",
+        size=" × ".join(f"{size} {level}s" for level, size in levels.items()),
         n_examples=measurement.n_examples,
         clusters=in_clusters(measurement.clusters),
         labeled=labeled,
-        **words(measurement),
     )
 
 

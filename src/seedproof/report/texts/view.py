@@ -27,7 +27,7 @@ KEY_METRICS = ("flip_rate", "ambiguity", "distinct_answers", "accuracy", "accura
 SENTENCES = {
     "pairs-differ": "of the answers differ between two {repeats}.",
     "distinct": "different answers to an example from {n_runs} {repeats}, on average.",
-    "examples-differ": "of the examples get different answers from the {n_runs} {repeats}.",
+    "examples-differ": "of the examples get different answers from the {n_all} {of_all}.",
     "right": "of the answers are right.",
     "entropy": "mean entropy of the answers to an example.",
 }
@@ -51,7 +51,7 @@ def build_text_view(measurement: Measurement, *, show: Sequence[str] = ()) -> Vi
         ),
         groups=group_tables(measurement),
         unstable=_unstable(measurement, show),
-        repeats=str(sentences.words(measurement)["repeats"]),
+        repeats=str(sentences.words(measurement)["of_all"]),
         notes=(
             *checks.notes(measurement.checks),
             *map(str, (*measurement.notes, *sentences.limits(measurement))),
