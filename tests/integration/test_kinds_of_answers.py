@@ -113,10 +113,11 @@ def test_sigmoids_lead_to_sets():
     logits = np.random.default_rng(0).normal(size=(N_RUNS, N_EXAMPLES, 3))
     probs = 1 / (1 + np.exp(-logits))
 
-    with pytest.raises(ProbabilityError, match=r"sp\.measure\(probs, thresholds=0\.5\)"):
+    with pytest.raises(ProbabilityError) as refused:
         sp.measure(probs)
 
-    assert sp.measure(probs, thresholds=0.5).measurement.kind == "sets"
+    report = eval(refused.value.fields["call"], {"sp": sp, "probs": probs})  # noqa: S307 - ours
+    assert report.measurement.kind == "sets"
 
 
 def test_regression_in_a_file_leads_to_numbers(refused, seedproof):
@@ -127,8 +128,7 @@ def test_regression_in_a_file_leads_to_numbers(refused, seedproof):
     error = refused("measure", "predictions.npz")
 
     assert isinstance(error, ShapeError)
-    assert 'np.savez("numbers.npz", values=numbers)' in str(error)
-    np.savez("numbers.npz", values=numbers)
+    eval(error.fields["call"], {"np": np, "numbers": numbers})  # noqa: S307 - ours
     code, out, err = seedproof("measure", "numbers.npz", "--json")
     assert code == 0, err
     assert json.loads(out)["kind"] == sp.measure(numbers).measurement.kind == "numbers"
@@ -142,7 +142,8 @@ def test_ragged_lists_lead_to_rankings_or_sets(kind):
         for _ in range(N_RUNS)
     ]
 
-    with pytest.raises(OptionError, match=f"kind='{kind}'"):
+    with pytest.raises(OptionError) as refused:
         sp.measure(lists)
+    assert f"kind='{kind}'" in str(refused.value)
 
     assert sp.measure(lists, kind=kind).measurement.kind == kind

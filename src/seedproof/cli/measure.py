@@ -107,16 +107,17 @@ def measure(
         command = options.command_line()
         result.save(out, show=show or (), title=title, command=command, pairs=pairs)
     options.print_result(result, as_json=as_json, show=shown, all_metrics=all_metrics)
-    _suggest(result, targets)
     if out is not None and not as_json:
         typer.echo(f"Wrote {files} to {out.rstrip('/')}/", err=True)
+    _suggest(result, [] if as_json else targets)
 
 
 def _suggest(result: "Report | SideBySide", targets: Sequence[str]) -> None:
-    """Print the command for answers of a table that are not classes."""
+    """Print the command for answers of tables that are not classes."""
     from seedproof.report.report import Report
 
-    if not isinstance(result, Report) or any(target.endswith(".npz") for target in targets):
+    are_tables = bool(targets) and not any(target.endswith(".npz") for target in targets)
+    if not are_tables or not isinstance(result, Report):
         return
     for role in filter(None, (check.role for check in result.checks)):
         has_labels = result.measurement.n_labeled > 0

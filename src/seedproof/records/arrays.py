@@ -348,8 +348,9 @@ def _check_axes(array: npt.NDArray[np.generic], *, is_binary: bool) -> None:
             "Floats of shape {shape} have two axes. Probabilities need three, (runs, examples, "
             "classes). If these are the probabilities of one of two classes, name it: positive=1. "
             "If they are numbers, such as those of a regression: sp.measure(numbers) in Python, or "
-            'np.savez("numbers.npz", values=numbers) and seedproof measure numbers.npz',
+            "{call} and seedproof measure numbers.npz",
             shape=array.shape,
+            call='np.savez("numbers.npz", values=numbers)',
         )
     if array.ndim == 3:
         raise DtypeError(
