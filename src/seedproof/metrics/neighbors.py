@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from seedproof.errors import DtypeError, InputError, OptionError, ShapeError
 from seedproof.metrics.items.overlap import over_pairs
-from seedproof.metrics.statistic import ExampleSums, MeanOverExamples
+from seedproof.metrics.statistic import ExampleSums, ExampleValues, MeanOverExamples
 from seedproof.typing import FloatArray, IntArray, check_count
 
 # Entries of the matrix of similarities that is in memory at once: 64 MB.
@@ -75,20 +75,24 @@ def shared_neighbors(neighbors: IntArray) -> MeanOverExamples:
     Returns:
         The mean over pairs of runs and over examples.
     """
-    n_runs, n_examples, _ = neighbors.shape
-    by_run, pulls = np.zeros((n_runs, n_examples)), np.zeros(n_examples)
-    for first, second in combinations(range(n_runs), 2):
-        shared, pull = _of_pair(neighbors[first], neighbors[second])
-        by_run[[first, second]] += shared
-        pulls += pull
-    values = over_pairs(by_run)
+    shares = np.zeros(neighbors.shape[:2])
+    pseudo_values = np.zeros(neighbors.shape[:2])
+    for first, second in combinations(range(len(neighbors)), 2):
+        shared, pulls = _of_pair(neighbors[first], neighbors[second])
+        shares[[first, second]] += shared
+        pseudo_values[[first, second]] += shared + pulls
+    mean, of_pseudo_values = (_mean(over_pairs(by_run)) for by_run in (shares, pseudo_values))
+    return replace(
+        mean,
+        example_variance=of_pseudo_values.example_variance,
+        interaction_variance=of_pseudo_values.interaction_variance,
+    )
+
+
+def _mean(values: ExampleValues) -> MeanOverExamples:
     sums = ExampleSums()
     sums.update(values)
-    pseudo_values = values.values + pulls * 2 / (n_runs * (n_runs - 1))
-    return replace(
-        sums.mean_over_examples(scale="logit", largest=1.0),
-        example_variance=float(pseudo_values.var(ddof=1) / n_examples),
-    )
+    return sums.mean_over_examples(scale="logit", largest=1.0)
 
 
 def _of_pair(first: IntArray, second: IntArray) -> tuple[FloatArray, FloatArray]:
