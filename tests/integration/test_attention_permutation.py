@@ -15,7 +15,7 @@ def train(run):
     model = SmallModel(seed=run.seed)
     with torch.no_grad():
         model.score.weight.mul_({"sharp": 3.0, "flat": 0.1}[run.arm])
-    permuted = AttentionPermutation(shuffles=10)(model, texts)
+    permuted = AttentionPermutation(n_shuffles=10)(model, texts)
     run.log_predictions("test", ids=texts.ids, probs=permuted.probs)
     run.log_predictions("shuffled", ids=texts.ids, values=permuted.logit_change)
 

@@ -39,7 +39,7 @@ def permute_attention(
     attention: Tensor,
     mask: Tensor,
     *,
-    shuffles: int = 100,
+    n_shuffles: int = 100,
     seed: int = 0,
     ids: Sequence[int | str] | None = None,
     batch_size: int = 1024,
@@ -56,7 +56,7 @@ def permute_attention(
         attention: The weights, axes (examples, positions). Axes between these two, such as heads,
             are shuffled alike.
         mask: True for the positions to shuffle, axes (examples, positions).
-        shuffles: Number of shuffles per example.
+        n_shuffles: Number of shuffles per example.
         seed: Seed of the shuffles.
         ids: Id of each example, the same in every run. If omitted, its position.
         batch_size: Largest number of rows per call of `output`.
@@ -82,7 +82,7 @@ def permute_attention(
         >>> (permuted.probability_change > 0.01).tolist()
         [True, False]
     """
-    _check(attention, mask, shuffles, seed, batch_size)
+    _check(attention, mask, n_shuffles, seed, batch_size)
     names = range(len(mask)) if ids is None else ids
     if len(names) != len(mask):
         raise ShapeError(
@@ -94,9 +94,9 @@ def permute_attention(
         rows = torch.arange(len(mask), device=attention.device)
         logits = _logits(output, attention, rows, batch_size)
         moved = []
-        for some in torch.split(rows, max(batch_size // shuffles, 1)):
-            order = _orders([names[row] for row in some.tolist()], mask[some], shuffles, seed)
-            repeated = some.repeat_interleave(shuffles)
+        for some in torch.split(rows, max(batch_size // n_shuffles, 1)):
+            order = _orders([names[row] for row in some.tolist()], mask[some], n_shuffles, seed)
+            repeated = some.repeat_interleave(n_shuffles)
             own = attention[repeated]
             index = order.view(len(own), *([1] * (own.ndim - 2)), -1).expand_as(own)
             shuffled = own.gather(-1, index)
@@ -104,7 +104,7 @@ def permute_attention(
             # Rounding may depend on the batch: equal weights must change nothing at all.
             is_same = (shuffled == own).flatten(1).all(dim=1)
             after[is_same] = logits[repeated[is_same]]
-            moved.append(_changes(logits[some], after.view(len(some), shuffles, -1)))
+            moved.append(_changes(logits[some], after.view(len(some), n_shuffles, -1)))
     changes, floors = np.concatenate(moved, axis=1)
     return PermutedAttention(
         probs=probs_from(logits).cpu().numpy(),
@@ -112,7 +112,7 @@ def permute_attention(
         probability_floor=floors[:, 0],
         logit_change=changes[:, 1],
         logit_floor=floors[:, 1],
-        n_shuffles=shuffles,
+        n_shuffles=n_shuffles,
     )
 
 
@@ -136,10 +136,10 @@ def _changes(logits: Tensor, after: Tensor) -> FloatArray:
     return torch.stack([changes, floors]).cpu().numpy()
 
 
-def _orders(ids: Sequence[int | str], mask: Tensor, shuffles: int, seed: int) -> Tensor:
+def _orders(ids: Sequence[int | str], mask: Tensor, n_shuffles: int, seed: int) -> Tensor:
     """Return positions in a random order among the real ones: (examples, shuffles, positions)."""
     n_examples, n_positions = mask.shape
-    orders: IntArray = np.empty((n_examples, shuffles, n_positions), dtype=np.int64)
+    orders: IntArray = np.empty((n_examples, n_shuffles, n_positions), dtype=np.int64)
     orders[:] = np.arange(n_positions)
     for order, name, is_real in zip(orders, ids, mask.cpu().numpy(), strict=True):
         rng = np.random.default_rng(seed_of(seed, 0, name))
@@ -171,7 +171,7 @@ def _followed(logits: Tensor, target: int) -> Tensor:
     return torch.stack([odds.sigmoid(), odds], dim=-1)
 
 
-def _check(attention: Tensor, mask: Tensor, shuffles: int, seed: int, batch_size: int) -> None:
+def _check(attention: Tensor, mask: Tensor, n_shuffles: int, seed: int, batch_size: int) -> None:
     shape = tuple(attention.shape)
     if len(shape) < 2 or (shape[0], shape[-1]) != tuple(mask.shape):
         raise ShapeError(
@@ -192,7 +192,7 @@ def _check(attention: Tensor, mask: Tensor, shuffles: int, seed: int, batch_size
             "out."
         )
     check_size(batch_size)
-    for name, value, least in (("shuffles", shuffles, 2), ("seed", seed, 0)):
+    for name, value, least in (("n_shuffles", n_shuffles, 2), ("seed", seed, 0)):
         if not is_count(value, least):
             raise OptionError(
                 "`{option}` is {number!r}. Pass an integer of at least {least}.",
@@ -210,7 +210,7 @@ class AttentionPermutation:
     from Hugging Face needs the module `score`, on whose output alone its attention depends.
 
     Args:
-        shuffles: Number of shuffles per text.
+        n_shuffles: Number of shuffles per text.
         seed: Seed of the shuffles: use the same for all runs.
         layer: Index of the layer of a transformer; −1 is the last.
         head: Index of its head. If omitted, all heads are shuffled alike.
@@ -219,7 +219,7 @@ class AttentionPermutation:
         batch_size: Number of texts per forward pass.
     """
 
-    shuffles: int = 100
+    n_shuffles: int = 100
     seed: int = 0
     layer: int = -1
     head: int | None = None
@@ -246,7 +246,7 @@ class AttentionPermutation:
                         output,
                         attention,
                         some.is_word,
-                        shuffles=self.shuffles,
+                        n_shuffles=self.n_shuffles,
                         seed=self.seed,
                         ids=some.ids,
                         batch_size=self.batch_size,

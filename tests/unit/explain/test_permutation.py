@@ -56,7 +56,7 @@ def test_constant_attention_changes_nothing(batch_size):
     model = Pooled()
     equal = model.mask / model.mask.sum(dim=1, keepdim=True)
 
-    permuted = permute_attention(model, equal, model.mask, shuffles=9, batch_size=batch_size)
+    permuted = permute_attention(model, equal, model.mask, n_shuffles=9, batch_size=batch_size)
 
     for name in ARRAYS[1:]:
         np.testing.assert_array_equal(getattr(permuted, name), np.zeros(12))
@@ -68,7 +68,7 @@ def test_weights_move_among_real_positions_only():
     padding = torch.full_like(model.attention, 0.3)
     attention = torch.where(model.mask, model.attention, padding)
 
-    permute_attention(model, attention, model.mask, shuffles=5)
+    permute_attention(model, attention, model.mask, n_shuffles=5)
 
     (_, _), *shuffled = model.calls
     n_moved = 0
@@ -84,7 +84,7 @@ def test_weights_move_among_real_positions_only():
 def test_shuffles_equal_a_loop():
     """Probabilities, changes and floors from one pair of outputs at a time."""
     model = Pooled()
-    permuted = model.permute(shuffles=6)
+    permuted = model.permute(n_shuffles=6)
     (weights, _), *calls = model.calls
     shuffled = torch.cat([some for some, _ in calls]).view(12, 6, 7)
 
@@ -115,9 +115,9 @@ def test_shuffles_equal_a_loop():
 @pytest.mark.parametrize("batch_size", [1, 5, 40])
 def test_batches_do_not_matter(batch_size):
     """Except for rounding; also if the shuffles of an example do not fit into one."""
-    whole = Pooled().permute(shuffles=8)
+    whole = Pooled().permute(n_shuffles=8)
 
-    in_parts = Pooled().permute(shuffles=8, batch_size=batch_size)
+    in_parts = Pooled().permute(n_shuffles=8, batch_size=batch_size)
 
     for name in ARRAYS:
         expected = getattr(whole, name)
@@ -129,14 +129,14 @@ def test_shuffles_depend_on_the_seed_and_the_id():
     model = Pooled()
     before = torch.random.get_rng_state()
 
-    first, again, other = (model.permute(seed=seed, shuffles=5) for seed in (3, 3, 4))
+    first, again, other = (model.permute(seed=seed, n_shuffles=5) for seed in (3, 3, 4))
     some = permute_attention(
         lambda weights, rows: model(weights, rows + 4),
         model.attention[4:],
         model.mask[4:],
         ids=range(4, 12),
         seed=3,
-        shuffles=5,
+        n_shuffles=5,
     )
 
     assert is_equal(first, again)
@@ -149,8 +149,8 @@ def test_first_shuffles_stay_the_same_with_more():
     """So that more shuffles refine a result."""
     few, many = Pooled(), Pooled()
 
-    few.permute(shuffles=3)
-    many.permute(shuffles=10)
+    few.permute(n_shuffles=3)
+    many.permute(n_shuffles=10)
 
     first, second = (torch.cat([some for some, _ in x.calls[1:]]) for x in (few, many))
     assert torch.equal(first.view(12, 3, 7), second.view(12, 10, 7)[:, :3])
@@ -160,7 +160,7 @@ def test_weights_at_random_positions_change_as_much_as_the_floor():
     """Over 3,000 examples, changes exceed their floors by less than three standard errors."""
     model = Pooled(n_examples=3000)
 
-    permuted = model.permute(shuffles=10)
+    permuted = model.permute(n_shuffles=10)
 
     for change, floor in (
         (permuted.probability_change, permuted.probability_floor),
@@ -180,9 +180,9 @@ def test_heads_are_shuffled_alike():
         assert torch.equal(weights[:, 0], weights[:, 1])
         return model(weights[:, 1], rows)
 
-    permuted = permute_attention(output, heads, model.mask, shuffles=5)
+    permuted = permute_attention(output, heads, model.mask, n_shuffles=5)
 
-    assert is_equal(permuted, model.permute(shuffles=5))
+    assert is_equal(permuted, model.permute(n_shuffles=5))
 
 
 def test_one_column_stands_for_two_classes():
@@ -194,7 +194,7 @@ def test_one_column_stands_for_two_classes():
         return torch.cat([torch.zeros_like(second), second], dim=1)
 
     single, double = (
-        permute_attention(output, model.attention, model.mask, shuffles=5)
+        permute_attention(output, model.attention, model.mask, n_shuffles=5)
         for output in (model, two_columns)
     )
 
@@ -209,7 +209,7 @@ def test_one_column_stands_for_two_classes():
         ({"mask": torch.ones(12, 6, dtype=torch.bool)}, ShapeError, {"shape": (12, 7)}),
         ({"mask": torch.ones(12, 7)}, DtypeError, {"argument": "mask"}),
         ({"mask": torch.zeros(12, 7, dtype=torch.bool)}, EmptyInputError, {}),
-        ({"shuffles": 1}, OptionError, {"option": "shuffles"}),
+        ({"n_shuffles": 1}, OptionError, {"option": "n_shuffles"}),
         ({"seed": -1}, OptionError, {"option": "seed"}),
         ({"batch_size": 0}, OptionError, {"batch_size": 0}),
         ({"ids": [1, 2]}, ShapeError, {"n_ids": 2}),
@@ -241,7 +241,7 @@ def test_two_words_are_exchanged_in_half_of_the_shuffles():
     assert target == int(exchanged.argmax())
     moved = abs(float(exchanged[target] - own[target]))
 
-    permuted = AttentionPermutation(shuffles=1000)(model, texts)
+    permuted = AttentionPermutation(n_shuffles=1000)(model, texts)
 
     share = permuted.probability_change[0] / moved
     assert share == pytest.approx(0.5, abs=0.05)  # three standard errors
@@ -265,7 +265,7 @@ def test_model_and_generators_are_left_unchanged(kind, bert):
     kernel = getattr(getattr(model, "config", None), "_attn_implementation", None)
     before, state = traces(model), global_state()
 
-    AttentionPermutation(shuffles=3)(model, some_texts())
+    AttentionPermutation(n_shuffles=3)(model, some_texts())
 
     assert traces(model) == before
     assert str(global_state()) == str(state)
@@ -276,7 +276,7 @@ def test_model_and_generators_are_left_unchanged(kind, bert):
 def test_texts_do_not_depend_on_each_other(kind, bert):
     """Neither on their order nor on padding."""
     model = SmallModel() if kind == "own" else bert
-    texts, permutation = some_texts(), AttentionPermutation(shuffles=4)
+    texts, permutation = some_texts(), AttentionPermutation(n_shuffles=4)
 
     whole = permutation(model, texts)
     some = permutation(model, pad(take(texts, [5, 1]), 1, 2))
@@ -294,7 +294,7 @@ def test_equal_words_of_a_transformer_may_be_shuffled(bert):
     words = torch.tensor([[False, True, True, True, True, False]] * 2)
     texts = TokenBatch(tokens, tokens > 0, [0, 1], words=words)
 
-    same, different = AttentionPermutation(shuffles=8)(bert, texts).logit_change
+    same, different = AttentionPermutation(n_shuffles=8)(bert, texts).logit_change
 
     assert same < 1e-6
     assert different > 1e-3
@@ -304,7 +304,7 @@ def test_layers_of_a_transformer_before_the_one_that_is_shuffled_stay_as_they_ar
     """Shuffling all that a head attends to differs by layer, head and position."""
     texts = some_texts()
     changes = [
-        AttentionPermutation(shuffles=4, layer=layer, head=head, position=position)(
+        AttentionPermutation(n_shuffles=4, layer=layer, head=head, position=position)(
             bert, texts
         ).logit_change
         for layer, head, position in [(0, None, 0), (1, None, 0), (1, 0, 0), (1, 1, 0), (0, 0, -1)]
@@ -313,13 +313,13 @@ def test_layers_of_a_transformer_before_the_one_that_is_shuffled_stay_as_they_ar
     for first, second in combinations(changes, 2):
         assert not np.allclose(first, second)
     np.testing.assert_array_equal(
-        changes[1], AttentionPermutation(shuffles=4, layer=-1)(bert, texts).logit_change
+        changes[1], AttentionPermutation(n_shuffles=4, layer=-1)(bert, texts).logit_change
     )
 
 
 def test_state_that_no_classifier_reads_may_be_shuffled(bert):
     """In the last layer, only the first position matters to the logits."""
-    permuted = AttentionPermutation(shuffles=4, position=1)(bert, some_texts())
+    permuted = AttentionPermutation(n_shuffles=4, position=1)(bert, some_texts())
 
     np.testing.assert_allclose(permuted.logit_change, 0.0, atol=1e-6)
 
