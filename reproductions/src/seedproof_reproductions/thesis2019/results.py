@@ -1,15 +1,17 @@
 """Results of a study, small enough to be part of the repository."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from seedproof.api.measure import measure_arms
 from seedproof.comparison.arms.result import ComparedArm
-from seedproof.measurement.explanations import ExplanationMeasurement
-from seedproof.measurement.result import Measurement
+from seedproof.measurement.explanations import Curves
+from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
+from seedproof.records.reader import Store
 from seedproof.stats.effect import Effect
 from seedproof_reproductions.results import (
     plain_array,
@@ -77,65 +79,55 @@ def _scalars(runs: Sequence[RunManifest]) -> dict[str, Any]:
     }
 
 
-def _compared(
-    store: str | os.PathLike[str], split: str
-) -> dict[str, tuple[Measurement, ComparedArm | None]]:
-    """Measure each arm, and compare it with the baseline if there are both."""
-    measured = {arm: report.measurement for arm, report in measure_arms(store, split=split).items()}
-    compared = {}
-    if BASELINE in measured and len(measured) > 1:
-        compared = compare_with_first(arms_of(store, baseline=BASELINE, split=split))
-    return {arm: (measurement, compared.get(arm)) for arm, measurement in measured.items()}
+def _measured(store: str | os.PathLike[str], split: str) -> dict[str, ComparedArm]:
+    """Measure all arms, and compare them with the baseline if there are both."""
+    arms = Counter(run.arm for run in Store(Location.of(store)).runs if run.status == "finished")
+    enough = [arm for arm, n_runs in arms.items() if n_runs > 1]
+    if BASELINE in enough and len(enough) > 1:
+        return compare_with_first(arms_of(store, baseline=BASELINE, split=split))
+    reports = measure_arms(store, split=split)
+    return {arm: ComparedArm(arm, report.measurement) for arm, report in reports.items()}
 
 
 def _lists(store: str | os.PathLike[str], part: str) -> dict[str, dict[str, Any]]:
     return {
-        arm: {
-            "n_examples": measured.n_examples,
-            "metrics": plain_figures(measured.metrics),
-            "effects": _plain_effects({} if compared is None else compared.effects),
-            "is_paired": compared is not None and compared.is_paired,
+        name: {
+            "n_examples": arm.measurement.n_examples,
+            "metrics": plain_figures(arm.measurement.metrics),
+            "effects": plain_effects(_chosen(arm.effects)),
+            "is_paired": arm.is_paired,
         }
-        for arm, (measured, compared) in _compared(store, part).items()
+        for name, arm in _measured(store, part).items()
     }
 
 
-def _plain_effects(effects: Mapping[str, Effect]) -> dict[str, dict[str, Any]]:
-    return plain_effects({name: effects[name] for name in EFFECTS if name in effects})
+def _chosen(effects: Mapping[str, Effect]) -> dict[str, Effect]:
+    return {name: effects[name] for name in EFFECTS if name in effects}
 
 
 def _attention(store: str | os.PathLike[str], positive: str) -> dict[str, dict[str, Any]]:
-    """Return figures of the attention to the tested items, for arms that logged it.
+    """Return figures of the attention to the tested items, for arms that logged it."""
+    figures = {}
+    for name, arm in _measured(store, PROBABILITIES).items():
+        measured = arm.measurement.explanations.get(ATTENTION)
+        if measured is not None:
+            curves = measured.curves
+            figures[name] = {
+                "n_examples": measured.n_examples,
+                "metrics": plain_figures(measured.metrics),
+                "effects": plain_effects(arm.explanations.get(ATTENTION, {})),
+                "curve": None if curves is None else plain_curve(curves, positive),
+            }
+    return figures
 
-    The curve is by the predicted probability of the positive class.
+
+def plain_curve(curves: Curves, positive: str) -> dict[str, Any]:
+    """Return the curve by the predicted probability of the positive class.
+
+    Of two classes only one has a curve; that of the other is the same, from its end.
     """
-    return {
-        arm: _plain_attention(
-            measured.explanations[ATTENTION],
-            {} if compared is None else compared.explanations.get(ATTENTION, {}),
-            positive,
-        )
-        for arm, (measured, compared) in _compared(store, PROBABILITIES).items()
-        if ATTENTION in measured.explanations
-    }
-
-
-def _plain_attention(
-    measured: ExplanationMeasurement, effects: Mapping[str, Effect], positive: str
-) -> dict[str, Any]:
-    curves = measured.curves
-    # Curves are of the classes that are predicted.
-    place = {} if curves is None else {name: i for i, name in enumerate(curves.classes)}
-    last = place.get(positive)
-    return {
-        "n_examples": measured.n_examples,
-        "metrics": plain_figures(measured.metrics),
-        "effects": plain_effects(effects),
-        "curve": None
-        if curves is None or last is None
-        else {
-            "counts": plain_array(curves.counts[last]),
-            "means": plain_array(curves.means[CURVE][last]),
-            "errors": plain_array(curves.errors[CURVE][last]),
-        },
-    }
+    is_followed = positive in curves.classes
+    place = curves.classes.index(positive) if is_followed else 0
+    parts = {"counts": curves.counts, "means": curves.means[CURVE], "errors": curves.errors[CURVE]}
+    step = 1 if is_followed else -1
+    return {name: plain_array(values[place, ::step]) for name, values in parts.items()}
