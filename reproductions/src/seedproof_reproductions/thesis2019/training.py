@@ -120,10 +120,13 @@ def fit(
 
 
 def loss_of(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
-    """Return the mean cross entropy, of a sigmoid or a softmax, weighted by class."""
+    """Return the mean cross entropy, of a sigmoid or a softmax, weighted by class.
+
+    A sigmoid has any class but the first as its positive one.
+    """
     if logits.shape[1] == 1:
         # The same as a softmax whose other logit is 0.
-        logits = functional.pad(logits, (1, 0))
+        logits, labels = functional.pad(logits, (1, 0)), labels.clamp(max=1)
     return functional.cross_entropy(logits, labels, weights)
 
 

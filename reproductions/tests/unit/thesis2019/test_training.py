@@ -80,6 +80,19 @@ def test_models_of_a_mean_differ_and_the_first_is_that_of_the_baseline(prepared,
     assert len({tuple(weights.tolist()) for weights in (*members, *others)}) == 8
 
 
+@pytest.mark.usefixtures("made_movielens")
+def test_three_outputs_begin_with_the_vectors_of_a_model_with_one():
+    """FISM does not separate ratings; the three classes of the answers do."""
+    setting = replace(SETTING, output="three")
+    prepared = prepare(setting)
+
+    models = train_models(run_with(), prepared, setting, arm_of("none"))
+
+    probs = answer(models, prepared).probs
+    assert probs.shape == (60, 30, 3)
+    np.testing.assert_allclose(probs.sum(axis=2), 1, atol=1e-5)
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_models_learn_the_tastes_of_users(prepared, make_run, model):
     """Five of thirty candidates are of the user's taste, so that chance hits 1 of 6 at 5."""
@@ -117,3 +130,4 @@ def test_loss_is_the_weighted_cross_entropy():
     assert float(loss_of(logits, labels, weights)) == pytest.approx(wanted, rel=1e-6)
     single = (logits[:, 1] - logits[:, 0]).view(-1, 1)
     assert float(loss_of(single, labels, weights)) == pytest.approx(wanted, rel=1e-6)
+    assert torch.equal(loss_of(single, 2 * labels, weights), loss_of(single, labels, weights))
