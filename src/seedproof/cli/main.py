@@ -69,6 +69,21 @@ class _Verb(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - as typer has it
         return _adapted(super().get_params(ctx))
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - as typer has it
+        """Write the options under their headings: those of the verb itself, then shared ones."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            heading = getattr(param, "rich_help_panel", None) or "Options"
+            if param.param_type_name == "argument":
+                heading = "Arguments"
+            record = param.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(heading, []).append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
 
 class _Verbs(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - as typer has it

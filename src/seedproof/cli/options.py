@@ -87,6 +87,16 @@ TEXTS = (*_TEXT_COLUMNS, "distinguish")
 # Options of the kinds of answers that are not classes.
 OTHER_KINDS = (*NUMBERS, *ITEMS, *TEXTS)
 ENGINE = ("engine", "workers", "address")
+# Headings of the help; all other options come first.
+_HEADINGS = {
+    "Tables": (*(*_CLASS_COLUMNS, "positive", "classes", "clusters", "slices", "common_examples"),),
+    "Numbers": NUMBERS,
+    "Ranked lists and sets": ITEMS,
+    "Texts": TEXTS,
+    "Stores": STORES,
+    "Logs of evaluation tools": LOGS,
+    "Memory and engines": ("memory", *ENGINE),
+}
 # Options that have the same name and meaning in every verb: type, default, help, names.
 _SHARED: dict[str, tuple[Any, ...]] = {
     "run": (str, "run", "Column that names the run."),
@@ -190,7 +200,12 @@ def add_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., No
             name,
             inspect.Parameter.KEYWORD_ONLY,
             default=default,
-            annotation=Annotated[kind, typer.Option(*_flags(name, kind, flags), help=text)],
+            annotation=Annotated[
+                kind,
+                typer.Option(
+                    *_flags(name, kind, flags), help=text, rich_help_panel=_heading_of(name)
+                ),
+            ],
         )
         for name, (kind, default, text, *flags) in _SHARED.items()
         if name in names
@@ -211,6 +226,10 @@ def add_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., No
         return call
 
     return decorate
+
+
+def _heading_of(name: str) -> str | None:
+    return next((heading for heading, names in _HEADINGS.items() if name in names), None)
 
 
 def _flags(name: str, kind: object, flags: Sequence[str]) -> Sequence[str]:

@@ -180,17 +180,26 @@ def needs_in_words(metric: str, kind: str = "classes") -> str:
 
 
 def unknown(metric: str, further: Collection[str] = ()) -> UnknownNameError:
-    """Return the error that names the nearest metric and lists the known ones."""
+    """Return the error that names the nearest metrics, or lists the known ones by kind."""
     names = tuple(dict.fromkeys((*METRIC_NAMES, *further)))
-    near = get_close_matches(metric.lower().replace("-", "_"), names, n=1)
-    meant = f" Did you mean {near[0]}?" if near else ""
+    near = get_close_matches(metric.lower().replace("-", "_"), names, n=3)
+    advice = f"Did you mean {' or '.join(near)}?" if near else _listed(names)
     return UnknownNameError(
-        "There is no metric {metric!r}.{meant} Known: {known}.",
+        "There is no metric {metric!r}. {advice}",
         metric=metric,
-        meant=meant,
+        advice=advice,
         nearest=near[0] if near else None,
         known=names,
     )
+
+
+def _listed(metrics: Collection[str]) -> str:
+    """Return metrics in words, each under the first kind of answers that it is of."""
+    by_kind: dict[str, list[str]] = {}
+    for metric in metrics:
+        by_kind.setdefault(kinds_of(metric)[0], []).append(metric)
+    lists = [f"of {kind}: {', '.join(names)}" for kind, names in by_kind.items()]
+    return f"Known metrics {'; '.join(lists)}."
 
 
 def narrowed(source: ShardSource, requested: Collection[str] | None) -> ShardSource:

@@ -102,3 +102,23 @@ def test_error_names_options_as_they_are_typed(call, table, words, option, capsy
     """The functions of Python call them `arm` and `columns`."""
     assert call(*(word.format(table=table) for word in words)) == 2
     assert f"`{option}`" in capsys.readouterr().err
+
+
+def test_options_are_under_the_kind_of_answers_that_they_are_for(call, capsys):
+    """Each option once, on lines of at most 80 columns."""
+    assert call("measure", "--help") == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    heading_of, heading = {}, None
+    for line in lines:
+        if line.endswith(":") and not line.startswith(" "):
+            heading = line.removesuffix(":")
+        elif line.startswith("  --"):
+            option = line.split()[0].rstrip(",")
+            assert option not in heading_of
+            heading_of[option] = heading
+    assert heading_of["--out"] == "Options"
+    assert heading_of["--value"] == "Numbers"
+    assert heading_of["--answer"] == "Texts"
+    assert heading_of["--rank"] == heading_of["--set"] == "Ranked lists and sets"
+    assert max(map(len, lines)) <= 80

@@ -5,11 +5,13 @@ import pytest
 
 from seedproof.errors import OptionError, UnknownNameError
 from seedproof.measurement.selection import (
+    KIND_NAMES,
     check_allowed,
     chosen_families,
     known_metrics,
     needs_in_words,
     needs_of,
+    unknown,
 )
 from seedproof.metrics import FAMILIES, METRIC_NAMES
 from seedproof.metrics.accuracy import Accuracy
@@ -93,3 +95,12 @@ def test_metric_that_the_data_does_not_allow_is_refused():
         OptionError, check=WithFields(metric="brier", needs=frozenset({"labels", "probs"}))
     ):
         check_allowed(["accuracy", "brier"], source)
+
+
+@pytest.mark.parametrize(("name", "nearest"), [("ndcg", "ndcg@k"), ("zzz", None)])
+def test_unknown_metric_leads_to_near_ones(name, nearest):
+    """All are listed only if none is near."""
+    error = unknown(name, KIND_NAMES)
+
+    assert error.fields["nearest"] == nearest
+    assert ("set_flips" in str(error)) is (nearest is None)
