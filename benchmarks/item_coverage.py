@@ -21,9 +21,9 @@ from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.comparison.versions.compare import compare_versions
 from seedproof.measurement.clusters import ClusterKeys, blocks_in
 from seedproof.measurement.items import ItemAccumulators
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.items import NO_ITEM, Relevance
 from seedproof.records.location import Location
-from seedproof.records.number_settings import NumberSettings
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ItemShards
 from seedproof.stats.intervals import estimate
@@ -83,7 +83,7 @@ class Design:
             names=[f"item_{item}" for item in range(N_ITEMS)],
             items=self._items(affinity + preference + noise),
             relevance=known,
-            settings=NumberSettings(depth=DEPTH),
+            settings=AnswerSettings(depth=DEPTH),
             extras=None if clusters is None else pa.table({"user": clusters}),
         )
 

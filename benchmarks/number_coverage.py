@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from seedproof.measurement.clusters import ClusterKeys, blocks_in
 from seedproof.measurement.numbers import NumberAccumulators
-from seedproof.records.number_settings import NumberSettings, Tolerance
+from seedproof.records.answer_settings import AnswerSettings, Tolerance
 from seedproof.records.shards import NumberShards
 from seedproof.stats.distributions import student_quantile
 from seedproof.stats.intervals import NORMAL, TAIL, estimate
@@ -44,10 +44,10 @@ class Design:
     cluster_size: int = 1
 
     @property
-    def settings(self) -> NumberSettings:
+    def settings(self) -> AnswerSettings:
         """Choices for the metrics."""
         tolerance = Tolerance(TOLERANCE)
-        return NumberSettings(tolerance, (THRESHOLD,), are_trials=self.run_sd == 0.0)
+        return AnswerSettings(tolerance, (THRESHOLD,), are_trials=self.run_sd == 0.0)
 
     @property
     def figures(self) -> tuple[str, ...]:

@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.items import NO_ITEM, Relevance
-from seedproof.records.number_settings import NumberSettings
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ItemShards
 from seedproof.typing import BoolArray, IntArray
@@ -36,7 +36,7 @@ def item_shards(
         names=[f"i{item}" for item in range(n_items)],
         items=items,
         relevance=relevance,
-        settings=NumberSettings(depth=depth),
+        settings=AnswerSettings(depth=depth),
         extras=extras,
     )
 

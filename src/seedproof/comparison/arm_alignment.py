@@ -8,7 +8,7 @@ import numpy as np
 
 from seedproof.errors import LabelConflictError, MissingExampleError, OptionError, WeightError
 from seedproof.measurement.selection import answers_of
-from seedproof.records.number_settings import ExampleWeights, NumberSettings
+from seedproof.records.answer_settings import AnswerSettings, ExampleWeights
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.schema import Kind
 from seedproof.records.shards import Shard, ShardSource
@@ -177,7 +177,7 @@ class ArmAlignment:
         )
 
 
-def _shared(source: ShardSource) -> NumberSettings:
+def _shared(source: ShardSource) -> AnswerSettings:
     """Return the settings that arms have in common; their levels may differ.
 
     Weights are compared example by example.

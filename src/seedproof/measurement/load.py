@@ -23,9 +23,9 @@ from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.measurement.result import FORMAT, Measurement
 from seedproof.messages import recorded
 from seedproof.predictions.checks import Check
+from seedproof.records.answer_settings import ExampleWeights
 from seedproof.records.decoding import DecodingError, decode, read_json
 from seedproof.records.location import Location
-from seedproof.records.number_settings import ExampleWeights
 from seedproof.records.schema import ITEMS, Kind
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import is_count

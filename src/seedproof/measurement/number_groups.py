@@ -15,7 +15,7 @@ from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.means import Means
 from seedproof.metrics.numbers.spread import Spread, with_whole_runs
 from seedproof.metrics.statistic import VERDICT_FROM, Statistic
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.shards import Shard
 from seedproof.stats.intervals import PLAIN, Estimate, estimate
 from seedproof.typing import IntArray
@@ -156,7 +156,7 @@ class NumberGroups(FamilyGroups[NumberBatch]):
     reported = ("mean", "mean_difference")
     judged = "mean_difference"
 
-    def __init__(self, tree: Tree, settings: NumberSettings, slices: Sequence[str]) -> None:
+    def __init__(self, tree: Tree, settings: AnswerSettings, slices: Sequence[str]) -> None:
         super().__init__(tree.n_runs, slices)
         self._tree, self._settings = tree, settings
 

@@ -17,7 +17,7 @@ from seedproof.messages import Message
 from seedproof.metrics.accumulator import Detail
 from seedproof.metrics.statistic import Statistic
 from seedproof.predictions.checks import Check, by_severity
-from seedproof.records.number_settings import ExampleWeights
+from seedproof.records.answer_settings import ExampleWeights
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import FloatArray, IntArray
 

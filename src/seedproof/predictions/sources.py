@@ -21,6 +21,7 @@ from seedproof.predictions.shared_examples import common_ids, on_shared_examples
 from seedproof.predictions.table_columns import columns_of, further_columns, names_in
 from seedproof.predictions.targets import Input, log_in, opened
 from seedproof.predictions.weights import weighted
+from seedproof.records.answer_settings import AnswerSettings, ExampleWeights, Tolerance
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
 from seedproof.records.item_arrays import item_kind, item_shards
@@ -31,7 +32,6 @@ from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
 from seedproof.records.npz import open_npz, open_npz_apart
 from seedproof.records.number_arrays import are_numbers, number_shards
-from seedproof.records.number_settings import ExampleWeights, NumberSettings, Tolerance
 from seedproof.records.number_tables import have_numbers, read_numbers
 from seedproof.records.reader import Store
 from seedproof.records.schema import Kind
@@ -122,7 +122,7 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
             ids=options.get("ids"),
             runs=options.get("runs") or target.names,
             extras=extras,
-            settings=_number_settings(options),
+            settings=_answer_settings(options),
             least_runs=least_runs,
         )
         remarks = tuple(answers.notes(texts.settings.normalization))
@@ -138,7 +138,7 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
             names=options.get("classes"),
             runs=options.get("runs") or target.names,
             extras=extras,
-            settings=_number_settings(options),
+            settings=_answer_settings(options),
             threshold=_threshold(options, kind),
             least_runs=least_runs,
             keep=kept_items(options),
@@ -152,7 +152,7 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
                 ids=options.get("ids"),
                 runs=options.get("runs") or target.names,
                 extras=extras,
-                settings=_number_settings(options),
+                settings=_answer_settings(options),
                 least_runs=least_runs,
             )
         )
@@ -182,11 +182,11 @@ def _is_of_numbers(target: Input, options: Mapping[str, Any]) -> bool:
     return not is_of_classes and are_numbers(target.parts)
 
 
-def _number_settings(
-    options: Mapping[str, Any], recorded: NumberSettings | None = None
-) -> NumberSettings:
+def _answer_settings(
+    options: Mapping[str, Any], recorded: AnswerSettings | None = None
+) -> AnswerSettings:
     """Return the choices of the user, added to what a store has recorded."""
-    known = recorded or NumberSettings()
+    known = recorded or AnswerSettings()
     tolerance, thresholds = options.get("tolerance"), options.get("thresholds")
     weight = options.get("weight")
     if weight is not None:
@@ -214,7 +214,7 @@ def _from_npz(target: Input, options: Mapping[str, Any], least_runs: int) -> Loa
         "positive": options.get("positive"),
         "extras": further_columns(options),
         "memory": parse_memory(options.get("memory") or DEFAULT_MEMORY),
-        "settings": _number_settings(options),
+        "settings": _answer_settings(options),
     }
     source: ShardSource
     notes: list[Message] = []
@@ -247,7 +247,7 @@ def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -
     if source is None:
         source = store.shards(**choice, alone=least_runs == 1)
     if not source.kind.has_classes:
-        source.settings = _number_settings(options, source.settings)
+        source.settings = _answer_settings(options, source.settings)
     if source.kind is Kind.TEXTS:
         settings = source.settings
         notes.append(comparison_note(settings.normalization, has_meanings=settings.by_meaning))
@@ -321,11 +321,11 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
     )
     held: tuple[ShardSource, list[Message]] | None
     if have_items(tables, table_options.columns):
-        held = read_items(tables, table_options, _number_settings(options))
+        held = read_items(tables, table_options, _answer_settings(options))
     elif have_texts(tables, table_options.columns):
-        held = read_texts(tables, table_options, _number_settings(options))
+        held = read_texts(tables, table_options, _answer_settings(options))
     elif have_numbers(tables, table_options.columns):
-        held = read_numbers(tables, table_options, _number_settings(options))
+        held = read_numbers(tables, table_options, _answer_settings(options))
     elif table_options.may_differ:
         held = None
     else:
@@ -402,7 +402,7 @@ def _table(part: Path | ArrowStream, options: Mapping[str, Any]) -> Path | Arrow
 
 def _threshold(options: Mapping[str, Any], kind: Kind) -> float | None:
     """Return the probability from which on a label is in a set."""
-    thresholds = _number_settings(options).thresholds
+    thresholds = _answer_settings(options).thresholds
     if kind is Kind.SETS and len(thresholds) > 1:
         raise OptionError(
             "Sets have one threshold, and {n_given} are given.",

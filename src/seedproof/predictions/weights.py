@@ -10,9 +10,9 @@ import pyarrow as pa
 from seedproof.errors import DamagedStoreError, WeightError
 from seedproof.messages import Message
 from seedproof.predictions.shared_examples import SubsetShards, note_on_other_records
+from seedproof.records.answer_settings import ExampleWeights
 from seedproof.records.arrow import to_arrow
 from seedproof.records.columns import unusable_column
-from seedproof.records.number_settings import ExampleWeights
 from seedproof.records.shards import ShardSource, as_weights
 from seedproof.typing import FloatArray
 

@@ -20,6 +20,7 @@ from seedproof.errors import (
     UnknownLabelError,
 )
 from seedproof.messages import Message
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrays import as_extras, taken
 from seedproof.records.checks import example_of as named_example
 from seedproof.records.item_rows import check_distinct, distinct, gathered, right_items
@@ -31,7 +32,6 @@ from seedproof.records.normalize import (
     check_text,
     unique_names,
 )
-from seedproof.records.number_settings import NumberSettings
 from seedproof.records.schema import Kind, Layout, Values
 from seedproof.records.shards import ItemShards, canonical_order, check_run_count, reindexed
 from seedproof.typing import BoolArray, FloatArray, IntArray
@@ -125,7 +125,7 @@ def item_shards(
     names: Sequence[str] | None = None,
     runs: Sequence[str] | None,
     extras: Mapping[str, npt.ArrayLike],
-    settings: NumberSettings,
+    settings: AnswerSettings,
     threshold: float | None = None,
     least_runs: int,
     keep: int | None = None,
@@ -395,7 +395,7 @@ class ItemRows:
             names=names,
             runs=(run,),
             extras={},
-            settings=NumberSettings(),
+            settings=AnswerSettings(),
             least_runs=1,
         )
         relevance = shards.relevance

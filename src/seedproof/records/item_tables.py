@@ -17,6 +17,7 @@ from seedproof.errors import (
     TooFewRunsError,
 )
 from seedproof.messages import Message
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.checks import example_of as named_example
 from seedproof.records.columns import Columns
@@ -32,7 +33,6 @@ from seedproof.records.item_rows import (
     right_items,
 )
 from seedproof.records.levels import Repeat, settings_of
-from seedproof.records.number_settings import NumberSettings
 from seedproof.records.number_tables import TooLargeError, column_names, read_table, title_of
 from seedproof.records.right_rows import RightRows, read_relevant
 from seedproof.records.shards import ItemShards, check_run_count
@@ -70,7 +70,7 @@ def _names(table: Path | ArrowStream) -> list[str]:
 
 
 def read_items(
-    tables: Sequence[Path | ArrowStream], options: TableOptions, settings: NumberSettings
+    tables: Sequence[Path | ArrowStream], options: TableOptions, settings: AnswerSettings
 ) -> tuple[ItemShards, list[Message]] | None:
     """Read lists or sets in one table or in one per run; return None if they do not fit."""
     try:
@@ -190,7 +190,7 @@ class _Rows:
         return ["/".join(repeat) for repeat in self.repeats]
 
     def aligned(
-        self, options: TableOptions, settings: NumberSettings, given: RightRows | None
+        self, options: TableOptions, settings: AnswerSettings, given: RightRows | None
     ) -> tuple[ItemShards, list[Message]]:
         """Return the runs on the same examples, in the order of their ids."""
         known = settings_of(self.levels, self.repeats)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from seedproof.errors import MissingExampleError
-from seedproof.records.number_settings import Levels, NumberSettings
+from seedproof.records.answer_settings import AnswerSettings, Levels
 from seedproof.records.shards import natural_order
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def in_order(repeats: Sequence[Repeat]) -> list[Repeat]:
     return sorted(repeats, key=place)
 
 
-def settings_of(names: Sequence[str], repeats: Sequence[Repeat]) -> NumberSettings:
+def settings_of(names: Sequence[str], repeats: Sequence[Repeat]) -> AnswerSettings:
     """Return settings that say what repeats, given the names of the levels and ordered repeats.
 
     A single run with several trials is one model with trials.
@@ -70,12 +70,12 @@ def settings_of(names: Sequence[str], repeats: Sequence[Repeat]) -> NumberSettin
         names, repeats = names[1:], [repeat[1:] for repeat in repeats]
     are_trials = bool(names) and "run" not in names
     if len(names) < 2:
-        return NumberSettings(are_trials=are_trials)
+        return AnswerSettings(are_trials=are_trials)
     codes = tuple(_codes(names, repeats, depth) for depth in range(len(names)))
-    return NumberSettings(are_trials=are_trials, levels=Levels(tuple(names), codes))
+    return AnswerSettings(are_trials=are_trials, levels=Levels(tuple(names), codes))
 
 
-def recorded_settings(runs: Sequence["RunManifest"]) -> NumberSettings:
+def recorded_settings(runs: Sequence["RunManifest"]) -> AnswerSettings:
     """Return settings that say what repeats, from the facts of each run of a store."""
     recorded = [run.facts.get("levels", {}) for run in runs]
     names = [level for level in LEVELS if all(level in of_run for of_run in recorded)]

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from seedproof.errors import ColumnError, InputError, NotFoundError, ShapeError, UnreadableError
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.number_arrays import number_shards
-from seedproof.records.number_settings import NumberSettings
 from seedproof.records.shards import ShardSource, natural_order
 from seedproof.records.text_files import check_readable, run_names
 
@@ -222,7 +222,7 @@ def _shards(
     file: _File,
     extras: Sequence[str],
     *,
-    settings: NumberSettings,
+    settings: AnswerSettings,
     runs: Sequence[str] | None,
     alone: bool = False,
     classes: Sequence[str] | None = None,

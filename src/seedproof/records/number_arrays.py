@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from seedproof.errors import DtypeError, EmptyInputError, ShapeError, TooFewRunsError
 from seedproof.messages import Message
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrays import as_extras, taken
 from seedproof.records.checks import check_numbers, check_targets, example_of
 from seedproof.records.normalize import (
@@ -17,7 +18,6 @@ from seedproof.records.normalize import (
     sized_column,
     unique_names,
 )
-from seedproof.records.number_settings import NumberSettings
 from seedproof.records.schema import Layout, Values, need_double
 from seedproof.records.shards import NumberShards, check_run_count
 from seedproof.typing import FloatArray
@@ -40,7 +40,7 @@ def number_shards(
     ids: npt.ArrayLike | None,
     runs: Sequence[str] | None,
     extras: Mapping[str, npt.ArrayLike],
-    settings: NumberSettings,
+    settings: AnswerSettings,
     least_runs: int,
 ) -> NumberShards:
     """Return arrays of numbers (runs, examples) as the shards that a store of them would have."""
@@ -117,7 +117,7 @@ class NumberRows:
             ids=ids,
             runs=(run,),
             extras={},
-            settings=NumberSettings(),
+            settings=AnswerSettings(),
             least_runs=1,
         )
         # Rows that follow may need what these do not.

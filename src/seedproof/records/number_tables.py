@@ -22,11 +22,11 @@ from seedproof.errors import (
     WeightError,
 )
 from seedproof.messages import Message
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.columns import Columns, check_names, shown
 from seedproof.records.levels import Repeat, settings_of
 from seedproof.records.memory_limit import data_bytes
-from seedproof.records.number_settings import NumberSettings
 from seedproof.records.roles import Roles
 from seedproof.records.row_counts import LineCounter, QuotedRowCounter, count_rows
 from seedproof.records.shards import NumberShards, check_run_count, natural_order
@@ -90,7 +90,7 @@ class TooLargeError(Exception):
 
 
 def read_numbers(
-    tables: Sequence[Path | ArrowStream], options: TableOptions, settings: NumberSettings
+    tables: Sequence[Path | ArrowStream], options: TableOptions, settings: AnswerSettings
 ) -> tuple[NumberShards, list[Message]] | None:
     """Read numbers in one table or in one per run; return None if they do not fit into memory."""
     rows = RepeatedRows.read(tables, options, partial(numbers_of, role="value"))
@@ -269,7 +269,7 @@ class RepeatedRows:
         table = self.table.filter(to_arrow(is_kept))
         return replace(self, table=table, values=self.values[is_kept], run_of=self.run_of[is_kept])
 
-    def aligned(self, options: TableOptions, settings: NumberSettings) -> "AlignedRows":
+    def aligned(self, options: TableOptions, settings: AnswerSettings) -> "AlignedRows":
         """Return the place of each run and example, in the order of their ids."""
         check_run_count(len(self.repeats))
         known = settings_of(self.levels, self.repeats)
@@ -350,13 +350,13 @@ class AlignedRows(NamedTuple):
 
     ids: pa.Array  # of the examples, in canonical order
     rows: IntArray  # row of each run and example, axes (runs, examples)
-    settings: NumberSettings
+    settings: AnswerSettings
     extras: pa.Table | None
     notes: list[Message]
 
 
 def _aligned(
-    rows: RepeatedRows, options: TableOptions, settings: NumberSettings
+    rows: RepeatedRows, options: TableOptions, settings: AnswerSettings
 ) -> tuple[NumberShards, list[Message]]:
     """Return the numbers of the runs on the same examples."""
     if options.may_differ:

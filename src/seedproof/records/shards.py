@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import ShapeError
+from seedproof.records.answer_settings import AnswerSettings, ExampleWeights, Levels
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.items import Relevance
-from seedproof.records.number_settings import ExampleWeights, Levels, NumberSettings
 from seedproof.records.probabilities import UNLABELED, TopProbs
 from seedproof.records.schema import Kind, Layout
 from seedproof.records.text_answers import AnswerKeys, TextAnswers
@@ -99,7 +99,7 @@ class Shard:
         )
 
     def with_texts(
-        self, texts: TextAnswers, settings: NumberSettings, *, is_labeled: bool
+        self, texts: TextAnswers, settings: AnswerSettings, *, is_labeled: bool
     ) -> "Shard":
         """Return the same examples with the answers of all runs, compared by the settings."""
         return replace(
@@ -145,7 +145,7 @@ class ShardSource(ABC):
     rows_per_shard: int  # of every shard but the last
     n_examples: int
     n_labeled: int  # examples with a gold label or a target
-    settings: NumberSettings = NumberSettings()  # for the metrics of numbers and texts
+    settings: AnswerSettings = AnswerSettings()  # for the metrics of numbers and texts
     extras: tuple[str, ...] = ()  # names of the further columns
     is_in_memory: bool = False
     manifests: tuple["RunManifest", ...] = ()  # empty if the runs are not from a store
@@ -274,7 +274,7 @@ class NumberShards(ShardSource):
         numbers: FloatArray,
         *,
         targets: FloatArray | None = None,
-        settings: NumberSettings,
+        settings: AnswerSettings,
         extras: pa.Table | None = None,
     ) -> None:
         self.runs, self.settings = tuple(runs), settings
@@ -332,7 +332,7 @@ class ItemShards(ShardSource):
         names: Sequence[str],
         items: IntArray,
         relevance: Relevance | None = None,
-        settings: NumberSettings,
+        settings: AnswerSettings,
         extras: pa.Table | None = None,
     ) -> None:
         self.kind, self.runs, self.settings = kind, tuple(runs), settings
@@ -374,7 +374,7 @@ class WrappedShards(ShardSource):
         self.rows_per_shard, self.n_examples = source.rows_per_shard, source.n_examples
 
     @cached_property
-    def settings(self) -> NumberSettings:  # type: ignore[override] # mypy takes it as read-only
+    def settings(self) -> AnswerSettings:  # type: ignore[override] # mypy takes it as read-only
         """Choices for the metrics of numbers."""
         return self.source.settings
 
@@ -424,7 +424,7 @@ class OrderedShards(WrappedShards):
         )
 
 
-def of_repeats(settings: NumberSettings, order: Sequence[int]) -> NumberSettings:
+def of_repeats(settings: AnswerSettings, order: Sequence[int]) -> AnswerSettings:
     """Return the settings for the runs at these positions, in this order."""
     if settings.levels is None:
         return settings

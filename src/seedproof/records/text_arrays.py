@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from seedproof.errors import DtypeError, EmptyInputError, ShapeError, TooFewRunsError
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrays import as_extras, taken
 from seedproof.records.normalize import (
     as_ids,
@@ -16,7 +17,6 @@ from seedproof.records.normalize import (
     check_text,
     unique_names,
 )
-from seedproof.records.number_settings import NumberSettings
 from seedproof.records.schema import Gold, Kind, Layout, Values
 from seedproof.records.shards import check_run_count
 from seedproof.records.text_answers import TextAnswers
@@ -32,7 +32,7 @@ def text_shards(
     ids: npt.ArrayLike | None,
     runs: Sequence[str] | None,
     extras: Mapping[str, npt.ArrayLike],
-    settings: NumberSettings,
+    settings: AnswerSettings,
     least_runs: int,
 ) -> tuple[TextShards, TextAnswers]:
     """Return arrays of texts (runs, examples) as the shards that a store of them would have."""
@@ -90,7 +90,7 @@ class TextRows:
             ids=ids,
             runs=(run,),
             extras={},
-            settings=NumberSettings(),
+            settings=AnswerSettings(),
             least_runs=1,
         )
         has_text_ids = bool(pa.types.is_string(self._shards.ids(0).type))

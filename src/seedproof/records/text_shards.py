@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.schema import Kind, Layout
 from seedproof.records.shards import Shard, ShardSource
 from seedproof.records.text_answers import TextAnswers
@@ -32,7 +32,7 @@ class TextShards(ShardSource):
         ids: pa.Array,
         answers: TextAnswers,
         *,
-        settings: NumberSettings,
+        settings: AnswerSettings,
         extras: pa.Table | None = None,
     ) -> None:
         self.runs = tuple(runs)

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from seedproof.errors import DtypeError, LabelConflictError, SeedproofError
 from seedproof.messages import Message
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrow import to_numpy
 from seedproof.records.columns import Columns
 from seedproof.records.decoding import DecodingError, parse_json
-from seedproof.records.number_settings import NumberSettings
 from seedproof.records.number_tables import AlignedRows, RepeatedRows, column_names
 from seedproof.records.roles import Roles
 from seedproof.records.table_rows import numbers_of
@@ -43,7 +43,7 @@ def _column_names(table: Path | ArrowStream) -> list[str]:
 
 
 def read_texts(
-    tables: Sequence[Path | ArrowStream], options: TableOptions, settings: NumberSettings
+    tables: Sequence[Path | ArrowStream], options: TableOptions, settings: AnswerSettings
 ) -> tuple[TextShards, list[Message]] | None:
     """Read texts in one table or in one per run; return None if they do not fit into memory."""
     rows = RepeatedRows.read(tables, options, _texts)

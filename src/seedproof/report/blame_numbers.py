@@ -11,7 +11,7 @@ from rich.text import Text
 from seedproof.comparison.blame.numbers import EXAMPLE, More, NumberBlame, VariancePart
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.statistic import VERDICT_FROM
-from seedproof.records.number_settings import weighted_by
+from seedproof.records.answer_settings import weighted_by
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
 from seedproof.report.numbers import WithInterval, WithUnit

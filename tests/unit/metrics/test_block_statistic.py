@@ -7,7 +7,7 @@ from scipy.stats import kurtosis, skew
 from seedproof.metrics.block_statistic import Shape
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.means import Means
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.stats.intervals import estimate
 
 
@@ -32,7 +32,7 @@ def test_equal_values_have_no_skewness():
 
 
 def mean_of(numbers):
-    family = Means(len(numbers), NumberSettings(are_trials=True))
+    family = Means(len(numbers), AnswerSettings(are_trials=True))
     family.update(NumberBatch(numbers))
     return estimate(family.result()["mean"])
 

@@ -12,7 +12,7 @@ from seedproof.measurement.clusters import blocks_in
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.metrics.numbers.variance import RESIDUAL, Variances
-from seedproof.records.number_settings import ExampleWeights
+from seedproof.records.answer_settings import ExampleWeights
 from seedproof.records.shards import ShardSource
 from seedproof.stats.intervals import Estimate, estimate
 from seedproof.typing import Progress

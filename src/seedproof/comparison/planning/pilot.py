@@ -13,7 +13,7 @@ from seedproof.measurement.result import Measurement
 from seedproof.metrics.block_statistic import BlockJackknife
 from seedproof.metrics.card import card_name
 from seedproof.metrics.statistic import MeanOverExamples, SpreadOverRuns, Statistic
-from seedproof.records.number_settings import ExampleWeights
+from seedproof.records.answer_settings import ExampleWeights
 from seedproof.records.schema import ITEMS
 from seedproof.records.schema import Kind as Kinds
 from seedproof.stats.contrast import Pair, contrast

@@ -13,8 +13,8 @@ from seedproof.messages import Message
 from seedproof.metrics.card import Better
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import Check
+from seedproof.records.answer_settings import ExampleWeights
 from seedproof.records.location import Location
-from seedproof.records.number_settings import ExampleWeights
 from seedproof.records.schema import Kind
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import TAIL, Estimate

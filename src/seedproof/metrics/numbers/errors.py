@@ -20,7 +20,7 @@ from seedproof.metrics.statistic import (
     ValueOnly,
     mean_over_runs,
 )
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.typing import FloatArray
 
 
@@ -80,10 +80,10 @@ class Explained(NumberFamily):
     memory: ClassVar[str] = "runs × blocks"
     least_runs: ClassVar[int] = 1
 
-    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
+    def __init__(self, n_runs: int, settings: AnswerSettings) -> None:
         super().__init__(n_runs, settings)
         self._squares = np.zeros((n_runs, N_BLOCKS))  # of errors, summed over examples
-        self._targets = Moments.empty(Tree.of(NumberSettings(), 1))
+        self._targets = Moments.empty(Tree.of(AnswerSettings(), 1))
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add the examples with a target; a single example has no variance."""

@@ -17,7 +17,7 @@ from seedproof.metrics.statistic import (
     Scale,
     of_trials,
 )
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.typing import FloatArray
 
 
@@ -26,7 +26,7 @@ class NumberFamily(Accumulator[NumberBatch]):
 
     least_runs: ClassVar[int] = 2
 
-    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
+    def __init__(self, n_runs: int, settings: AnswerSettings) -> None:
         super().__init__(n_runs)
         self.sums = defaultdict(partial(ExampleSums, shape=Shape()))
         self.settings, self.tree = settings, Tree.of(settings, n_runs)

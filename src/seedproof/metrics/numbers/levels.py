@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seedproof.metrics.statistic import ExampleValues, mean_over_runs
-from seedproof.records.number_settings import Levels, NumberSettings
+from seedproof.records.answer_settings import AnswerSettings, Levels
 from seedproof.typing import FloatArray, IntArray
 
 # Answers of one model, each with the axes (judgments, examples).
@@ -33,7 +33,7 @@ class Tree:
     are_trials: bool  # of one model, so that answers of different outermost units are compared
 
     @classmethod
-    def of(cls, settings: NumberSettings, n_repeats: int) -> "Tree":
+    def of(cls, settings: AnswerSettings, n_repeats: int) -> "Tree":
         """Return the units of the levels; without levels, each repeat is a run."""
         alone = "trial" if settings.are_trials else "run"
         levels = settings.levels or Levels((alone,), (tuple(range(n_repeats)),))
@@ -159,7 +159,7 @@ class Tree:
         return self._over_models(numbers, between)
 
 
-def run_names(settings: NumberSettings, repeats: Sequence[str]) -> tuple[str, ...]:
+def run_names(settings: AnswerSettings, repeats: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the runs, whose trials and judges follow them after a slash."""
     if settings.levels is None:
         return tuple(repeats)

@@ -16,7 +16,7 @@ from seedproof.metrics.statistic import (
     Statistic,
     mean_over_runs,
 )
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 
 
 class Means(NumberFamily):
@@ -31,7 +31,7 @@ class Means(NumberFamily):
 
     least_runs: ClassVar[int] = 1
 
-    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
+    def __init__(self, n_runs: int, settings: AnswerSettings) -> None:
         super().__init__(n_runs, settings)
         self._n_beyond_shares = 0  # batches with a number below 0 or above 1
 

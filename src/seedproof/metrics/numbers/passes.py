@@ -12,7 +12,7 @@ from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.spread import flips_across
 from seedproof.metrics.statistic import ExampleValues, Statistic, ValueOnly
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.typing import BoolArray, FloatArray
 
 # With more runs, only these powers and the number of runs itself.
@@ -64,7 +64,7 @@ class Passes(NumberFamily):
     )
     least_runs: ClassVar[int] = 1
 
-    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
+    def __init__(self, n_runs: int, settings: AnswerSettings) -> None:
         super().__init__(n_runs, settings)
         self._passed_counts = np.zeros(self.tree.n_repeats + 1, dtype=np.int64)
 

@@ -12,7 +12,7 @@ from seedproof.metrics.calibration import scrambled
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.statistic import ExampleValues, Statistic, ValueOnly
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 # Examples whose ranks are compared: all up to so many, and fewer with more runs.
@@ -179,7 +179,7 @@ class Ranks(NumberFamily):
     figures: ClassVar[tuple[str, ...]] = ("rank_tau", "rank_rho")
     memory: ClassVar[str] = "runs × sample"
 
-    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
+    def __init__(self, n_runs: int, settings: AnswerSettings) -> None:
         super().__init__(n_runs, settings)
         self._sample = Sample.empty(n_runs)
 

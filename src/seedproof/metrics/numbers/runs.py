@@ -12,7 +12,7 @@ from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.ranks import Order, Sample
 from seedproof.metrics.statistic import ExampleValues, Statistic
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 
@@ -37,7 +37,7 @@ class RunEquality(NumberFamily):
 
     least_runs: ClassVar[int] = 1
 
-    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
+    def __init__(self, n_runs: int, settings: AnswerSettings) -> None:
         super().__init__(n_runs, settings)
         self._n_examples = 0
         self._n_flips = 0.0

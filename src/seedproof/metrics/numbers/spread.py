@@ -18,7 +18,7 @@ from seedproof.metrics.statistic import (
     Statistic,
     WholeRuns,
 )
-from seedproof.records.number_settings import Tolerance
+from seedproof.records.answer_settings import Tolerance
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 

@@ -12,7 +12,7 @@ from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.moments import Moments
 from seedproof.metrics.statistic import VERDICT_FROM, ExampleValues, Statistic, ValueOnly
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.typing import FloatArray, IntArray
 
 EXAMPLE, RESIDUAL = "variance_example", "variance_residual"
@@ -184,7 +184,7 @@ class Variances(NumberFamily):
     )
     memory: ClassVar[str] = "runs × blocks"
 
-    def __init__(self, n_runs: int, settings: NumberSettings) -> None:
+    def __init__(self, n_runs: int, settings: AnswerSettings) -> None:
         super().__init__(n_runs, settings)
         self._moments = Moments.empty(self.tree)
 

@@ -9,7 +9,7 @@ from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.measurement.clusters import in_clusters
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card, card_name
-from seedproof.records.number_settings import weighted_by
+from seedproof.records.answer_settings import weighted_by
 from seedproof.report.comparison.groups import all_arms
 from seedproof.report.numbers import number
 from seedproof.report.overview import Section, TextTable

@@ -6,7 +6,7 @@ from seedproof.measurement.clusters import in_clusters
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.statistic import VERDICT_FROM
-from seedproof.records.number_settings import weighted_by
+from seedproof.records.answer_settings import weighted_by
 from seedproof.report import groups
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit
 from seedproof.report.sentences import Sentence

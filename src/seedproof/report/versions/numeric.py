@@ -13,7 +13,7 @@ from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.measurement.clusters import in_clusters
 from seedproof.messages import Message, Sentences, printable
 from seedproof.metrics.card import Unit
-from seedproof.records.number_settings import weighted_by
+from seedproof.records.answer_settings import weighted_by
 from seedproof.records.schema import Kind
 from seedproof.report import checks
 from seedproof.report.figures.base import Figure

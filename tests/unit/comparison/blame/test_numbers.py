@@ -9,12 +9,12 @@ import pytest
 from seedproof.comparison.blame.numbers import blame_numbers
 from seedproof.errors import InputError, TooFewRunsError
 from seedproof.measurement.engines import measuring_engine
-from seedproof.records.number_settings import Levels, NumberSettings
+from seedproof.records.answer_settings import AnswerSettings, Levels
 from seedproof.records.shards import NumberShards
 
 SIZES = (6, 3, 2)
 NAMES = ("run", "run_example", "trial", "trial_example", "judge", "judge_example", "example")
-PLAIN = NumberSettings()
+PLAIN = AnswerSettings()
 
 
 def source(numbers, settings=PLAIN):
@@ -25,7 +25,7 @@ def source(numbers, settings=PLAIN):
 def levels(*sizes):
     codes = np.array(list(product(*map(range, sizes)))).T
     names = ("run", "trial", "judge")[: len(sizes)]
-    return NumberSettings(levels=Levels(names, tuple(map(tuple, codes.tolist()))))
+    return AnswerSettings(levels=Levels(names, tuple(map(tuple, codes.tolist()))))
 
 
 def drawn(rng, sds, n_examples=40):
@@ -61,7 +61,7 @@ def test_twice_as_many_of_the_only_part_narrow_by_its_root():
     rng = np.random.default_rng(1)
     numbers = rng.normal(size=2000) + 1e-6 * rng.normal(size=(4, 2000))
 
-    result = blame_numbers(source(numbers, NumberSettings(are_trials=True)))
+    result = blame_numbers(source(numbers, AnswerSettings(are_trials=True)))
 
     assert result.sizes == {"trial": 4, "example": 2000}
     assert result.parts[0].metric == "variance_example"

@@ -19,7 +19,7 @@ from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.passes import Passes
 from seedproof.metrics.statistic import ValueOnly
 from seedproof.predictions.checks import Check
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.report.gate import more_runs
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import PLAIN, Estimate, estimate
@@ -283,7 +283,7 @@ def test_names_of_figures_are_those_of_the_metrics():
         accumulator = family(6, 3)
         accumulator.update(batch)
         statistics |= accumulator.result()
-    passes = Passes(6, NumberSettings())
+    passes = Passes(6, AnswerSettings())
     passes.update(NumberBatch((rng.random((6, 50)) < 0.5).astype(np.float64)))
     statistics |= passes.result()
 

@@ -6,10 +6,10 @@ from sklearn.metrics import r2_score
 
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.errors import Explained
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.stats.intervals import estimate
 
-PLAIN = NumberSettings()
+PLAIN = AnswerSettings()
 
 
 def explained(numbers, targets, settings=PLAIN, *, cut=None):
@@ -71,7 +71,7 @@ def test_trials_have_r2_over_examples_and_no_spread():
     targets = rng.normal(size=100)
     numbers = targets + rng.normal(size=(3, 100))
 
-    given = explained(numbers, targets, NumberSettings(are_trials=True))
+    given = explained(numbers, targets, AnswerSettings(are_trials=True))
 
     assert list(given) == ["r2"]
     assert estimate(given["r2"]).over == "examples"

@@ -13,7 +13,7 @@ from seedproof.metrics.numbers.spread import (
     pairs_beyond,
     variance_over_runs,
 )
-from seedproof.records.number_settings import Tolerance
+from seedproof.records.answer_settings import Tolerance
 
 N_CASES = 500
 

@@ -10,7 +10,7 @@ from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.passes import all_of
 from seedproof.metrics.numbers.spread import mean_difference, variance_over_runs
-from seedproof.records.number_settings import Levels, NumberSettings
+from seedproof.records.answer_settings import AnswerSettings, Levels
 from seedproof.records.shards import NumberShards
 from seedproof.stats.intervals import estimate
 
@@ -24,7 +24,7 @@ def settings(*sizes, rng=None, are_trials=False):
         codes = codes[:, rng.permutation(codes.shape[1])]
     names = NAMES[1:] if are_trials else NAMES
     levels = Levels(names[: len(sizes)], tuple(map(tuple, codes.tolist())))
-    return NumberSettings(levels=levels, are_trials=are_trials)
+    return AnswerSettings(levels=levels, are_trials=are_trials)
 
 
 def slow_pairs(numbers, codes, distance, *, are_trials):
@@ -116,7 +116,7 @@ def test_figures_of_the_mean_are_those_of_run_means():
     averaged = numbers.reshape(6, 4, 80).mean(axis=1)
 
     given, detail = measured(numbers, settings(6, 4))
-    expected, expected_detail = measured(averaged, NumberSettings())
+    expected, expected_detail = measured(averaged, AnswerSettings())
 
     for name in ("mean", "mean_sd", "mean_sd_independent", "mean_sd_excess", "bias"):
         ours, alone = estimate(given[name]), estimate(expected[name])

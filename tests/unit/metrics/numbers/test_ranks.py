@@ -11,10 +11,10 @@ from seedproof.metrics.numbers import ranks as module
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.ranks import Order, Ranks, kendall, spearman
 from seedproof.metrics.statistic import ValueOnly
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.stats.intervals import estimate
 
-PLAIN = NumberSettings()
+PLAIN = AnswerSettings()
 
 
 def drawn(seed):
@@ -124,7 +124,7 @@ def test_sample_does_not_depend_on_the_parts(monkeypatch):
 def test_trials_and_pairs_of_runs_have_intervals_over_examples():
     numbers = np.random.default_rng(6).normal(size=(4, 90))
 
-    trials = ranked(numbers, NumberSettings(are_trials=True))
+    trials = ranked(numbers, AnswerSettings(are_trials=True))
 
     assert {estimate(x).over for x in trials.values()} == {"examples"}
     assert {estimate(x).over for x in ranked(numbers[:2]).values()} == {"examples"}

@@ -10,10 +10,10 @@ from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.moments import Moments
 from seedproof.metrics.numbers.variance import Variances, parts_of
 from seedproof.metrics.statistic import ValueOnly
-from seedproof.records.number_settings import Levels, NumberSettings
+from seedproof.records.answer_settings import AnswerSettings, Levels
 from seedproof.stats.intervals import estimate
 
-PLAIN = NumberSettings()
+PLAIN = AnswerSettings()
 
 
 def slow_parts(numbers):
@@ -110,7 +110,7 @@ def test_parts_of_trials_in_runs_are_those_of_a_loop():
         order = rng.permutation(len(runs))
         codes = tuple(runs[order].tolist()), tuple(trials[order].tolist())
         numbers = rng.normal(size=(len(runs), 5)) + rng.normal(size=5)
-        settings = NumberSettings(levels=Levels(("run", "trial"), codes))
+        settings = AnswerSettings(levels=Levels(("run", "trial"), codes))
 
         given = parts(numbers, rng.integers(0, 2, 5), settings)
 
@@ -156,7 +156,7 @@ def test_a_negative_part_is_cut_at_zero():
 
 
 def test_trials_have_no_part_of_runs():
-    given = shares(study(n_runs=3, run=0.0), NumberSettings(are_trials=True))
+    given = shares(study(n_runs=3, run=0.0), AnswerSettings(are_trials=True))
 
     assert list(given) == ["variance_example", "variance_residual"]
     assert all(estimate(share).over == "examples" for share in given.values())
@@ -176,7 +176,7 @@ def test_equal_numbers_and_single_examples_have_no_parts():
 
 def test_units_follow_their_codes_in_any_order():
     levels = Levels(("run", "trial", "judge"), ((1, 0, 0, 1, 0), (0, 1, 0, 0, 1), (1, 0, 0, 0, 1)))
-    tree = Tree.of(NumberSettings(levels=levels), 5)
+    tree = Tree.of(AnswerSettings(levels=levels), 5)
 
     runs, trials, judges = tree.numbers(np.array([[1.0], [2.0], [3.0], [5.0], [4.0]]))
 

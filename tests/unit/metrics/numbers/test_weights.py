@@ -13,7 +13,7 @@ from seedproof.metrics.numbers.means import Means
 from seedproof.metrics.numbers.passes import Passes
 from seedproof.metrics.numbers.spread import Spread
 from seedproof.metrics.numbers.variance import Variances
-from seedproof.records.number_settings import NumberSettings
+from seedproof.records.answer_settings import AnswerSettings
 from seedproof.stats.covariance import crosses
 from seedproof.stats.intervals import estimate
 
@@ -37,7 +37,7 @@ def batches(n_cases=N_CASES, *, is_pass_or_fail=False):
 
 def results(family, batch):
     """Return the figures of a family, with the batch added in two parts."""
-    settings = NumberSettings()
+    settings = AnswerSettings()
     batch = replace(batch, tree=Tree.of(settings, batch.n_runs))
     first, second = (family(batch.n_runs, settings) for _ in range(2))
     for part, rows in ((first, slice(2)), (second, slice(2, None))):
@@ -144,7 +144,7 @@ def test_passes():
 def test_parts_of_the_variance_are_unbiased():
     """Components drawn with known variances, over examples with uneven weights."""
     rng = np.random.default_rng(0)
-    n_runs, n_examples, settings = 6, 60, NumberSettings()
+    n_runs, n_examples, settings = 6, 60, AnswerSettings()
     weights = np.exp(rng.standard_normal(n_examples))
     parts = []
     for _ in range(400):
@@ -167,7 +167,7 @@ def test_covariance_of_two_arms():
     for batch, other in zip(batches(), batches(), strict=True):
         rng = np.random.default_rng(1)
         arm = replace(other, numbers=other.numbers + rng.standard_normal(other.numbers.shape))
-        family = Means(batch.n_runs, NumberSettings())
+        family = Means(batch.n_runs, AnswerSettings())
         values = [family.values(side) for side in (batch, arm)]
 
         cross = crosses(values[0], values[1], is_paired=False)["mean"]

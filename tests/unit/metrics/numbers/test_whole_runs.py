@@ -8,11 +8,11 @@ import pytest
 
 from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.metrics.statistic import MeanOverExamples, RootOfMean
-from seedproof.records.number_settings import NumberSettings, Tolerance
+from seedproof.records.answer_settings import AnswerSettings, Tolerance
 from seedproof.records.shards import NumberShards
 from seedproof.stats.intervals import estimate
 
-TOLERANCE = NumberSettings(Tolerance(0.5))
+TOLERANCE = AnswerSettings(Tolerance(0.5))
 FIGURES = ("example_sd", "mean_difference", "beyond_tolerance")
 
 

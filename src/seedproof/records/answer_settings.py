@@ -1,4 +1,4 @@
-"""Choices for answers that are not classes: a tolerance, thresholds, what repeats."""
+"""Choices for the metrics of answers: a tolerance, thresholds, what repeats, weights."""
 
 import re
 from dataclasses import dataclass
@@ -93,8 +93,8 @@ def weighted_by(weights: ExampleWeights | None) -> str:
 
 
 @dataclass(frozen=True)
-class NumberSettings:
-    """Choices for the metrics of numbers and texts."""
+class AnswerSettings:
+    """Choices for the metrics of any kind of answers."""
 
     tolerance: Tolerance | None = None
     thresholds: tuple[float, ...] = ()
