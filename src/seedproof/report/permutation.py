@@ -16,7 +16,7 @@ from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.permutation import group_figures, group_name
 from seedproof.report.mappings import ByName, WrittenEstimate
-from seedproof.report.numbers import WithInterval
+from seedproof.report.numbers import WithInterval, WithUnit
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells, refuse_columns
 from seedproof.report.text import Prose, bare_table
@@ -32,6 +32,7 @@ DIFFERENCES = {
 }
 SENTENCES = {
     "size": "{n_runs} runs · {n_examples:,} examples · {n_shuffles} shuffles of each",
+    "headline": "Shuffling the attention changes the log odds of an answer by {change}",
     "changes": "Shuffling the attention changes the probability of the answer by {probability}, "
     "and its log odds by {logit}.",
     "nothing-changes": "Shuffling the attention changes no output at all.",
@@ -54,6 +55,11 @@ SENTENCES = {
     "same information.",
 }
 _say = Sentences(SENTENCES)
+# What a sentence is about, by its code.
+TOPICS = {
+    **dict.fromkeys(("more-than-runs", "less-than-runs", "like-runs"), "Another run"),
+    **dict.fromkeys(("beyond-random-weights", "like-random-weights", "few-runs"), "Two shuffles"),
+}
 
 
 class PermutationReport(Result, ByName[Estimate]):
@@ -161,11 +167,10 @@ class PermutationReport(Result, ByName[Estimate]):
 
     def _overview(self, show: Sequence[str]) -> Overview:
         refuse_columns(show)
-        first, *others = self.sentences()
         return Overview(
-            headline=str(first),
+            headline=str(self._headline),
             title=self._title,
-            sentences=tuple(("Shuffled attention", str(sentence)) for sentence in others),
+            sentences=tuple((TOPICS.get(x.code, "Change"), str(x)) for x in self.sentences()),
             sections=tuple(map(self._section, self.groups)),
             notes=(str(_say("limits")),),
         )
@@ -175,6 +180,13 @@ class PermutationReport(Result, ByName[Estimate]):
         finding = f"{group.n_answers:,} answers of {self.measurement.n_runs} runs"
         legend = (str(_say("legend")),)
         return Section(name, finding, (TextTable(HEADER, tuple(self._rows(group)), notes=legend),))
+
+    @property
+    def _headline(self) -> Message:
+        value = self.groups[0].metrics["logit_change"].value
+        if value == 0.0:
+            return _say("nothing-changes")
+        return _say("headline", change=WithUnit(value, UNITS["logit"]))
 
     @property
     def _title(self) -> str:

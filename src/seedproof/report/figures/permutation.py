@@ -60,8 +60,11 @@ def _figure(group: PermutationGroup, scale: str, section: str, start: float) -> 
         name=f"{scale}_change{suffix}",
         section=section,
         title=TITLES[scale],
-        takeaway=_say("saturation") if scale == "logit" else None,
-        reading=[_say("bins", at_least=MIN_BIN)],
+        takeaway=None,
+        reading=[
+            *([_say("saturation")] if scale == "probability" else []),
+            _say("bins", at_least=MIN_BIN),
+        ],
         rows=rows,
         facts={"x": "confidence in the answer", "y": AXES[scale], "start": start},
         legend=legend,
