@@ -23,13 +23,14 @@ from seedproof_reproductions.thesis2019 import charts
 from seedproof_reproductions.thesis2019.arms import BASELINE
 from seedproof_reproductions.thesis2019.reading import (
     ARMS,
+    MODELS,
     PARTS,
     SettingResults,
     by_setting,
     layout,
     published,
 )
-from seedproof_reproductions.thesis2019.settings import CANDIDATES, CATALOG
+from seedproof_reproductions.thesis2019.settings import CANDIDATES, CATALOG, SCHEDULES
 
 TEMPLATE = "thesis2019/page.md.jinja"
 COMMAND = "seedproof reproduce thesis2019 --from-results --page docs/results/thesis2019.md"
@@ -77,6 +78,7 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         },
         "attention": _attention(settings),
         "schedules": _schedules(settings),
+        "tried": _tried(),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
         "commands": [_command(setting) for setting in settings],
     }
@@ -237,6 +239,17 @@ def _schedules(settings: Settings) -> Table:
         "training loss: median (range)",
     )  # fmt: skip
     return Table.of(header, rows)
+
+
+def _tried() -> Table:
+    """Schedules that were tried on held-out items, and which is used."""
+    rows = []
+    for model, rate, epochs, hit_rate, ndcg in layout()["tried"]:
+        used = SCHEDULES[model]
+        is_used = (used.learning_rate, used.epochs) == (rate, epochs)
+        cells = f"{rate:g}", str(epochs), f"{hit_rate:.2f}", f"{ndcg:.2f}"
+        rows.append((MODELS[model], *cells, "yes" if is_used else ""))
+    return Table.of(("", "learning rate", "epochs", "HR@10", "NDCG@10", "used"), rows)
 
 
 def _command(setting: SettingResults) -> str:

@@ -35,12 +35,12 @@ class Schedule(NamedTuple):
 
 # The thesis takes the schedules of the models' papers. Our batches are larger, and DeepICF sees a
 # part of the positives per epoch: its cost grows with the square of a history's length. The
-# schedules of GMF and DeepICF come from trials in which the test was visible; the epochs of NCF and
+# schedules of GMF and DeepICF come from trials in which the test was visible; those of NCF and
 # NeuMF were chosen on held-out items.
 SCHEDULES = {
     "gmf": Schedule(8, 0.01, 16_384, 32),
-    "ncf": Schedule(20, 0.004, 16_384, 16),
-    "neumf": Schedule(16, 0.004, 16_384, 16),
+    "ncf": Schedule(12, 0.01, 16_384, 16),
+    "neumf": Schedule(12, 0.01, 16_384, 16),
     "deepicf": Schedule(4, 0.003, 8, 16, n_positives=40),
 }
 PRETRAINING = Schedule(8, 0.01, 16, 16)

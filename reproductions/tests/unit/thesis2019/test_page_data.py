@@ -6,7 +6,7 @@ from scipy import stats
 
 from seedproof.errors import EmptyInputError
 from seedproof_reproductions.thesis2019.page_data import checked_claims, page_data, write_page
-from seedproof_reproductions.thesis2019.reading import ARMS, by_setting
+from seedproof_reproductions.thesis2019.reading import ARMS, MODELS, by_setting
 from seedproof_reproductions.thesis2019.settings import CANDIDATES, CATALOG, Setting
 
 RATES = [0.681, 0.684, 0.686, 0.683, 0.690]
@@ -135,6 +135,16 @@ def test_page_of_a_single_arm_has_no_table_of_changes(deepicf, tmp_path):
     assert page_data([deepicf])["changes"] == {}
     assert [image.name for image in images] == ["first-item.svg"]
     assert page.stat().st_size > 1000
+
+
+def test_schedule_in_use_is_the_best_that_was_tried_unless_the_page_says_so(deepicf):
+    """GMF keeps a cheaper one; the others have the best hit rate on held-out items."""
+    rows = page_data([deepicf])["tried"].rows
+
+    for model in (MODELS["ncf"], MODELS["neumf"]):
+        tried = [row for row in rows if row[0] == model]
+        assert max(tried, key=lambda row: float(row[3]))[-1]
+        assert sum(bool(row[-1]) for row in tried) == 1
 
 
 def test_page_needs_results():
