@@ -20,6 +20,7 @@ SENTENCES = {
     "nothing-logged": "no predictions were logged",
     "cut-at-start": "the budget ended before the first step, so nothing can be compared",
     "nothing-to-compare": "there was nothing to compare",
+    "no-classes": "the answers are not classes",
     "not-repeatable": "the same seed does not give the same result",
     "different": "{differences} differ",
     "identical": "{compared} are identical",
@@ -359,6 +360,8 @@ def check_answers(run: Observed) -> Finding:
         return _finding(code, "skip", "nothing-to-compare")
     n_answers = 0
     for log in run.splits.values():
+        if not log.answers:  # numbers, lists, sets or texts
+            continue
         labels = [label or None for label in log.labels]
         # With probabilities, all classes are known by their columns.
         known = None if log.has_probs or not any(labels) else np.array(labels, dtype=object)
@@ -367,6 +370,8 @@ def check_answers(run: Observed) -> Finding:
                 observed = _say("input-check", check=check.name, message=check.message)
                 return _finding(code, "warn", observed, None, Message(check.name, check.remedy))
         n_answers = max(n_answers, len(set(log.answers)))
+    if not n_answers:
+        return _finding(code, "skip", "no-classes")
     template = "{n_answers} distinct " + plural("answer", n_answers)
     return _finding(code, "pass", Message("several-answers", template, n_answers=n_answers))
 

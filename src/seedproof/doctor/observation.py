@@ -26,7 +26,7 @@ class SplitSeen:
     ids: list[str] = field(default_factory=list)  # or positions
     labels: list[str] = field(default_factory=list)  # or empty texts
     values: list[bytes] = field(default_factory=list)  # or their digests
-    answers: list[str] = field(default_factory=list)  # predicted classes
+    answers: list[str] = field(default_factory=list)  # predicted classes; none for other kinds
     has_probs: bool = False
     has_ids: bool = True
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from seedproof.doctor.instrumentation import TrainingMonitor, files_below
 from seedproof.doctor.observation import Observed, SplitSeen
-from seedproof.training.logbook import as_array
+from seedproof.training.logbook import as_array, as_objects
 from seedproof.training.run import Run
 from seedproof.training.spec import RunSpec
 from seedproof.training.target import Target
@@ -27,6 +27,10 @@ DENSE_STEPS, SPARSE_STEPS = 20, 10
 # At most this many leading elements of each tensor enter the digest.
 LEADING_ELEMENTS = 4096
 DIGEST_BYTES = 16
+# Columns of `log_predictions`: classes, other kinds of answers, and right answers.
+CLASSES = ("probs", "predictions", "top_probs")
+OTHER_KINDS = ("values", "rankings", "sets", "texts")
+GOLD = ("labels", "targets", "relevant", "references")
 # The alarm is repeated at this interval, because a training may swallow the exception.
 ALARM_SECONDS = 1.0
 
@@ -172,17 +176,18 @@ class _ProbedRun(Run):
     def log_predictions(self, split: str, **columns: Any) -> None:  # noqa: ANN401 - as in the base
         """Log predictions for some examples."""
         super().log_predictions(split, **columns)
-        ids, labels = columns.get("ids"), columns.get("labels")
-        candidates = (columns.get(name) for name in ("probs", "predictions", "top_probs"))
-        values = as_array(next(column for column in candidates if column is not None))
+        ids = columns.get("ids")
+        right = next((columns[name] for name in GOLD if columns.get(name) is not None), None)
+        name = next(name for name in (*CLASSES, *OTHER_KINDS) if columns.get(name) is not None)
+        values = as_array(columns[name]) if name in CLASSES else as_objects(columns[name])
         log = self._observed.splits.setdefault(split, SplitSeen(has_ids=ids is not None))
         first = len(log.ids)
         row_ids = range(first, first + len(values)) if ids is None else as_array(ids).tolist()
         log.ids += map(str, row_ids)
-        gold = [""] * len(values) if labels is None else as_array(labels).tolist()
+        gold = [""] * len(values) if right is None else as_objects(right).tolist()
         log.labels += map(str, gold)
         log.values += [_short_bytes(row) for row in values]
-        log.answers += _answers(values, columns)
+        log.answers += _answers(values, columns) if name in CLASSES else []
         log.has_probs = columns.get("predictions") is None
 
     def check(self) -> None:

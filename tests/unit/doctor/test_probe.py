@@ -9,6 +9,7 @@ import cloudpickle
 import pytest
 
 from seedproof.doctor import probe as module
+from seedproof.doctor.checks import check_answers
 from seedproof.doctor.probe import Probe
 from seedproof.errors import InputError
 from seedproof.seeds import SeedPlan
@@ -63,6 +64,26 @@ def test_predictions_keep_their_order(observe):
     split = observed.splits["test"]
     assert (split.ids, split.labels, split.has_ids) == (["7", "3", "5"], ["0", "1", "1"], True)
     assert observed.predictions()["test"]["5"] == bytes.fromhex("000000000000e03f" * 2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels"),
+    [
+        ("values=[0.5, 1.5], targets=[1.0, 2.0]", ["1.0", "2.0"]),
+        ("rankings=[['a', 'b'], ['b']], relevant=[['a'], []]", ["['a']", "[]"]),
+        ("sets=[['a', 'b'], []], labels=[['a'], ['b']]", ["['a']", "['b']"]),
+        ("texts=['Yes', None], references=['yes', None]", ["yes", "None"]),
+    ],
+    ids=["numbers", "rankings", "sets", "texts"],
+)
+def test_answers_that_are_not_classes_are_kept(observe, columns, labels):
+    """Two runs are compared by them; they have no predicted class."""
+    observed = observe(f'run.log_predictions("test", ids=[7, 3], {columns})')
+
+    split = observed.splits["test"]
+    assert (split.ids, split.labels, split.answers) == (["7", "3"], labels, [])
+    assert len(set(split.values)) == 2
+    assert check_answers(observed).verdict == "skip"
 
 
 def test_predictions_without_ids_have_positions(observe):
