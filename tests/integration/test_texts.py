@@ -403,6 +403,18 @@ def test_runs_with_trials_are_measured_by_run(seedproof, tmp_path):
     assert "discrepancy" not in summary["metrics"]
 
 
+def test_slices_of_runs_with_trials_are_those_of_their_examples(seedproof, tmp_path):
+    rows = leveled()
+    summary = measured(seedproof, lines(tmp_path / "all.jsonl", rows), *OPTIONS, "--slice", "topic")
+
+    for group in summary["slices"]["topic"]:
+        own = [row for row in rows if row["topic"] == group["name"]]
+        alone = measured(seedproof, lines(tmp_path / "own.jsonl", own), *OPTIONS)
+        for name in ("flip_rate", "accuracy"):
+            value = alone["metrics"][name]["value"]
+            assert group["metrics"][name]["value"] == pytest.approx(value), name
+
+
 def test_page_of_runs_with_trials_is_complete(seedproof, tmp_path):
     table = lines(tmp_path / "answers.jsonl", leveled())
 
@@ -411,7 +423,7 @@ def test_page_of_runs_with_trials_is_complete(seedproof, tmp_path):
     )
 
     assert code == 0, err
-    assert "slices" in out  # left out, with a note
+    assert "topic" in out
     assert "<ins>" in (tmp_path / "out" / "report.html").read_text("utf-8")
 
 

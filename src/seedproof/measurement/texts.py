@@ -10,14 +10,17 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from seedproof.measurement.accumulators import MetricAccumulators
+from seedproof.measurement.accumulators import Accumulators, GroupResults, MetricAccumulators
+from seedproof.measurement.clusters import ClusterKeys
 from seedproof.measurement.examples import ExampleRows, lists
 from seedproof.measurement.group_metrics import GroupAccumulator
+from seedproof.measurement.number_groups import FamilyGroups
 from seedproof.measurement.selection import known, text_families
 from seedproof.messages import Message
-from seedproof.metrics import ClassFamily
+from seedproof.metrics import Accumulator, Batch, ClassFamily
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.accuracy import Accuracy
+from seedproof.metrics.batch import batches
 from seedproof.metrics.flips import Disagreement
 from seedproof.metrics.numbers.levels import Tree, run_names
 from seedproof.metrics.statistic import (
@@ -35,6 +38,8 @@ from seedproof.predictions.text_checks import text_checks_of
 from seedproof.records.arrow import texts_to_arrow
 from seedproof.records.shards import Shard, ShardSource
 from seedproof.records.text_answers import RIGHT, codes_of
+from seedproof.stats.intervals import Estimate
+from seedproof.typing import IntArray
 
 # Columns of the least stable examples with the code and the text of each run's answer.
 CODES, TEXTS = "answer_codes", "answer_texts"
@@ -47,6 +52,34 @@ LEFT_OUT = (
     "high_entropy_share",
     "charts of pairs of runs",
 )
+
+
+def _of_models(tree: Tree, n_answers: int, *, is_graded: bool) -> list[Accumulator[Batch]]:
+    """Return the families of runs that have several trials each."""
+    graded = [ModelAccuracy(tree, n_answers)] if is_graded else []
+    return [ModelAnswers(tree, n_answers), *graded]
+
+
+class TextGroups(FamilyGroups[Batch]):
+    """Answers of each slice, of runs that have several trials each."""
+
+    reported = ("flip_rate", "accuracy")
+    judged = "flip_rate"
+
+    def __init__(
+        self, tree: Tree, n_answers: int, slices: Sequence[str], *, is_graded: bool
+    ) -> None:
+        super().__init__(tree.n_runs, slices)
+        self._tree, self._n_answers, self._is_graded = tree, n_answers, is_graded
+
+    def families(self) -> Sequence[Accumulator[Batch]]:
+        """Return empty families."""
+        return _of_models(self._tree, self._n_answers, is_graded=self._is_graded)
+
+    def batches(self, shard: Shard, chosen: IntArray, blocks: IntArray | None) -> Iterator[Batch]:
+        """Yield some of the examples of a shard."""
+        blocks = None if blocks is None else blocks[chosen]
+        return batches(shard.rows(chosen), self._n_answers, blocks=blocks)
 
 
 class TextAccumulators(MetricAccumulators):
@@ -65,15 +98,15 @@ class TextAccumulators(MetricAccumulators):
         n_repeats, has, are_trials = len(source.runs), known(source), source.settings.are_trials
         self._are_trials, self._tree = are_trials, Tree.of(source.settings, n_repeats)
         self._n_repeats = n_repeats
+        self.slices: TextGroups | None = None  # of runs with several trials
         is_graded = Accuracy in text_families(has, requested)
         n_answers = max(MOST_ANSWERS, n_repeats + 1)
         if self.levels:
             super().__init__(self._tree.n_runs, n_answers, has, requested)
-            graded = [ModelAccuracy(self._tree, n_answers)] if is_graded else []
-            self.families = [ModelAnswers(self._tree, n_answers), *graded]
-            self._left_out = slices
+            self.families = _of_models(self._tree, n_answers, is_graded=is_graded)
+            if slices:
+                self.slices = TextGroups(self._tree, n_answers, slices, is_graded=is_graded)
             return
-        self._left_out = ()
         groups = GroupAccumulator(
             n_repeats,
             (),
@@ -96,18 +129,37 @@ class TextAccumulators(MetricAccumulators):
 
     @property
     def notes(self) -> tuple[Message, ...]:
-        """Remarks on slices and figures that are left out."""
+        """Remarks on groups and figures that are left out."""
         if not self.levels:
             return super().notes
-        further = ("slices",) if self._left_out else ()
         return (
             Message(
                 "levels-of-texts",
                 "Answers are compared between trials of the same run, and averaged over runs. "
                 "Left out, because they are not defined for several levels: {left_out}.",
-                left_out=", ".join((*LEFT_OUT, *further)),
+                left_out=", ".join(LEFT_OUT),
             ),
         )
+
+    def open_groups(
+        self, shard: Shard, clusters: ClusterKeys | None, blocks: IntArray | None = None
+    ) -> None:
+        """Take the slices of the examples of a shard; if runs have trials, add all of it."""
+        super().open_groups(shard, clusters, blocks)
+        if self.slices is not None:
+            self.slices.add(shard, clusters, blocks)
+
+    def merge(self, other: Accumulators[Batch]) -> None:
+        """Add the examples of another part."""
+        super().merge(other)
+        if isinstance(other, TextAccumulators) and self.slices and other.slices:
+            self.slices.merge(other.slices)
+
+    def group_metrics(self, metrics: Mapping[str, Estimate]) -> GroupResults:
+        """Return the metrics of each slice, given those of all examples."""
+        if self.slices is None:
+            return super().group_metrics(metrics)
+        return (), self.slices.result(metrics[self.slices.judged])
 
     def chosen_families(
         self, has: frozenset[Need], requested: Collection[str] | None
