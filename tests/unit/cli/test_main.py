@@ -117,8 +117,9 @@ def test_options_are_under_the_kind_of_answers_that_they_are_for(call, capsys):
             option = line.split()[0].rstrip(",")
             assert option not in heading_of
             heading_of[option] = heading
-    assert heading_of["--out"] == "Options"
-    assert heading_of["--value"] == "Numbers"
-    assert heading_of["--answer"] == "Texts"
-    assert heading_of["--rank"] == heading_of["--set"] == "Ranked lists and sets"
+    groups = [{"--out"}, {"--run", "--label"}, {"--value", "--target"}, {"--rank", "--set"}]
+    groups += [{"--answer", "--reference"}, {"--arm", "--split"}, {"--engine", "--workers"}]
+    headings = [{heading_of[option] for option in group} for group in groups]
+    assert [len(of_group) for of_group in headings] == [1] * len(groups)
+    assert len(set.union(*headings)) == len(groups)
     assert max(map(len, lines)) <= 80
