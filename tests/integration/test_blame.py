@@ -244,11 +244,12 @@ def test_blocks_are_run_and_blamed_on_the_command_line(seedproof, script):
 LOGGED = {
     "rankings": "rankings=np.argsort(-scores), relevant=[[0]] * 200",
     "sets": 'sets=scores > 0, classes=["a", "b"], labels=np.ones((200, 2), bool)',
+    "texts": 'texts=np.where(scores[:, 0] > 0, "Yes.", "no").tolist(), references=["yes"] * 200',
 }
 
 
 @pytest.mark.parametrize("kind", LOGGED)
-def test_lists_and_sets_are_blamed_on_the_command_line(kind, seedproof, tmp_path):
+def test_lists_sets_and_texts_are_blamed_on_the_command_line(kind, seedproof, tmp_path):
     """Init causes nine tenths of the variance of scores."""
     script = SCRIPT[: SCRIPT.index("logits")] + (
         'scores = 3 * run.rng("init").normal(size=(200, 2))\n'
@@ -266,7 +267,7 @@ def test_lists_and_sets_are_blamed_on_the_command_line(kind, seedproof, tmp_path
     assert summary["answers"] == kind
     assert summary["flips"]["most"] == "init"
     assert summary["quality"]["first"]["init"]["value"] > 0.5
-    if kind == "rankings":  # of two items: as the classes of one logit; both are in every list
+    if kind != "sets":  # as the classes of one logit: two items are in every list
         assert summary["flips"]["first"]["init"]["value"] == pytest.approx(0.713, abs=0.08)
         assert "overlap" not in summary
     else:
