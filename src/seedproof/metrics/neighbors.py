@@ -66,8 +66,8 @@ def nearest_neighbors(vectors: npt.ArrayLike, k: int = 10) -> IntArray:
 def shared_neighbors(neighbors: IntArray) -> MeanOverExamples:
     """Return the share of the neighbors that two runs have in common, over examples.
 
-    An example that is drawn has neighbors, and is one: without it, the next nearest takes its place
-    in the lists of others. The variance over examples accounts for both.
+    An example has neighbors, and is one: if it is left out, the next nearest takes its place in the
+    lists of others. The variance over examples accounts for both.
 
     Args:
         neighbors: The k nearest and the next one, axes (runs, examples, k + 1).

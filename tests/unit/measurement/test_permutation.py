@@ -122,7 +122,7 @@ def test_order_of_runs_does_not_matter(runs, gold):
 
 
 def test_certain_answers_have_finite_log_odds(runs, gold):
-    """Probabilities of 0 and 1 are as far apart as single precision can tell."""
+    """Probabilities of 0 and 1 are as far apart as in single precision."""
     certain = [
         PermutedAttention(**{**vars(run), "probs": np.eye(3)[run.probs.argmax(axis=1)]})
         for run in runs
