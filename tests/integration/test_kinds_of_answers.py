@@ -147,3 +147,24 @@ def test_ragged_lists_lead_to_rankings_or_sets(kind):
     assert f"kind='{kind}'" in str(refused.value)
 
     assert sp.measure(lists, kind=kind).measurement.kind == kind
+
+
+def test_sigmoids_in_a_table_lead_to_sets(refused, seedproof):
+    """The printed command measures the sets that arrays of the same probabilities give."""
+    rng = np.random.default_rng(0)
+    probs = (1 / (1 + np.exp(-rng.normal(size=(N_RUNS, N_EXAMPLES, 3))))).round(4)
+    lines = ["run,example,label,p_a,p_b,p_c"]
+    for run in range(N_RUNS):
+        for example, row in enumerate(probs[run]):
+            lines.append(f"{run},{example},{'ba'[example % 2]},{','.join(map(str, row))}")
+    Path("sigmoids.csv").write_text("\n".join(lines))
+
+    command = shlex.split(
+        str(refused("measure", "sigmoids.csv").fields["advice"].fields["command"])
+    )
+
+    code, out, err = seedproof(*command[1:], "--json")
+    assert code == 0, err
+    gold = [["b"], ["a"]] * (N_EXAMPLES // 2)
+    alike = sp.measure(probs, thresholds=0.5, labels=gold, classes=["a", "b", "c"])
+    assert json.loads(out)["metrics"] == json.loads(alike.to_json())["metrics"]

@@ -29,7 +29,8 @@ class LoadOptions(TypedDict, total=False):
             texts. A table says so by its column `trial`.
         tolerance: Numbers that differ by no more than this count as equal, such as 0.05 or "5%".
         thresholds: Limits of a decision: two numbers on different sides of one are a flip. Of
-            probabilities (runs, examples, labels): labels from this probability on are in the set.
+            probabilities (runs, examples, labels), and of several columns of probabilities in a
+            table: labels from this probability on are in the set.
         lower_is_better: Lower numbers are better, as for losses and errors; higher ones if omitted.
         kind: "rankings" or "sets", where lists of items could be either.
         relevant: Right items of ranked lists. With arrays, a list per example: items, or grades by

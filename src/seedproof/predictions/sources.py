@@ -20,6 +20,7 @@ from seedproof.predictions.readers import read_with, reader_of
 from seedproof.predictions.shared_examples import common_ids, on_shared_examples
 from seedproof.predictions.table_columns import columns_of, further_columns, names_in
 from seedproof.predictions.targets import Input, log_in, opened
+from seedproof.predictions.thresholds import have_probs, sets_above
 from seedproof.predictions.weights import weighted
 from seedproof.records.answer_settings import AnswerSettings, ExampleWeights, Tolerance
 from seedproof.records.arrays import ArrayShards
@@ -319,6 +320,9 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         relevant=_relevant_table(options.get("relevant")),
         keep=kept_items(options),
     )
+    if options.get("thresholds") is not None and have_probs(tables, table_options):
+        threshold = _threshold(options, Kind.SETS)
+        tables = list(sets_above(cast("float", threshold), tables, table_options))
     held: tuple[ShardSource, list[Message]] | None
     if have_items(tables, table_options.columns):
         held = read_items(tables, table_options, _answer_settings(options))

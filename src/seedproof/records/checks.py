@@ -70,16 +70,17 @@ def check_probs(probs: FloatArray, where: Where, *, tolerance: float = SUM_TOLER
             **_at(where, row),
             probability=values.min(),
         )
+    call = "sp.measure(probs, thresholds=0.5)"
     raise ProbabilityError(
         "{where} has probabilities that sum to {sum:.6g}, not 1 (±{tolerance:g}). "
         "If these are logits, apply a softmax first; if classes are missing, add their columns. If "
-        "several classes can be right at once, measure sets: {call} in "
-        "Python, or write the labels of each row into one column, with | between: seedproof "
-        "measure FILE --set labels",
+        "several classes can be right at once, measure sets. {advice}",
         **_at(where, row),
         sum=sums[row],
         tolerance=tolerance,
-        call="sp.measure(probs, thresholds=0.5)",
+        suggestion={"threshold": "0.5"},
+        call=call,
+        advice=Message("measure-sets", "Try: {call}", call=call),
     )
 
 

@@ -53,10 +53,10 @@ HEAD_BYTES = 2**20
 
 def have_items(tables: Sequence[Path | ArrowStream], columns: Columns) -> bool:
     """Return whether tables have ranked lists or sets, by the names of their columns."""
-    return all(form_of(_names(table), columns) is not None for table in tables)
+    return all(form_of(column_names_of(table), columns) is not None for table in tables)
 
 
-def _names(table: Path | ArrowStream) -> list[str]:
+def column_names_of(table: Path | ArrowStream) -> list[str]:
     """Return the columns of a table; of JSON, the keys of the first line."""
     if not isinstance(table, Path) or suffix_of(table)[0] not in JSON_SUFFIXES:
         return column_names(table)
