@@ -188,7 +188,7 @@ def _check(attention: Tensor, mask: Tensor, n_shuffles: int, seed: int, batch_si
         )
     if not bool(mask.any(dim=1).all()) or len(mask) == 0:
         raise EmptyInputError(
-            "There is no position to shuffle in some example, or no example. Leave such examples "
+            "Some example has no position to shuffle, or the input is empty. Leave such examples "
             "out."
         )
     check_size(batch_size)

@@ -45,12 +45,12 @@ def log_files(paths: Sequence[str], tool: str | None = None) -> LogFiles | None:
         The files; None if a path holds no log.
 
     Raises:
-        OptionError: There is no such tool.
+        OptionError: The tool is unknown.
         UnreadableError: The named tool wrote none of the files.
     """
     if tool is not None and tool not in READERS:
         raise OptionError(
-            "There is no reader {tool!r}. Known: {known}.",
+            "The tool {tool!r} is unknown. Pass one of: {known}.",
             option="tool",
             tool=tool,
             known=tuple(READERS),

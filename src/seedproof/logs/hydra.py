@@ -75,7 +75,7 @@ class Sweep:
             The sweep of these jobs.
 
         Raises:
-            OptionError: There is no such arm, or a task is named.
+            OptionError: The sweep lacks this arm, or a task is named.
         """
         if task is not None:
             raise OptionError("`{option}` applies to logs of evaluations.", option="task")

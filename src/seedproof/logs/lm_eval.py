@@ -27,13 +27,15 @@ def read(paths: Sequence[Path]) -> Log:
     names = arm_names([part.model for part in parts], tasks, [part.settings for part in parts])
     keys = list(zip(names, tasks, strict=True))
     samples: list[Sample] = []
+    documents: dict[tuple[str, str], object] = {}
     for key, part in zip(keys, parts, strict=True):
         twins = [other for other, its in zip(parts, keys, strict=True) if its == key]
         seeds = [other.seed for other in twins]
         is_named = None not in seeds and len(set(seeds)) == len(seeds)
         trial = f"seed {part.seed}" if is_named else part.time
-        samples += part.samples(*key, trial)
-    _check_documents(paths)
+        rows = list(read_lines(part.path))
+        _check_documents(rows, part.task, documents)
+        samples += _samples(rows, *key, trial)
     return Log(TOOL, samples)
 
 
@@ -67,39 +69,37 @@ class _Part:
                 "{file} cannot be read: {reason}.", file=place.name, reason=str(error)
             ) from error
 
-    def samples(self, arm: str, task: str, trial: str) -> list[Sample]:
-        """Return the samples; a filter of the answers makes scores of its own."""
-        rows = list(read_lines(self.path))
-        filters = dict.fromkeys(row.get("filter", "none") for row in rows)
-        by_document: dict[str, tuple[dict[str, float], Mapping[str, Any]]] = {}
-        for row in rows:
-            scores, _ = by_document.setdefault(str(row["doc_id"]), ({}, row))
-            suffix = f",{row['filter']}" if len(filters) > 1 else ""
-            for metric in row.get("metrics", ()):
-                value = row.get(metric)
-                if isinstance(value, bool | int | float):
-                    scores[metric + suffix] = float(value)
-        return [
-            Sample(arm, task, example, trial, scores, plain_facts(row.get("doc") or {}))
-            for example, (scores, row) in by_document.items()
-        ]
+
+def _samples(rows: Sequence[Mapping[str, Any]], arm: str, task: str, trial: str) -> list[Sample]:
+    """Return the samples of one file; a filter of the answers makes scores of its own."""
+    filters = dict.fromkeys(row.get("filter", "none") for row in rows)
+    by_document: dict[str, tuple[dict[str, float], Mapping[str, Any]]] = {}
+    for row in rows:
+        scores, _ = by_document.setdefault(str(row["doc_id"]), ({}, row))
+        suffix = f",{row['filter']}" if len(filters) > 1 else ""
+        for metric in row.get("metrics", ()):
+            value = row.get(metric)
+            if isinstance(value, bool | int | float):
+                scores[metric + suffix] = float(value)
+    return [
+        Sample(arm, task, example, trial, scores, plain_facts(row.get("doc") or {}))
+        for example, (scores, row) in by_document.items()
+    ]
 
 
-def _check_documents(paths: Sequence[Path]) -> None:
-    """Raise an error if a number stands for different documents in files of one task."""
-    known: dict[tuple[str, str], object] = {}
-    for path in paths:
-        match = NAME.fullmatch(path.name)
-        task = match["task"] if match else path.stem
-        for row in read_lines(path):
-            key = task, str(row["doc_id"])
-            if known.setdefault(key, row.get("doc_hash")) != row.get("doc_hash"):
-                raise LabelConflictError(
-                    "Document {example!r} of {task!r} differs between files. Pass files of the "
-                    "same version of the data.",
-                    example=key[1],
-                    task=task,
-                )
+def _check_documents(
+    rows: Sequence[Mapping[str, Any]], task: str, known: dict[tuple[str, str], object]
+) -> None:
+    """Raise an error if a number stands for another document than in files read before."""
+    for row in rows:
+        key = task, str(row["doc_id"])
+        if known.setdefault(key, row.get("doc_hash")) != row.get("doc_hash"):
+            raise LabelConflictError(
+                "Document {example!r} of {task!r} differs between files. Pass files of the same "
+                "version of the data.",
+                example=key[1],
+                task=task,
+            )
 
 
 def _text(value: object) -> str | None:

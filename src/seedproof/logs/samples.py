@@ -109,13 +109,13 @@ class Log:
             The log of these samples.
 
         Raises:
-            OptionError: There is no such arm or task.
+            OptionError: The log lacks this arm or task.
         """
         for name, given, known in (("arm", arm, self.arms), ("task", task, self.tasks)):
             if given is not None and given not in known:
                 raise OptionError(
-                    "The log has no {option} {given!r}. It has: {listed}.",
-                    option=name,
+                    "The log has no {noun} {given!r}. It has: {listed}.",
+                    noun=name,
                     given=given,
                     listed=", ".join(known),
                     known=known,

@@ -362,8 +362,8 @@ def _from_log(log: Log, options: Mapping[str, Any], least_runs: int) -> Loaded:
     for option, known in (("arm", log.arms), ("task", log.tasks)):
         if len(known) > 1:
             raise OptionError(
-                "The log has {n_known} {option}s: {listed}. Choose one with --{option}.",
-                option=option,
+                "The log has {n_known} {noun}s: {listed}. Choose one with --{noun}.",
+                noun=option,
                 n_known=len(known),
                 listed=", ".join(known),
                 known=known,

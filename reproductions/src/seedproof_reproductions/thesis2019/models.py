@@ -198,7 +198,7 @@ class DeepICF(Recommender):
         known, counts = torch.unique_consecutive(users, return_counts=True)
         sizes = self.histories.sizes[known]
         history = self.histories.items[self.histories.rows_of(known)]
-        pooled: Tensor = PooledHistory.apply(  # type: ignore[no-untyped-call]
+        pooled: Tensor = PooledHistory.apply(  # type: ignore[no-untyped-call] # torch's
             _with_ones(functional.embedding(history, self.history)),
             _with_ones(functional.embedding(items, self.targets)),
             self._attention_weight(),

@@ -107,7 +107,7 @@ def _differences(items: np.ndarray) -> FloatArray:
 
 
 def _quality(batch: ItemBatch, depth: int | None) -> FloatArray:
-    """Return the quality of each run and example: of a set if there is no depth."""
+    """Return the quality of each run and example: of a set if `depth` is None."""
     if batch.relevance is None:
         raise ValueError("quality needs right items")
     if depth is None:
