@@ -57,7 +57,7 @@ def test_report_compares_changes_with_shuffles_and_runs():
     ],
 )
 def test_findings_follow_from_the_intervals(options, n_runs, code):
-    """And there is no verdict from few runs."""
+    """Few runs give no verdict either."""
     report = sp.measure_permutation([make_run(i, **options) for i in range(n_runs)])
 
     assert code in codes(report)

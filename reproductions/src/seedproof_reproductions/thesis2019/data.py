@@ -182,8 +182,8 @@ def _prepared(
     if has_ratings:
         if not data.is_rated.any():
             raise EmptyInputError(
-                "No user has a rating for each item, so there is no positive and negative "
-                "interaction. Use another --output."
+                "No user has a rating for each item, so interactions cannot be split "
+                "into positive and negative ones. Use another --output."
             )
         data = data.of(np.flatnonzero(data.is_rated))
     if n_users is not None and n_users < data.n_users:
