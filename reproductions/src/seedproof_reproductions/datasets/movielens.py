@@ -123,6 +123,22 @@ def load_movielens() -> Interactions:
     return Interactions(n_items, users, items, ratings, candidates, tested[:, 2], names)
 
 
+def load_ages() -> IntArray | None:
+    """Read the least age of each user's age group; None if there is no file of users."""
+    file = local_file(f"{FOLDER}/users.dat")
+    if file is None:
+        return None
+    try:
+        rows = [line.split("::") for line in file.read_text(encoding="utf-8").splitlines()]
+        # Users count from 1: number, gender, age group, occupation, postal code.
+        users, ages = (np.array([int(row[place]) for row in rows]) for place in (0, 2))
+    except (ValueError, IndexError) as error:
+        _refuse(file, str(error))
+    by_user = np.full(users.max(initial=0), UNKNOWN)
+    by_user[users - 1] = ages
+    return by_user
+
+
 def _own(name: str) -> Path:
     return own_file(f"{FOLDER}/{name}", title=TITLE, layout=FOLDER)
 

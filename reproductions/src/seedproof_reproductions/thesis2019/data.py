@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from seedproof.errors import EmptyInputError
+from seedproof.typing import IntArray
 from seedproof_reproductions.datasets.files import data_folder
 from seedproof_reproductions.datasets.movielens import Interactions, load_movielens
 from seedproof_reproductions.thesis2019.settings import Setting
@@ -102,6 +103,13 @@ class Prepared:
         counts = torch.bincount(self.classes, minlength=self.n_classes).double()
         counts[0] = N_NEGATIVES * len(self.classes)
         return (counts.sum() / (self.n_classes * counts)).float()
+
+    def example_ids(self, items: IntArray) -> IntArray:
+        """Return one number per user and item, the same in every part of the data set.
+
+        Items have the users as their first axis of two.
+        """
+        return np.asarray(self.data.names[:, np.newaxis] * self.data.n_items + items)
 
     def draw_examples(self, rows: Tensor, generator: torch.Generator) -> Examples:
         """Return training rows in their order, each followed by its negatives."""

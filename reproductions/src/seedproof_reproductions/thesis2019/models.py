@@ -213,6 +213,11 @@ class DeepICF(Recommender):
         """Return the weights of the attention, with its bias as the last factor."""
         return torch.cat([self.attention.weight, self.attention.bias.unsqueeze(1)], dim=1)
 
+    def score_pooled(self, sums: Tensor, items: Tensor) -> Tensor:
+        """Return the logits of weighted sums of histories, and the items that they are for."""
+        pooled = sums * functional.embedding(items, self.targets)
+        return self._logits(pooled, functional.embedding(items, self.bias))
+
     def _logits(self, pooled: Tensor, bias: Tensor) -> Tensor:
         logits: Tensor = self.output(self.layers(pooled))
         # The class that is looked for is the last.

@@ -43,12 +43,18 @@ def stored_results(folder: str | os.PathLike[str] | None = None) -> list[dict[st
 
 
 def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
-    """Collect the results of one setting: figures of each arm, and its effects, with intervals."""
+    """Collect the results of one setting: figures of each arm, and its effects, with intervals.
+
+    The weights are read, so it runs where the runs were made.
+    """
+    from seedproof_reproductions.thesis2019.inside import look_inside  # imports torch
+
     records, plan = open_study(store, PAPER)
     setting = Setting.from_arguments(plan["arguments"])
     finished = [run for run in records.runs if run.status == "finished"]
     lists = {part: _lists(store, part) for part in (CANDIDATES, CATALOG)}
     attention = _attention(store, setting.classes[-1]) if setting.model == "deepicf" else {}
+    inside = look_inside(store, setting, finished)
     pretraining = setting.pretraining
     # As arms are listed, whichever was trained first.
     arms = [arm for arm in ARMS if arm in lists[CANDIDATES]]
@@ -65,6 +71,7 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
             arm: _scalars([run for run in finished if run.arm == arm])
             | {part: of_arms[arm] for part, of_arms in lists.items()}
             | {ATTENTION: attention.get(arm)}
+            | inside.get(arm, {})
             for arm in arms
         },
     }

@@ -157,7 +157,7 @@ def _log_probabilities(run: Run, answers: Answers, prepared: Prepared, setting: 
     is_real = answers.candidates != NO_ITEM
     run.log_predictions(
         PROBABILITIES,
-        ids=_example_ids(prepared, answers.candidates)[is_real],
+        ids=prepared.example_ids(answers.candidates)[is_real],
         probs=answers.probs[is_real],
         labels=labels[is_real],
         classes=setting.classes,
@@ -173,13 +173,7 @@ def _log_attention(run: Run, model: DeepICF, prepared: Prepared) -> None:
     run.log_explanations(
         PROBABILITIES,
         "attention",
-        ids=_example_ids(prepared, tested)[:, 0],
+        ids=prepared.example_ids(tested)[:, 0],
         tokens=[[names[item] for item in history] for history in histories],
         scores=weights,
     )
-
-
-def _example_ids(prepared: Prepared, items: np.ndarray) -> np.ndarray:
-    """Return one number per user and item, the same in every part of the data set."""
-    ids: np.ndarray = prepared.data.names[:, None] * prepared.data.n_items + items
-    return ids
