@@ -123,6 +123,8 @@ def _ours(claim: Claim, evidence: Evidence) -> str:
     match claim.rule:
         case "value" | "range":
             return figures.figure(claim.metric, evidence.estimate)
+        case "positive":
+            return figures.points(evidence.estimate)
         case "share":
             return figures.share(evidence.estimate)
         case "correlation":

@@ -91,19 +91,30 @@ def cut(percent: float, *, digits: int | None = None) -> str:
     return f"{'+' if percent < 0 else MINUS}{number}{NO_BREAK}%"
 
 
-def share(estimate: Estimate | None) -> str:
-    """A share in whole percent, such as "83 % [55, 120]"."""
-    return _with_ends(estimate, _percent, f"{NO_BREAK}%")
+def share(estimate: Estimate | None, *, digits: int = 0) -> str:
+    """A share in percent, such as "83 % [55, 120]"."""
+    return _with_ends(estimate, lambda value: _signed(100 * value, digits), f"{NO_BREAK}%")
 
 
-def _percent(value: float) -> str:
-    text = f"{100 * value:.0f}"
-    return "0" if not text.strip("-0") else text.replace("-", MINUS)
+def points(estimate: Estimate | None) -> str:
+    """A difference of shares or probabilities, such as "15.2 pts [14.4, 16.0]"."""
+    return _with_ends(estimate, lambda value: _signed(100 * value, 1), f"{NO_BREAK}pts")
+
+
+def plain(estimate: Estimate | None) -> str:
+    """A figure without a unit, such as "1.57 [1.49, 1.64]"."""
+    return _with_ends(estimate, lambda value: _signed(value, 2))
 
 
 def correlation(estimate: Estimate | None) -> str:
     """A correlation, such as "0.52 [0.49, 0.55]"."""
-    return _with_ends(estimate, lambda value: f"{value:.2f}".replace("-", MINUS))
+    return plain(estimate)
+
+
+def _signed(value: float, digits: int) -> str:
+    """A number whose minus sign is typographic; one that rounds to 0 has none."""
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if not text.strip("-0.") else text.replace("-", MINUS)
 
 
 def _with_ends(estimate: Estimate | None, write: Callable[[float], str], unit: str = "") -> str:

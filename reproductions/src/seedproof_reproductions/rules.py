@@ -148,6 +148,15 @@ def judge_range(evidence: Evidence) -> Verdict:
     return decide(fails=high < least or low > most, holds=least <= low and high <= most)
 
 
+def judge_positive(evidence: Evidence) -> Verdict:
+    """Hold if the interval of a difference lies above 0, fail if it lies below."""
+    interval = evidence.interval
+    if interval is None:
+        return Verdict.OPEN
+    _, low, high = interval
+    return decide(fails=high < 0, holds=low > 0)
+
+
 def judge_share(evidence: Evidence) -> Verdict:
     """Hold if our share of another cut reaches the published percentage and is known.
 
@@ -195,8 +204,8 @@ def judge_better(evidence: Evidence) -> Verdict:
 
 
 _JUDGES: tuple[Callable[[Evidence], Verdict], ...] = (
-    judge_direction, judge_cut, judge_loss, judge_accuracy, judge_value, judge_range, judge_share,
-    judge_correlation, judge_cost, judge_better,
+    judge_direction, judge_cut, judge_loss, judge_accuracy, judge_value, judge_range,
+    judge_positive, judge_share, judge_correlation, judge_cost, judge_better,
 )  # fmt: skip
 RULES = {rule.__name__.removeprefix("judge_"): rule for rule in _JUDGES}
 

@@ -150,6 +150,17 @@ def test_rules_on_estimates(rule, evidence, estimate, verdict):
     assert judge(rule, Evidence(estimate=Estimate(*estimate))) == OPEN
 
 
+@pytest.mark.parametrize(
+    ("ends", "verdict"), [((0.01, 0.3), HOLDS), ((-0.01, 0.3), OPEN), ((-0.3, -0.01), FAILS)]
+)
+def test_difference_is_judged_by_its_side_of_0(ends, verdict):
+    """An interval over examples alone says nothing."""
+    evidence = Evidence(estimate=Estimate(sum(ends) / 2, *ends))
+
+    assert judge("positive", evidence) == verdict
+    assert judge("positive", replace(evidence, is_over_runs=False)) == OPEN
+
+
 def test_share_of_a_reduction_has_an_interval_from_both_arms():
     """15 of 20 % is three quarters; the ends come from 97.5 % intervals, by hand."""
     wider = 2.2414 / 1.95996  # quantiles of the normal distribution at 98.75 and 97.5 %

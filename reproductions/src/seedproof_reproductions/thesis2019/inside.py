@@ -1,4 +1,4 @@
-"""What the lists do not show: confidence, attention and vectors, from a store with its weights."""
+"""Figures that lists do not show: confidence, attention and vectors, from records and weights."""
 
 import os
 from collections import Counter

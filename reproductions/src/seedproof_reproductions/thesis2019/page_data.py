@@ -19,7 +19,7 @@ from seedproof_reproductions.figures import (
 from seedproof_reproductions.page import Table, claims_data, command, render, write
 from seedproof_reproductions.results import shared_versions
 from seedproof_reproductions.rules import Evidence
-from seedproof_reproductions.thesis2019 import charts
+from seedproof_reproductions.thesis2019 import charts, inside_charts, inside_tables
 from seedproof_reproductions.thesis2019.arms import BASELINE
 from seedproof_reproductions.thesis2019.reading import (
     ARMS,
@@ -37,6 +37,12 @@ COMMAND = "seedproof reproduce thesis2019 --from-results --page docs/results/the
 # Parts of a setting that an option of the command changes.
 OPTIONS = ("epochs", "n_users", "held_out")
 ATTENDED = "explanation_jaccard_10"
+# Charts of a setting, by the topic that they belong to.
+DRAWN = {
+    "attention": charts.draw_attention,
+    "confidence": inside_charts.draw_confidence,
+    "vectors": inside_charts.draw_users,
+}
 
 Settings: TypeAlias = Sequence[SettingResults]
 
@@ -49,11 +55,16 @@ def write_page(
     Return all files that were written, the page first.
     """
     settings = by_setting(results)
-    attention = (charts.draw_attention(setting) for setting in settings)
-    drawn = [charts.draw_lists(settings), *(chart for chart in attention if chart is not None)]
+    drawn = {
+        "lists": [charts.draw_lists(settings)],
+        **{
+            topic: [chart for chart in map(draw, settings) if chart is not None]
+            for topic, draw in DRAWN.items()
+        },
+    }
     data = page_data(results)
     text = render(TEMPLATE, {**data, "charts": drawn, "folder": Path(path).stem})
-    return write(text, drawn, path)
+    return write(text, [chart for topic in drawn.values() for chart in topic], path)
 
 
 def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -77,6 +88,12 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             for setting in several
         },
         "attention": _attention(settings),
+        "confidence": inside_tables.over_confidence(settings),
+        "calibration": inside_tables.calibration(settings),
+        "permutation": inside_tables.permutation(settings),
+        "n_shuffles": inside_tables.n_shuffles(settings),
+        "compared": inside_tables.compared(settings),
+        "vectors": inside_tables.vectors(settings),
         "schedules": _schedules(settings),
         "tried": _tried(),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
@@ -94,10 +111,23 @@ def _cases(settings: Settings, claim: Claim) -> Iterator[Case]:
     for setting in settings:
         if setting.dataset in claim.datasets and setting.output == "softmax":
             for arm in claim.arms:
+                if claim.rule == "positive":
+                    yield from _differences(setting, claim, arm)
+                    continue
                 evidence = _evidence(setting, claim, arm)
                 if evidence.estimate is not None or evidence.effect is not None:
                     value = f"{claim.published[0]:g}{NO_BREAK}pts" if claim.rule == "value" else ""
-                    yield Case(setting.dataset, _named(setting, arm), evidence, value)
+                    yield Case(setting.dataset, setting.named(arm), evidence, value)
+
+
+def _differences(setting: SettingResults, claim: Claim, arm: str) -> Iterator[Case]:
+    """Return a case per difference that a claim is about."""
+    for words, path in claim.more["shown_by"].items():
+        estimate = setting.estimate(arm, path)
+        if estimate is not None:
+            evidence = Evidence(estimate=estimate, is_over_runs=setting.is_over_runs(arm))
+            where = f"{setting.named(arm)}: {words}"
+            yield Case(setting.dataset, where, evidence, ours=inside_tables.amount(path, estimate))
 
 
 def _evidence(setting: SettingResults, claim: Claim, arm: str) -> Evidence:
@@ -113,10 +143,6 @@ def _evidence(setting: SettingResults, claim: Claim, arm: str) -> Evidence:
         between=(low, high),
         is_over_runs=setting.is_over_runs(arm),
     )
-
-
-def _named(setting: SettingResults, arm: str) -> str:
-    return setting.title if arm == BASELINE else f"{setting.title}, {ARMS[arm]}"
 
 
 def _figure(setting: SettingResults, arm: str, part: str, metric: str) -> str:
@@ -163,7 +189,7 @@ def _levels(settings: Settings) -> Table:
                 cells += [_level(setting, arm, name), _printed(paper, name)]
             minutes = f"{setting.cpu_minutes(arm):.1f}"
             n_runs = str(setting.of(arm, "n_runs"))
-            rows.append((_named(setting, arm), n_runs, *cells, minutes))
+            rows.append((setting.named(arm), n_runs, *cells, minutes))
     header = "", "seeds", "HR@10", "published", "NDCG@10", "published", "CPU min per run"
     return Table.of(header, rows)
 
@@ -213,7 +239,7 @@ def _attention(settings: Settings) -> Table:
                 change = setting.effect(arm, f"attention.effects.{ATTENDED}")
                 share = _figure(setting, arm, "attention", ATTENDED)
                 text = "" if arm == BASELINE else judged_change(change)
-                rows.append((_named(setting, arm), share, text))
+                rows.append((setting.named(arm), share, text))
     return Table.of(("", "in only one of two seeds", "change"), rows)
 
 

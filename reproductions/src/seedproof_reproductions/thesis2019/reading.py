@@ -52,6 +52,10 @@ class SettingResults(StoredResults):
         """Model and output on the page."""
         return f"{MODELS[self.dataset]}{OUTPUTS[self.output]}"
 
+    def named(self, arm: str) -> str:
+        """Return model, output and arm on the page."""
+        return self.title if arm == BASELINE else f"{self.title}, {ARMS[arm]}"
+
     @property
     def departures(self) -> tuple[str, ...]:
         """Everything that the thesis had more of, such as "5 of 10 seeds"."""

@@ -44,6 +44,9 @@ def vector_figures(
         models: The model of each run.
         ages: Age group of each user; None if unknown.
         has_map: True to add maps of the users of two runs.
+
+    Returns:
+        Figures of each kind of vectors; those of users also have their age groups and maps.
     """
     by_run = [vectors_of(model) for model in models.values()]
     figures: dict[str, Any] = {}

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from seedproof.errors import EmptyInputError
+from seedproof_reproductions.figures import MISSING
 from seedproof_reproductions.thesis2019.page_data import checked_claims, page_data, write_page
 from seedproof_reproductions.thesis2019.reading import ARMS, MODELS, by_setting
 from seedproof_reproductions.thesis2019.settings import CANDIDATES, CATALOG, Setting
@@ -61,6 +62,30 @@ def deepicf():
     }  # fmt: skip
 
 
+def inside(decrease):
+    """Figures of confidence and shuffled attention; all changes shrink by as much."""
+    figures = {"n_answers": {}, "probability": {}, "logit": {}}
+    for scale in ("probability", "logit"):
+        bins = {
+            "50": [0.3, 0.28, 0.32],
+            "60": None,
+            "70": None,
+            "80": None,
+            "90": [0.1, 0.08, 0.12],
+        }
+        figures[scale] = {"all": [0.2, 0.18, 0.22], "bins": bins, "decrease": decrease}
+    gaps = {"gap": [0.27, 0.26, 0.28], "gap_if_calibrated": [0.12, 0.11, 0.13]}
+    part = {"confidence": 0.8, "n_answers": 900, **gaps, "excess": [0.15, 0.14, 0.16]}
+    compared = {scale: [0.05, -0.01, 0.11] for scale in ("probability", "logit")}
+    return {
+        "confidence": {"all": part, "bins": {"50": None, "90": part}},
+        "permutation": {
+            "n_shuffles": 100, "all": figures, "missed": figures,
+            "compared": {"n_pairs": 5, "all": compared, "missed": compared},
+        },
+    }  # fmt: skip
+
+
 def outcomes(results):
     return {item.claim.name: item.outcome for item in checked_claims(by_setting(results))}
 
@@ -70,8 +95,54 @@ def test_claims_are_judged_by_the_stored_figures(deepicf):
     assert outcomes([deepicf]) == {
         "sd-hit-rate": "hold", "sd-ndcg": "fail", "class-weights": "fail",
         "attention-overlap": "hold", "over-confidence": "missing", "permutation": "missing",
-        "permutation-class-weights": "missing",
+        "permutation-class-weights": "missing", "age-groups": "missing",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("decrease", "outcome"),
+    [([0.2, 0.1, 0.3], "hold"), ([0.2, -0.1, 0.3], "open"), ([-0.2, -0.3, -0.1], "fail")],
+)
+def test_differences_are_judged_by_their_side_of_0(deepicf, decrease, outcome):
+    """Class weights change as much as nothing, by an interval around 0."""
+    for arm in deepicf["arms"].values():
+        arm.update(inside(decrease))
+
+    judged = outcomes([deepicf])
+
+    assert judged["permutation"] == outcome
+    assert judged["over-confidence"] == "hold"
+    assert judged["permutation-class-weights"] == "open"
+
+
+def test_neighbors_of_an_age_group_are_judged_for_gmf(deepicf):
+    deepicf["setting"]["model"] = "gmf"
+    users = {"agreement": [0.3, 0.28, 0.32], "chance": 0.0017, "same_age": [0.32, 0.3, 0.34]}
+    deepicf["arms"]["none"]["vectors"] = {"users": users | {"same_age_excess": [0.1, 0.09, 0.11]}}
+
+    ((_, *cells),) = page_data([deepicf])["vectors"].rows
+
+    assert outcomes([deepicf])["age-groups"] == "hold"
+    assert cells[1].startswith("30.0")
+    assert cells[-1].startswith("10.0")
+
+
+def test_page_shows_confidence_next_to_shuffled_attention(deepicf, tmp_path):
+    for arm in deepicf["arms"].values():
+        arm.update(inside([0.2, 0.1, 0.3]))
+
+    _, *images = write_page([deepicf], tmp_path / "page.md")
+
+    data = page_data([deepicf])
+    assert {image.name for image in images} == {
+        "first-item.svg", "attention.svg", "confidence.svg"
+    }  # fmt: skip
+    assert [row[0] for row in data["confidence"].rows] == ["DeepICF", "DeepICF, class weights"]
+    # A logit has no unit, and a bin with few answers no figure.
+    probability, logit, *_ = data["permutation"].rows
+    assert (probability[2][:4], logit[2][:4]) == ("30.0", "0.30")
+    assert probability[3] == logit[3] == MISSING
+    assert data["n_shuffles"] == 100
 
 
 def test_other_outputs_are_not_judged_by_the_claims_on_the_softmax(deepicf):
