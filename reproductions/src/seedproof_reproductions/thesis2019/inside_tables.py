@@ -1,6 +1,6 @@
 """Tables of the page about confidence, attention and vectors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from seedproof.metrics.card import card
 from seedproof.stats.intervals import Estimate
@@ -14,8 +14,10 @@ from seedproof_reproductions.figures import (
 )
 from seedproof_reproductions.page import Table
 from seedproof_reproductions.thesis2019.arms import BASELINE
-from seedproof_reproductions.thesis2019.reading import SettingResults, layout
+from seedproof_reproductions.thesis2019.reading import ARMS, SettingResults, layout
 
+# Arms that the thesis asks about.
+THESIS_ARMS = (BASELINE, "class-balanced")
 # Bins of the confidence in the results, and their titles.
 BINS = {"50": "50–60 %", "60": "60–70 %", "70": "70–80 %", "80": "80–90 %", "90": "90–100 %"}
 
@@ -30,7 +32,7 @@ def over_confidence(settings: Sequence[SettingResults]) -> Table:
     columns = layout()["confidence"]
     rows = (
         (setting.named(arm), *(points(setting.estimate(arm, path)) for path in columns.values()))
-        for setting, arm in _arms_with(settings, "confidence")
+        for setting, arm in _arms_with(settings, "confidence", THESIS_ARMS)
     )
     return Table.of(("", *columns), rows)
 
@@ -65,7 +67,7 @@ def permutation(settings: Sequence[SettingResults]) -> Table:
     """Mean change of the output by shuffled attention, by confidence."""
     parts = layout()["permutation"]
     rows = []
-    for setting, arm in _arms_with(settings, "permutation"):
+    for setting, arm in _arms_with(settings, "permutation", THESIS_ARMS):
         for title, path in parts.items():
             at = f"permutation.{path}"
             values = [setting.estimate(arm, f"{at}.bins.{name}") for name in BINS]
@@ -88,7 +90,7 @@ def compared(settings: Sequence[SettingResults]) -> Table:
     """By how much the mean change by shuffled attention exceeds that of the baseline."""
     parts = layout()["permutation"]
     rows = []
-    for setting, arm in _arms_with(settings, "permutation.compared"):
+    for setting, arm in _arms_with(settings, "permutation.compared", THESIS_ARMS):
         for title, path in parts.items():
             difference = setting.estimate(arm, f"permutation.compared.{path}")
             means = (
@@ -102,7 +104,7 @@ def compared(settings: Sequence[SettingResults]) -> Table:
 def vectors(settings: Sequence[SettingResults]) -> Table:
     """Neighbors that two seeds share, and neighbors of the same age group."""
     rows = []
-    for setting, arm in _arms_with(settings, "vectors"):
+    for setting, arm in _arms_with(settings, "vectors", [BASELINE]):
         for name, of_name in setting.of(arm, "vectors").items():
             at = f"vectors.{name}"
             rows.append(
@@ -123,9 +125,10 @@ def vectors(settings: Sequence[SettingResults]) -> Table:
 
 
 def _arms_with(
-    settings: Sequence[SettingResults], path: str
+    settings: Sequence[SettingResults], path: str, arms: Collection[str] = ARMS
 ) -> Iterator[tuple[SettingResults, str]]:
+    """Return settings and those of the arms that have figures at a path."""
     for setting in settings:
         for arm in setting.content["arms"]:
-            if setting.of(arm, path):
+            if arm in arms and setting.of(arm, path):
                 yield setting, arm

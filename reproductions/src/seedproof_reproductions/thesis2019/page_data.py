@@ -97,7 +97,7 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "schedules": _schedules(settings),
         "tried": _tried(),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
-        "commands": [_command(setting) for setting in settings],
+        "commands": [line for setting in settings for line in _commands(setting)],
     }
 
 
@@ -174,7 +174,9 @@ def _steadier(setting: SettingResults) -> dict[str, list[str]]:
         return effect is not None and effect.verdict == "steadier"
 
     return {
-        title: [ARMS[arm] for arm in _others(setting) if is_steadier(arm, part)]
+        f"{title[0].lower()}{title[1:]}": [
+            ARMS[arm] for arm in _others(setting) if is_steadier(arm, part)
+        ]
         for part, title in PARTS.items()
     }
 
@@ -278,10 +280,15 @@ def _tried() -> Table:
     return Table.of(("", "learning rate", "epochs", "HR@10", "NDCG@10", "used"), rows)
 
 
-def _command(setting: SettingResults) -> str:
-    """Return the command that trains a setting."""
+def _commands(setting: SettingResults) -> list[str]:
+    """Return the commands that train a setting, one per number of seeds."""
     chosen = setting.content["setting"]
     given: dict[str, Any] = {"model": setting.dataset, "output": setting.output}
     given |= {name: chosen[name] for name in OPTIONS if chosen[name] is not None}
-    given |= {"arms": ",".join(setting.content["arms"]), "seeds": setting.n_runs}
-    return command("thesis2019", given)
+    arms: dict[int, list[str]] = {}
+    for arm, content in setting.content["arms"].items():
+        arms.setdefault(content["n_runs"], []).append(arm)
+    return [
+        command("thesis2019", given | {"arms": ",".join(names), "seeds": n_runs})
+        for n_runs, names in arms.items()
+    ]

@@ -62,7 +62,7 @@ class SettingResults(StoredResults):
         paper = published()["training"]
         return (
             *fewer("users", self.content["n_users"], paper["users"]),
-            *fewer("seeds", min(self.n_each), paper["seeds"]),
+            *fewer("seeds", self.of(BASELINE, "n_runs"), paper["seeds"]),
         )
 
     def is_over_runs(self, arm: str) -> bool:

@@ -17,7 +17,7 @@ from seedproof_reproductions.thesis2019.models import DeepICF, PairModel
 
 N_NEIGHBORS = 10
 # Users on a map, and the runs that have one.
-N_SHOWN, N_MAPS = 1_000, 2
+N_SHOWN, N_MAPS = 600, 2
 # Users from this age on are marked, as in the thesis.
 OLD = 56
 
