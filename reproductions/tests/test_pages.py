@@ -13,7 +13,7 @@ from seedproof_reproductions.conll2019.page_data import page_data
 from seedproof_reproductions.conll2019.results import stored_results
 
 DOCS = Path(__file__).parents[2] / "docs" / "results"
-PAGES = ("conll2019", "findings2023", "which-mitigation")
+PAGES = ("conll2019", "findings2023", "thesis2019", "which-mitigation")
 NUMBER = re.compile(r"[−+]?\d+(?:,\d{3})*(?:\.\d+)?")
 VERDICT = re.compile(
     r"less steady|steadier|better|worse|no difference shown|too few runs|not determined|"

@@ -80,6 +80,7 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "undetermined": UNDETERMINED,
         **claims_data(checked_claims(settings)),
         "answers": [_answer(setting) for setting in settings],
+        "inside": [_inside(setting) for setting in settings],
         "steadier": {setting.title: _steadier(setting) for setting in several},
         "levels": _levels(settings),
         "lists": {title: _lists(settings, part) for part, title in PARTS.items()},
@@ -159,6 +160,16 @@ def _answer(setting: SettingResults) -> dict[str, Any]:
         "sd": of(CANDIDATES, "hit_rate@10_sd"),
         "first": {part: of(part, "first_item_flips") for part in (CANDIDATES, CATALOG)},
         "changed": {part: of(part, "jaccard_distance@10") for part in (CANDIDATES, CATALOG)},
+    }
+
+
+def _inside(setting: SettingResults) -> dict[str, Any]:
+    """Differences of the baseline for the summary, by place; empty if they were not measured."""
+    paths = layout()["summary"]
+    estimates = {name: setting.estimate(BASELINE, path) for name, path in paths.items()}
+    return {"title": setting.title} | {
+        name: "" if estimate is None else inside_tables.amount(paths[name], estimate)
+        for name, estimate in estimates.items()
     }
 
 
