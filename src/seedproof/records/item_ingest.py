@@ -29,7 +29,12 @@ from seedproof.records.item_tables import (
     split_by_run,
 )
 from seedproof.records.items import NO_ITEM, Relevance
-from seedproof.records.levels import Repeat, settings_of, split_repeats
+from seedproof.records.levels import (
+    Repeat,
+    refuse_levels_of_items,
+    settings_of,
+    split_repeats,
+)
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.partition import are_integers
@@ -98,7 +103,9 @@ class ItemIngest:
         if levels:
             levels, repeats = split_repeats(self._runs.names, levels)
         check_run_count(len(repeats))
-        are_trials = settings_of(levels, list(repeats.values())).are_trials
+        known = settings_of(levels, list(repeats.values()))
+        refuse_levels_of_items(self._roles.form.kind, known)
+        are_trials = known.are_trials
         if len(repeats) < self._options.least_runs and not are_trials:
             raise TooFewRunsError(
                 "There is only one run: {run!r}. Pass the {kind} of at least 2 runs or trials.",

@@ -32,7 +32,7 @@ from seedproof.records.item_rows import (
     n_tied,
     right_items,
 )
-from seedproof.records.levels import Repeat, settings_of
+from seedproof.records.levels import Repeat, refuse_levels_of_items, settings_of
 from seedproof.records.number_tables import TooLargeError, column_names, read_table, title_of
 from seedproof.records.right_rows import RightRows, read_relevant
 from seedproof.records.shards import ItemShards, check_run_count
@@ -194,6 +194,7 @@ class _Rows:
     ) -> tuple[ItemShards, list[Message]]:
         """Return the runs on the same examples, in the order of their ids."""
         known = settings_of(self.levels, self.repeats)
+        refuse_levels_of_items(self.roles.form.kind, known)
         are_trials = settings.are_trials or known.are_trials
         check_run_count(len(self.repeats))
         if len(self.repeats) < options.least_runs and not are_trials:
@@ -241,7 +242,7 @@ class _Rows:
             names=names,
             items=items,
             relevance=relevance,
-            settings=replace(settings, are_trials=are_trials, levels=known.levels),
+            settings=replace(settings, are_trials=are_trials),
             extras=extras,
         )
         return source, notes

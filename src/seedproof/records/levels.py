@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from seedproof.errors import MissingExampleError
+from seedproof.errors import MissingExampleError, OptionError
 from seedproof.records.answer_settings import AnswerSettings, Levels
+from seedproof.records.schema import ITEMS, Kind
 from seedproof.records.shards import natural_order
 
 if TYPE_CHECKING:
@@ -80,6 +81,25 @@ def recorded_settings(runs: Sequence["RunManifest"]) -> AnswerSettings:
     recorded = [run.facts.get("levels", {}) for run in runs]
     names = [level for level in LEVELS if all(level in of_run for of_run in recorded)]
     return settings_of(names, [tuple(of_run[name] for name in names) for of_run in recorded])
+
+
+def refuse_levels_of_items(kind: Kind, settings: AnswerSettings) -> None:
+    """Raise an error for lists or sets with two levels of repetition.
+
+    Trials of one run are not runs of their own: counted as such, they would make intervals over
+    runs too narrow.
+    """
+    if kind in ITEMS and settings.levels is not None:
+        outer, inner = settings.levels.names[:2]
+        raise OptionError(
+            "The {kind} have both {outer}s and {inner}s of each {outer}, and {kind} are measured "
+            "at one level. Keep the rows of one {inner} per {outer}, such as the first, or those "
+            "of one {outer} with all its {inner}s.",
+            option=inner,
+            kind=str(kind),
+            outer=outer,
+            inner=inner,
+        )
 
 
 def _codes(names: Sequence[str], repeats: Sequence[Repeat], depth: int) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from seedproof.messages import Message, recorded
 from seedproof.records.arrow import to_numpy
 from seedproof.records.ingest_state import MARK
 from seedproof.records.items import NO_ITEM, Relevance, sorted_items
-from seedproof.records.levels import recorded_settings
+from seedproof.records.levels import recorded_settings, refuse_levels_of_items
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.probabilities import UNLABELED, TopProbs, most_probable_of_top
@@ -349,6 +349,7 @@ class StoreShards(ShardSource):
         if not self.kind.has_classes:
             by_meaning = any("equivalent" in reader.value_columns for reader in self._readers)
             self.settings = replace(recorded_settings(self.manifests), by_meaning=by_meaning)
+            refuse_levels_of_items(self.kind, self.settings)
         self.predictions_only = False
         self.n_examples = sum(group.rows for group in first.groups)
         self.n_labeled = sum(self.counts(index)[1] for index in range(self.n_shards))

@@ -21,6 +21,7 @@ from seedproof.errors import (
     TooFewRunsError,
     UnreadableError,
 )
+from seedproof.records.resumable_ingest import ingest_tables
 from seedproof.testing.errors import WithFields
 
 HEADER = ["run", "user", "item", "score"]
@@ -223,6 +224,20 @@ def test_trials_are_recognized(tmp_path):
     loaded = sp.Predictions.load(write(tmp_path / "t.csv", ["trial", *HEADER[1:]], rows))
 
     assert loaded.repeats == "trials"
+
+
+@pytest.mark.parametrize(
+    "read",
+    [sp.Predictions.load, lambda table: ingest_tables([table], table.parent / "store")],
+    ids=["load", "ingest"],
+)
+def test_trials_of_several_runs_are_refused(tmp_path, read):
+    """Counted as runs, they would make intervals over runs too narrow."""
+    rows = [[run, trial, "u1", "x", 1] for run in "ab" for trial in "01"]
+    table = write(tmp_path / "t.csv", ["run", "trial", *HEADER[1:]], rows)
+
+    with pytest.raises(OptionError, check=WithFields(option="trial", inner="trial", outer="run")):
+        read(table)
 
 
 @pytest.mark.parametrize(
