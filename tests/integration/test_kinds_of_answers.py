@@ -168,3 +168,28 @@ def test_sigmoids_in_a_table_lead_to_sets(refused, seedproof):
     gold = [["b"], ["a"]] * (N_EXAMPLES // 2)
     alike = sp.measure(probs, thresholds=0.5, labels=gold, classes=["a", "b", "c"])
     assert json.loads(out)["metrics"] == json.loads(alike.to_json())["metrics"]
+
+
+@pytest.mark.parametrize("are_apart", [False, True], ids=["one file", "one per run"])
+def test_sigmoids_in_a_file_lead_to_sets(are_apart, refused, seedproof):
+    """The printed command measures the sets that arrays of the same probabilities give."""
+    rng = np.random.default_rng(0)
+    probs = 1 / (1 + np.exp(-rng.normal(size=(N_RUNS, N_EXAMPLES, 3))))
+    gold = rng.random((N_EXAMPLES, 3)) < 0.4
+    facts = {"classes": ["a", "b", "c"]}
+    runs = list(probs) if are_apart else [probs]
+    files = [f"run{index}.npz" for index in range(len(runs))]
+    for name, values in zip(files, runs, strict=True):
+        np.savez(name, probs=values, **facts)
+
+    error = refused("measure", *files)
+
+    command = shlex.split(str(error.fields["advice"].fields["command"]))
+    for name, values in zip(files, runs, strict=True):
+        np.savez(name, probs=values, labels=gold, **facts)
+    code, out, err = seedproof(*command[1:], "--json")
+    assert code == 0, err
+    alike = sp.measure(probs, thresholds=0.5, labels=gold, classes=["a", "b", "c"])
+    assert json.loads(out)["metrics"] == json.loads(alike.to_json())["metrics"]
+    error = refused(*command[1:], "--threshold", "0.7")
+    assert error.fields["option"] == "thresholds"

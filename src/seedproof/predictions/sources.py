@@ -25,7 +25,7 @@ from seedproof.predictions.weights import weighted
 from seedproof.records.answer_settings import AnswerSettings, ExampleWeights, Tolerance
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
-from seedproof.records.item_arrays import item_kind, item_shards
+from seedproof.records.item_arrays import item_kind, item_shards, set_threshold
 from seedproof.records.item_columns import DOCUMENT
 from seedproof.records.item_tables import have_items, read_items
 from seedproof.records.items import MOST_KEPT
@@ -140,7 +140,7 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
             runs=options.get("runs") or target.names,
             extras=extras,
             settings=_answer_settings(options),
-            threshold=_threshold(options, kind),
+            threshold=set_threshold(_answer_settings(options), kind),
             least_runs=least_runs,
             keep=kept_items(options),
         )
@@ -321,7 +321,7 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         keep=kept_items(options),
     )
     if options.get("thresholds") is not None and have_probs(tables, table_options):
-        threshold = _threshold(options, Kind.SETS)
+        threshold = set_threshold(_answer_settings(options), Kind.SETS)
         tables = list(sets_above(cast("float", threshold), tables, table_options))
     held: tuple[ShardSource, list[Message]] | None
     if have_items(tables, table_options.columns):
@@ -402,18 +402,6 @@ def _table(part: Path | ArrowStream, options: Mapping[str, Any]) -> Path | Arrow
         return cast("ArrowStream", read_trec_run(part))
     name = reader_of(part) if isinstance(part, Path) else None
     return part if name is None or not isinstance(part, Path) else read_with(name, part)
-
-
-def _threshold(options: Mapping[str, Any], kind: Kind) -> float | None:
-    """Return the probability from which on a label is in a set."""
-    thresholds = _answer_settings(options).thresholds
-    if kind is Kind.SETS and len(thresholds) > 1:
-        raise OptionError(
-            "Sets have one threshold, and {n_given} are given.",
-            option="thresholds",
-            n_given=len(thresholds),
-        )
-    return thresholds[0] if thresholds else None
 
 
 def _relevant_table(given: Any) -> Path | ArrowStream | None:  # noqa: ANN401 - whatever is passed

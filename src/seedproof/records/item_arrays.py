@@ -61,6 +61,18 @@ def item_kind(values: Any, options: Mapping[str, Any]) -> Kind | None:  # noqa: 
     return _kind_of_arrays(values, has_threshold=options.get("thresholds") is not None)
 
 
+def set_threshold(settings: AnswerSettings, kind: Kind) -> float | None:
+    """Return the probability from which on a label is in a set; None if none is given."""
+    thresholds = settings.thresholds
+    if kind is Kind.SETS and len(thresholds) > 1:
+        raise OptionError(
+            "Sets have one threshold, and {n_given} are given. Pass one of them.",
+            option="thresholds",
+            n_given=len(thresholds),
+        )
+    return thresholds[0] if thresholds else None
+
+
 def _are_sets(labels: Any) -> bool:  # noqa: ANN401 - whatever is passed
     """Return whether gold labels are sets: lists, or flags (examples, labels)."""
     if labels is None or isinstance(labels, str):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from seedproof.errors import ColumnError, InputError, NotFoundError, ShapeError, UnreadableError
 from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrays import ArrayShards
+from seedproof.records.item_arrays import item_kind, item_shards, set_threshold
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.number_arrays import number_shards
 from seedproof.records.shards import ShardSource, natural_order
@@ -240,12 +241,26 @@ def _shards(
             settings=settings,
             least_runs=1 if alone else 2,
         )
-    named = file.load("classes")
+    named, labels = file.load("classes"), file.load("labels")
     if classes is None and named is not None:
         classes = named.tolist()
+    kind = item_kind(values, _choices(settings, labels))
+    if kind is not None:
+        return item_shards(
+            values,
+            kind=kind,
+            right=labels,
+            ids=file.load("ids"),
+            names=classes,
+            runs=runs,
+            extras=further,
+            settings=settings,
+            threshold=set_threshold(settings, kind),
+            least_runs=1 if alone else 2,
+        )
     return ArrayShards(
         values,
-        labels=file.load("labels"),
+        labels=labels,
         ids=file.load("ids"),
         classes=classes,
         runs=runs,
@@ -253,6 +268,12 @@ def _shards(
         extras=further,
         **options,
     )
+
+
+def _choices(settings: AnswerSettings, labels: npt.NDArray[Any] | None) -> dict[str, Any]:
+    """Return the options that say whether answers are sets: a threshold, or flags as labels."""
+    flags = {} if labels is None or labels.ndim < 2 else {"labels": labels}
+    return {**flags, "thresholds": settings.thresholds or None}
 
 
 def _are_equal(left: npt.NDArray[Any] | None, right: npt.NDArray[Any] | None) -> bool:
