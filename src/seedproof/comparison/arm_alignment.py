@@ -53,7 +53,6 @@ class ArmAlignment:
 
     def _check_kind(self, name: str, source: ShardSource) -> None:
         """Refuse answers of another kind, and those that are measured in different ways."""
-        refuse_text_levels(source)
         first = self.sources[0]
         kind, other_kind = answers_of(first.kind), answers_of(source.kind)
         if kind != other_kind:
@@ -74,6 +73,22 @@ class ArmAlignment:
                 other_name=name,
                 settings=first.settings,
                 other_settings=source.settings,
+            )
+        self._check_levels(name, source)
+
+    def _check_levels(self, name: str, source: ShardSource) -> None:
+        """Refuse texts of which some runs have trials: texts differ inside runs, or between."""
+        first = self.sources[0]
+        has_trials = [x.settings.levels is not None for x in (first, source)]
+        if source.kind is Kind.TEXTS and has_trials[0] != has_trials[1]:
+            names = self.names[0], name
+            raise OptionError(
+                "The runs of {name!r} have several trials each, and those of {other_name!r} do "
+                "not. Texts are compared between trials of a run, or between runs. Keep the rows "
+                "of one trial per run of {name!r}, or give both several trials.",
+                option="trial",
+                name=names[has_trials.index(True)],
+                other_name=names[has_trials.index(False)],
             )
 
     @property
@@ -196,19 +211,3 @@ def _known(label: str | np.floating) -> str | float | None:
 def _names(labels: IntArray, classes: tuple[str, ...]) -> np.ndarray:
     """Class names of labels; an empty one where unknown."""
     return np.where(labels == UNLABELED, "", np.array(classes, dtype=object)[labels])
-
-
-def refuse_text_levels(source: ShardSource) -> None:
-    """Raise an error for texts of runs that have several trials each."""
-    if source.kind is Kind.TEXTS and source.settings.levels is not None:
-        raise text_levels_refused()
-
-
-def text_levels_refused() -> OptionError:
-    """Return the error for texts with two levels of repetition, which are only measured."""
-    return OptionError(
-        "The texts have both runs and trials of each run. Such texts are measured, but not "
-        "compared. Name the runs with --run, or the trials of one run with --trial, and rename the "
-        "other column.",
-        option="trial",
-    )

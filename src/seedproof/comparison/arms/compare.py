@@ -16,6 +16,7 @@ from seedproof.comparison.arms.arm_contrast import (
 from seedproof.comparison.arms.explanations import ArmExplanations, compare_explanations
 from seedproof.comparison.arms.judge import judge_together, primary_metric
 from seedproof.comparison.arms.kinds import answer_kind, direction_of_mean
+from seedproof.comparison.arms.levels import comparable_metrics, levels_of, notes_on_levels
 from seedproof.comparison.arms.matched_rates import (
     MatchedShards,
     match_thresholds,
@@ -244,6 +245,8 @@ def compare_arms(
     if match_rates:
         matched = match_thresholds(alignment, skip_damaged=skip_damaged)
         alignment, notes = ArmAlignment(names, tuple(matched)), notes_on_matching(names, matched)
+    levels = [levels_of(arm.source) for arm in arms]
+    notes += notes_on_levels(levels)
     seeds = tuple(arm.seeds for arm in arms)
     clusters = next(((i, arm.clusters) for i, arm in enumerate(arms) if arm.clusters), None)
     task = CompareShard(
@@ -285,20 +288,23 @@ def compare_arms(
         for name, own in zip(names, seeds, strict=True)
     ]
     baseline, *others = [
-        arm.result(results[0], own, (groups[0], group), n_lost)
-        for arm, own, group in zip(finished, results, groups, strict=True)
+        arm.result(_like(results[0], levels[0], levels[i]), own, (groups[0], group), n_lost)
+        for i, (arm, own, group) in enumerate(zip(finished, results, groups, strict=True))
     ]
     pairs = [
         ArmPair(
             names[j],
             names[i],
             sums.is_paired,
-            contrasts=sums.contrasts(results[i], results[j], (groups[i], groups[j])),
+            contrasts=sums.contrasts(
+                _like(results[i], levels[i], levels[j]), results[j], (groups[i], groups[j])
+            ),
         )
         for (i, j), sums in whole.pairs.items()
     ]
     usual = answer_kind(alignment.sources[0].kind).usual_primary
-    primary = primary_metric(primary, results[0], usual)
+    compared = dict.fromkeys(metric for arm in others for metric in arm.contrasts)
+    primary = primary_metric(primary, compared or results[0], usual)
     judged = judge_together(others, pairs, primary, level=level, margins=margins or {})
     sources = {arm.name: arm.source for arm in arms}
     identical = identical_arms(sources, {arm.name: arm.seeds for arm in arms})
@@ -314,6 +320,13 @@ def compare_arms(
         reference=reference,
         better=direction_of_mean(alignment.sources[0]) if arms[0].is_of_numbers else "neither",
     )
+
+
+def _like(
+    statistics: Mapping[str, Statistic], own: Mapping[str, int], other: Mapping[str, int]
+) -> dict[str, Statistic]:
+    """Return the metrics that mean the same in another arm, given the levels of both."""
+    return {name: statistics[name] for name in comparable_metrics(statistics, own, other)}
 
 
 class _FinishedArm:

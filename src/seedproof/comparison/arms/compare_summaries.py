@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from seedproof.comparison.arms.judge import check_margins, primary_metric
 from seedproof.comparison.arms.kinds import answer_kind
+from seedproof.comparison.arms.levels import comparable_metrics, notes_on_levels
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import MissingExampleError, OptionError
 from seedproof.measurement.result import Measurement
@@ -76,6 +77,14 @@ def compare_summaries(
                 other_name=name,
                 other_answers=others_own,
             )
+        if (base.repeats == "trials") != (report.repeats == "trials"):
+            raise OptionError(
+                "One of {name!r} and {other_name!r} has trials of one model, and the other has "
+                "runs. Pass {option} for both, or for neither.",
+                name=base_name,
+                other_name=name,
+                option="--trial",
+            )
         if _weights(report) != _weights(base):
             raise OptionError(
                 "The examples of {name!r} and {other_name!r} have different weights. Measure both "
@@ -97,12 +106,13 @@ def compare_summaries(
                 other_n_labeled=report.n_labeled,
             )
     usual = answer_kind(Kind(base.kind)).usual_primary
-    primary = primary_metric(primary, base.metrics, usual)
     margins = margins or {}
     of_mean: Better = "lower" if lower_is_better else "higher"
     if base.kind != Kind.NUMBERS or base.n_labeled:
         of_mean = "neither"
     figures = {name: _figures(base, report, of_mean) for name, report in others}
+    compared = dict.fromkeys(metric for own in figures.values() for metric in own)
+    primary = primary_metric(primary, compared or base.metrics, usual)
     explained = {name: _explained(base, report) for name, report in others}
     rows = [figure for own in figures.values() for figure in own.values()]
     rows += [x for methods in explained.values() for own in methods.values() for x in own.values()]
@@ -129,7 +139,11 @@ def compare_summaries(
         ),
         confidence=levels[True].confidence,
         primary=primary,
-        notes=(NOTE, *_own_metrics(reports)),
+        notes=(
+            NOTE,
+            *notes_on_levels([report.levels for report in reports.values()]),
+            *_own_metrics(reports),
+        ),
         checks=of_arms({name: report.checks for name, report in reports.items()}),
         better=of_mean,
     )
@@ -193,7 +207,11 @@ def _figures(base: Measurement, arm: Measurement, better: Better) -> dict[str, _
     is_uneven = base.n_runs != arm.n_runs
     are_trials = base.repeats == arm.repeats == "trials"
     are_passes = all(OF_PASSES in x.metrics for x in (base, arm))
-    known = [name for name in base.metrics if name in arm.metrics and is_metric(name)]
+    known = [
+        name
+        for name in comparable_metrics(base.metrics, base.levels, arm.levels)
+        if name in arm.metrics and is_metric(name)
+    ]
     return {
         metric: _Figures(
             metric,

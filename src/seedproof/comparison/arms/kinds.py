@@ -14,7 +14,12 @@ from seedproof.comparison.arms.arm_contrast import (
     NumberPairs,
     PairSums,
 )
-from seedproof.comparison.arms.text_contrast import TextContrast, TextPairs
+from seedproof.comparison.arms.text_contrast import (
+    LevelTextContrast,
+    LevelTextPairs,
+    TextContrast,
+    TextPairs,
+)
 from seedproof.measurement.accumulators import Accumulators, MetricAccumulators
 from seedproof.measurement.items import ItemAccumulators
 from seedproof.measurement.numbers import NumberAccumulators
@@ -153,8 +158,12 @@ class Texts(AnswerKind):
         """Return accumulators of one arm, without examples."""
         return TextAccumulators(source, requested)
 
-    def pair(self, base: ShardSource, arm: ShardSource, *, is_paired: bool) -> TextPairs:
+    def pair(
+        self, base: ShardSource, arm: ShardSource, *, is_paired: bool
+    ) -> TextPairs | LevelTextPairs:
         """Return sums of two arms, without examples."""
+        if base.settings.levels is not None:
+            return LevelTextPairs(base.n_runs, arm.n_runs, is_paired=is_paired)
         return TextPairs(
             len(base.runs),
             len(arm.runs),
@@ -169,9 +178,11 @@ class Texts(AnswerKind):
         *,
         is_paired: bool,
         partners: tuple[int, ...] | None,
-    ) -> TextContrast:
+    ) -> TextContrast | LevelTextContrast:
         """Return sums of the baseline and an arm, without examples."""
         del partners
+        if base.settings.levels is not None:
+            return LevelTextContrast(base.n_runs, arm.n_runs, is_paired=is_paired)
         return TextContrast(
             len(base.runs),
             len(arm.runs),

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from seedproof.comparison.arms.arm_contrast import ArmContrast, ClassPairs
+from seedproof.comparison.arms.arm_contrast import ArmContrast, ClassPairs, PairSums
 from seedproof.comparison.arms.most_changed import MostChangedTexts
 from seedproof.measurement.texts import of_few
 from seedproof.metrics.batch import Batch
@@ -58,6 +58,28 @@ class TextContrast(TextPairs, ArmContrast[Batch]):
 
     def __init__(self, n_base: int, n_arm: int, *, is_paired: bool, are_trials: bool) -> None:
         super().__init__(n_base, n_arm, is_paired=is_paired, are_trials=are_trials)
+        self.most_changed = MostChangedTexts()
+
+    def results(self) -> dict[str, Any]:
+        """Return the examples that change most."""
+        return {"settled": self.most_changed.fallen, "unsettled": self.most_changed.risen}
+
+
+class LevelTextPairs(PairSums[Batch]):
+    """The same for runs that have several trials each: each figure is a mean over runs."""
+
+    @classmethod
+    def compared(cls, metrics: Collection[str], *, is_uneven: bool) -> list[str]:
+        """Return the metrics to compare."""
+        del is_uneven
+        return [metric for metric in metrics if metric not in REPEATED]
+
+
+class LevelTextContrast(LevelTextPairs, ArmContrast[Batch]):
+    """An arm of such runs against the baseline: also where trials agree more or less."""
+
+    def __init__(self, n_base: int, n_arm: int, *, is_paired: bool) -> None:
+        super().__init__(n_base, n_arm, is_paired=is_paired)
         self.most_changed = MostChangedTexts()
 
     def results(self) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from seedproof.comparison.arm_alignment import text_levels_refused
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.measurement.result import Measurement
@@ -64,17 +63,17 @@ def pilot_of(measurement: Measurement) -> Pilot:
     """Return the figures that planning needs from a measurement."""
     if measurement.repeats == "trials":
         return _pilot_of_trials(measurement)
-    if measurement.kind == Kinds.TEXTS and measurement.levels:
-        raise text_levels_refused()
     check_pilot_runs(measurement.n_runs)
     is_of_numbers = measurement.kind in (Kinds.NUMBERS, *ITEMS)
+    # Flips inside runs that have several trials are not those of pairs of runs.
+    has_pairs = "flip_matrix" in measurement.detail and not is_of_numbers
     sd = measurement.metrics.get(f"{_metrics(measurement)['mean']}_sd")
     return Pilot(
         measurement.n_runs,
         measurement.n_examples,
         sd=sd if sd is not None and sd.value > 0.0 else None,
-        cv=None if is_of_numbers else _variation(measurement),
-        pair_cv=None if is_of_numbers else _pair_variation(measurement.detail["flip_matrix"]),
+        cv=_variation(measurement) if has_pairs else None,
+        pair_cv=_pair_variation(measurement.detail["flip_matrix"]) if has_pairs else None,
         n_clusters=None if measurement.clusters is None else measurement.clusters.n_clusters,
         drawn={
             kind: drawn

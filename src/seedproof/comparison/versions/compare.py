@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from seedproof.comparison.arm_alignment import ArmAlignment, refuse_text_levels
+from seedproof.comparison.arm_alignment import ArmAlignment
 from seedproof.comparison.versions.items import ItemVersionSums
 from seedproof.comparison.versions.numbers import MeansOfRuns, NumberVersionSums
 from seedproof.comparison.versions.result import VersionComparison
 from seedproof.comparison.versions.sums import ClassVersionSums, VersionSums
 from seedproof.comparison.versions.texts import TextVersionSums
 from seedproof.engines import Engine
-from seedproof.errors import TooFewRunsError
+from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import ExampleWriter
 from seedproof.messages import Message
@@ -49,7 +49,7 @@ def compare_versions(
     Runs that have several trials or judges are compared by their means.
     """
     for source in (old, new):
-        refuse_text_levels(source)
+        _refuse_text_levels(source)
     old, new = (x if x.settings.levels is None else MeansOfRuns(x) for x in (old, new))
     if len(old.runs) == len(new.runs) == 1:
         raise TooFewRunsError(
@@ -66,6 +66,17 @@ def compare_versions(
             total.merge(part)
             writer.write(rows)
     return total.result(examples_file, notes)
+
+
+def _refuse_text_levels(source: ShardSource) -> None:
+    """Raise an error for texts of runs that have several trials each: texts have no mean."""
+    if source.kind is Kind.TEXTS and source.settings.levels is not None:
+        raise OptionError(
+            "The texts have both runs and trials of each run. Versions of such texts are not "
+            "compared example by example. Compare them as arms, `seedproof compare OLD NEW`, or "
+            "keep the rows of one trial per run.",
+            option="trial",
+        )
 
 
 @dataclass(frozen=True, eq=False)

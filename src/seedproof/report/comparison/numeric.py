@@ -47,6 +47,8 @@ SENTENCES = {
     "assumed-runs": "Repeats are taken as models of their own: verdicts need {at_least} of each "
     "arm, and intervals are over runs and examples. If one model was asked repeatedly, name its "
     "trials with --trial, or trials=True in Python: then few repeats suffice.",
+    "assumed-levels": "Runs are taken as models of their own, each with the mean of its trials: "
+    "verdicts need {at_least} runs of each arm, and intervals are over runs and examples.",
     "no-margin": "No change of the {metrics} is called equivalent without a margin, such as "
     "--margin {first}=0.1.",
     "no-direction": "With targets, neither a higher nor a lower mean is better.",
@@ -110,7 +112,8 @@ def _of_card(comparison: Comparison, name: str) -> list[str]:
 def assumed(comparison: Comparison, *, at_least: int) -> Message:
     """Return what was assumed about repeats."""
     if comparison.baseline.measurement.repeats != "trials":
-        return _say("assumed-runs", at_least=at_least)
+        has_levels = any(arm.measurement.levels for arm in (comparison.baseline, *comparison.arms))
+        return _say("assumed-levels" if has_levels else "assumed-runs", at_least=at_least)
     # Reports have no examples to pair.
     paired = "" if comparison.runs is None else str(_say("paired-examples"))
     return _say("assumed-trials", paired=paired)

@@ -248,7 +248,7 @@ def _dots(comparison: Comparison) -> tuple[tuple[str, tuple[int, int, int]], ...
     With more runs, more examples have a run that differs.
     """
     base = comparison.baseline
-    if not comparison.has_classes:
+    if not comparison.has_classes or base.measurement.levels:
         return ()
     n_runs = base.measurement.n_runs
     comparable = [arm for arm in foremost(comparison) if arm.measurement.n_runs == n_runs]

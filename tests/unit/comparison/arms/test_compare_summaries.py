@@ -23,6 +23,7 @@ def report(n_runs=10, n_examples=100, kind="probs", **metrics):
         checks=(),
         kind=kind,
         repeats="runs",
+        levels={},
         weights=None,
     )
 

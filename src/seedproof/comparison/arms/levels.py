@@ -1,0 +1,67 @@
+"""Metrics of two arms that can be compared although their runs have unlike trials or judges."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from seedproof.messages import Message
+from seedproof.metrics.numbers.levels import Tree
+from seedproof.records.shards import ShardSource
+
+# Means over all answers of a run, however many it has.
+OF_ANSWERS = frozenset({"accuracy", "bias", "mae", "mean", "r2", "rmse"})
+# Of the means of runs, which are steadier with more trials, or of the number of trials.
+OF_SIZES = frozenset({"distinct_answers", "label_entropy", "rank_rho", "rank_tau"})
+SPREADS = "_sd", "_sd_excess", "_share"
+OF_PAIRS = "example_sd"
+
+
+def levels_of(source: ShardSource) -> dict[str, int]:
+    """Return the number of runs, of trials of each and so on; empty if runs have one answer."""
+    tree = Tree.of(source.settings, len(source.runs))
+    return tree.sizes if len(tree.names) > 1 else {}
+
+
+def comparable_metrics(
+    metrics: Iterable[str], base: Mapping[str, int], arm: Mapping[str, int]
+) -> list[str]:
+    """Return the metrics that mean the same in two arms, given their levels of repetition.
+
+    If only one arm has several trials per run, its answers differ inside runs, and those of the
+    other between runs.
+
+    Args:
+        metrics: Names of the metrics.
+        base: Number of runs of the baseline, of trials of each and so on.
+        arm: The same for the arm.
+
+    Returns:
+        Names of metrics, in the same order.
+
+    >>> metrics = ["mean", "mean_sd", "mean_difference"]
+    >>> comparable_metrics(metrics, {"run": 5, "trial": 3}, {"run": 5, "trial": 2})
+    ['mean', 'mean_difference']
+    >>> comparable_metrics(metrics, {"run": 5, "trial": 3}, {})
+    ['mean']
+    """
+    if list(base) != list(arm):
+        return [metric for metric in metrics if metric in OF_ANSWERS]
+    if list(base.values())[1:] == list(arm.values())[1:]:
+        return list(metrics)
+    return [
+        metric
+        for metric in metrics
+        if metric == OF_PAIRS or not (metric in OF_SIZES or metric.endswith(SPREADS))
+    ]
+
+
+def notes_on_levels(levels: Sequence[Mapping[str, int]]) -> list[Message]:
+    """Return a note if an arm has other trials or judges per run than the baseline."""
+    inner = [list(of_arm.items())[1:] for of_arm in levels]
+    if all(of_arm == inner[0] for of_arm in inner):
+        return []
+    return [
+        Message(
+            "unlike-levels",
+            "Arms have unlike numbers of trials or judges per run. Metrics that depend on them "
+            "are not compared.",
+        )
+    ]
