@@ -277,6 +277,25 @@ def test_lists_sets_and_texts_are_blamed_on_the_command_line(kind, seedproof, tm
     assert "init" in str(blame("runs"))
 
 
+def test_lists_are_blamed_if_no_first_item_flips():
+    """The first item is the same in all runs, and the others are in an order of their own."""
+
+    def train(run):
+        scores = 3 * run.rng("init").normal(size=(200, 3)) + run.rng("order").normal(size=(200, 3))
+        scores[:, 0] = 1000.0
+        run.log_predictions("test", rankings=np.argsort(-scores))
+
+    plan = sp.SeedPlan.blocks(5, sources=["init", "order"])
+    sp.Study("lists", train, seeds=plan, store="lists").run(engine="serial")
+
+    report = sp.blame("lists")
+
+    assert report.result.flips.most == "init"
+    assert report.summary()["are_of_lists"]
+    assert "another list on" in str(report)
+    assert "No first item differs" in str(report)
+
+
 def test_blocks_of_named_sources_can_grow(seedproof, script):
     """Two more blocks are added to the first."""
     arguments = ("run", script, "--vary", "init,order", "--engine", "serial")

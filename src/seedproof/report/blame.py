@@ -66,6 +66,8 @@ SENTENCES = {
     "chance.",
     "quality-of-examples": "The quality is that of each example: NDCG of a list, F1 of a set, a "
     "right or wrong answer.",
+    "flips-of-lists": "No first item differs between runs, so flips are lists that differ in any "
+    "place.",
     "no-shares-of-accuracy": "Shares of the variance of the mean quality, such as accuracy, need "
     "about 100 runs, so they are left out.",
     "apart": "of the examples get {other} from a run that shares no seed.",
@@ -185,9 +187,14 @@ def _title(blame: Blame) -> Message:
     )
 
 
+def _flip_name(blame: Blame) -> str:
+    """Return what a flip is."""
+    return "another list" if blame.are_of_lists else FLIP_NAMES[blame.answers]
+
+
 def _sentences(blame: Blame) -> Iterator[Message]:
     flips = blame.flips
-    other = FLIP_NAMES[blame.answers]
+    other = _flip_name(blame)
     yield _say("runs-apart", other=other, apart=WithUnit(flips.apart, "percent"))
     shares = (*flips.first.values(), *flips.total.values())
     most = flips.total.get(flips.most or "")
@@ -214,6 +221,8 @@ def _notes(blame: Blame) -> Iterator[Message]:
     totals = [share.value for share in blame.flips.total.values() if share is not None]
     if totals and min(totals) >= UNUSED_SOURCES_SHARE:
         yield _say("sources-unheeded")
+    if blame.are_of_lists:
+        yield _say("flips-of-lists")
     if blame.logits is not None:
         yield _say("interaction-by-rounding")
     known = [_known_shares(shares) for shares in blame.shares.values()]
@@ -247,7 +256,7 @@ def _cell(share: Share | None) -> str:
 
 
 def _key_figures(blame: Blame) -> Iterator[KeyFigure]:
-    apart, caption = Estimate(blame.flips.apart), _say("apart", other=FLIP_NAMES[blame.answers])
+    apart, caption = Estimate(blame.flips.apart), _say("apart", other=_flip_name(blame))
     yield key_figure("apart", "Flip rate", apart, caption, is_difference=False)
     for source, share in list(blame.flips.total.items())[:MAX_SOURCES]:
         if share is not None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from seedproof.comparison.blame.distances import FLIPS, LOGITS, run_distances
+from seedproof.comparison.blame.distances import FLIPS, LISTS, LOGITS, run_distances
 from seedproof.comparison.blame.variance_shares import Shares, shares_of
 from seedproof.engines import Engine
 from seedproof.errors import InputError
@@ -32,6 +32,7 @@ class Blame:
         further: Shares of other distances by name: the variance of logits, the Jaccard distance,
             the variance of the quality of an example.
         answers: Kind of answers, such as classes or rankings.
+        are_of_lists: Flips are those of whole ranked lists, because no first item flips.
     """
 
     sources: tuple[str, ...]
@@ -41,6 +42,7 @@ class Blame:
     flips: Shares
     further: Mapping[str, Shares] = field(default_factory=dict)
     answers: str = "classes"
+    are_of_lists: bool = False
 
     @property
     def shares(self) -> Mapping[str, Shares]:
@@ -62,6 +64,7 @@ class Blame:
             "n_blocks": self.n_blocks,
             "n_examples": self.n_examples,
             LOGITS: None,
+            **({"are_of_lists": True} if self.are_of_lists else {}),
             **{name: shares.summary() for name, shares in self.shares.items()},
         }
 
@@ -85,7 +88,8 @@ def blame_runs(
     _check(design)
     distances = run_distances(source, engine=engine, progress=progress)
     shares = {name: shares_of(matrix, design) for name, matrix in distances.items()}
-    flips = shares.pop(FLIPS)
+    first_items, lists = shares.pop(FLIPS), shares.pop(LISTS, None)
+    flips = lists if first_items is None else first_items
     if flips is None:
         raise InputError(
             "Runs that differ in every source never flip: there is nothing to explain.",
@@ -99,6 +103,7 @@ def blame_runs(
         flips=flips,
         further={name: known for name, known in shares.items() if known is not None},
         answers=answers_of(source.kind),
+        are_of_lists=first_items is None,
     )
 
 

@@ -25,6 +25,8 @@ from seedproof.typing import BoolArray, FloatArray, Progress
 
 # Examples that get another class, first item, set or answer.
 FLIPS = "flips"
+# Ranked lists that differ in any place up to the depth; if no first item flips, they are the flips.
+LISTS = "lists"
 # Squared difference of the logit of the followed class, which has no interaction from taking the
 # most probable class.
 LOGITS = "logits"
@@ -84,6 +86,8 @@ class ShardDistances:
             yield OVERLAP, np.stack([of_run.sum(axis=1) for of_run in distances])
             compared = batch.items[:, :, :1] if is_ranked else batch.items
             yield FLIPS, _differences(compared)
+            if is_ranked:
+                yield LISTS, _differences(batch.items[:, :, :depth])
             if batch.is_labeled.any():
                 yield QUALITY, squared_differences(_quality(batch.labeled, depth))
 

@@ -61,10 +61,11 @@ def test_distances_of_items_equal_loops(draw, depth):
     distances = run_distances(source)
 
     for a, b in product(range(n_runs), repeat=2):
-        flips, apart, squares = [], [], []
+        flips, apart, squares, others = [], [], [], []
         for example in range(n_examples):
             pair = [lists[run][example] for run in (a, b)]
             flips.append(pair[0] != pair[1] if depth is None else pair[0][0] != pair[1][0])
+            others.append(pair[0][:depth] != pair[1][:depth])
             first, second = (set(items[:depth]) for items in pair)
             apart.append(1 - len(first & second) / len(first | second) if first | second else 0.0)
             if source.relevance.is_known[example]:
@@ -74,6 +75,8 @@ def test_distances_of_items_equal_loops(draw, depth):
         assert distances["flips"][a, b] == pytest.approx(np.mean(flips))
         assert distances["overlap"][a, b] == pytest.approx(np.mean(apart))
         assert distances["quality"][a, b] == pytest.approx(np.mean(squares))
+        if depth is not None:
+            assert distances["lists"][a, b] == pytest.approx(np.mean(others))
 
 
 def _quality(items, right, depth):
