@@ -17,9 +17,11 @@ from seedproof.errors import (
     LabelConflictError,
     MissingValueError,
     OptionError,
+    UnknownNameError,
     UnreadableError,
 )
 from seedproof.logs import log_files
+from seedproof.testing.errors import WithFields
 
 LOGS = Path(__file__).parents[2] / "examples" / "logs"
 
@@ -63,6 +65,19 @@ def test_inspect_archives_agree_with_their_own_means():
     assert reports["quiz"]["mean"].value == pytest.approx(0.5416666666666666)
     assert [check.name for check in reports["essay"].checks] == ["failed-samples"]
     assert reports["essay"].measurement.n_examples == 3
+
+
+def test_tasks_are_not_called_arms():
+    """A log of one model on several tasks offers no comparison of these."""
+    reports = sp.measure_arms(LOGS / "inspect" / "eval")
+
+    page = reports.to_html()
+
+    assert f"{len(reports)} tasks" in repr(reports)
+    assert "Tasks have different examples" in page
+    assert "arms side by side" not in page
+    with pytest.raises(UnknownNameError, check=WithFields(noun="task")):
+        reports["other"]
 
 
 def test_failed_samples_can_be_scored():

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from seedproof.api.scratch import scratch_folder
 from seedproof.engines import Engine
@@ -181,8 +181,8 @@ def measure_arms(
     log = store if isinstance(store, Log | Sweep) else log_among([store], options.get("tool"))
     if log is not None:
         chosen = log.only(arm=options.pop("arm", None), task=options.pop("task", None))
-        groups = chosen.groups()
-        return SideBySide({name: measured(group, **options) for name, group in groups.items()})
+        reports = {name: measured(group, **options) for name, group in chosen.groups().items()}
+        return SideBySide(reports, noun=_noun(chosen))
     opened = store if isinstance(store, Store) else _opened(store, options)
     arms = opened.arms()
     if not arms:
@@ -198,6 +198,13 @@ def measure_arms(
         left_out=[arm for arm in arms if arm not in enough],
         checks=[missing_arm(arm) for arm in opened.missing_arms()],
     )
+
+
+def _noun(log: Log | Sweep) -> Literal["arm", "task", "part"]:
+    """Return what the groups of a log are: its arms, its tasks, or each arm on each task."""
+    if isinstance(log, Sweep) or len(log.tasks) == 1:
+        return "arm"
+    return "task" if len(log.arms) == 1 else "part"
 
 
 def _opened(store: Any, options: LoadOptions) -> Store:  # noqa: ANN401 - a folder or URL

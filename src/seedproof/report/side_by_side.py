@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -32,9 +32,14 @@ FIGURES = "Figures"
 # No more key figures fit next to each other; the table has all arms.
 MAX_KEYS = 4
 DRAWN = ("flip_rate", "accuracy", "accuracy_sd", "label_entropy_corrected")
-NO_VERDICT = (
-    "Arms whose intervals overlap may still differ; seedproof compare tests for a difference."
-)
+# By what the reports are of.
+NO_VERDICT = {
+    "arm": "Arms whose intervals overlap may still differ; seedproof compare tests for a "
+    "difference.",
+    "task": "Tasks have different examples, so they are not compared with each other.",
+    "part": "Each part of the log is an arm on a task; seedproof compare with --task tests for a "
+    "difference of arms.",
+}
 LEFT_OUT = "Left out: {}, which has one finished run."
 # Wider than any terminal.
 UNBOUNDED = 100_000
@@ -51,6 +56,8 @@ class SideBySide(MetricsResult, ByName[Report]):
         reports: A report for each arm.
         left_out: Arms with too few finished runs for a report.
         checks: Findings about the study as a whole.
+        noun: What the reports are of: "arm", "task" of a log with one arm, or "part" of a log with
+            several arms and tasks.
 
     >>> import seedproof as sp
     >>> runs = [[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 0]]
@@ -71,8 +78,10 @@ class SideBySide(MetricsResult, ByName[Report]):
         reports: Mapping[str, Report],
         left_out: Sequence[str] = (),
         checks: Sequence[Check] = (),
+        noun: Literal["arm", "task", "part"] = "arm",
     ) -> None:
         self._reports = dict(reports)
+        self._noun = noun
         self.left_out = tuple(left_out)
         self._checks = tuple(checks)
 
@@ -82,7 +91,10 @@ class SideBySide(MetricsResult, ByName[Report]):
 
     def _unknown(self, name: str) -> UnknownNameError:
         return UnknownNameError(
-            "There is no arm {arm!r}. Known: {known}.", arm=name, known=tuple(self._reports)
+            "There is no {noun} {arm!r}. Known: {known}.",
+            noun=self._noun,
+            arm=name,
+            known=tuple(self._reports),
         )
 
     @property
@@ -154,7 +166,7 @@ class SideBySide(MetricsResult, ByName[Report]):
 
     def _figures(self) -> tuple[Figure, ...]:
         return tuple(
-            _figure(name, self._reports)
+            _figure(name, self._reports, self._noun)
             for name in DRAWN
             if any(name in report for report in self.values())
         )
@@ -181,14 +193,18 @@ class SideBySide(MetricsResult, ByName[Report]):
                 replace(view.key_figures[0], title=f"{view.key_figures[0].title}, {arm}")
                 for arm, view in list(views.items())[:MAX_KEYS]
             ),
-            sections=(Section(FIGURES, "Every metric of every arm", tables),),
-            notes=(NO_VERDICT, *map(LEFT_OUT.format, self.left_out), *notes(self.checks)),
+            sections=(Section(FIGURES, f"Every metric of every {self._noun}", tables),),
+            notes=(
+                NO_VERDICT[self._noun],
+                *map(LEFT_OUT.format, self.left_out),
+                *notes(self.checks),
+            ),
             checks=alerts(self.checks),
         )
 
     @property
     def _size(self) -> str:
-        return f"{len(self):,} {'arm' if len(self) == 1 else 'arms'}"
+        return f"{len(self):,} {self._noun}{'' if len(self) == 1 else 's'}"
 
     def _about(self) -> str:
         return f"of {self._size}: {', '.join(self)}"
@@ -276,12 +292,12 @@ def _cell(cell: Row | ExplanationRow | None) -> str:
     return "–" if cell is None else f"{cell.value} {cell.interval}".strip()
 
 
-def _figure(name: str, reports: Mapping[str, Report]) -> Figure:
+def _figure(name: str, reports: Mapping[str, Report], noun: str) -> Figure:
     about = card(name)
     unit = {"percent": ", %", "points": ", points", "nats": ", nats"}.get(about.unit, "")
     return intervals(
         name,
-        f"{about.title} of each arm",
+        f"{about.title} of each {noun}",
         [Line(arm, report[name]) for arm, report in reports.items() if name in report],
         section=FIGURES,
         axis=f"{about.title.lower()}{unit}",
