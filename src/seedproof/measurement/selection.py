@@ -185,7 +185,7 @@ def unknown(metric: str, further: Collection[str] = ()) -> UnknownNameError:
     near = get_close_matches(metric.lower().replace("-", "_"), names, n=3)
     advice = f"Did you mean {' or '.join(near)}?" if near else _listed(names)
     return UnknownNameError(
-        "There is no metric {metric!r}. {advice}",
+        "Unknown metric {metric!r}. {advice}",
         metric=metric,
         advice=advice,
         nearest=near[0] if near else None,

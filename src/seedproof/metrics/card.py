@@ -63,7 +63,7 @@ def card(name: str) -> Card:
     shared = card_name(name)
     if shared not in known:
         raise UnknownNameError(
-            "There is no metric {name!r}. Known: {known}.", name=name, known=tuple(known)
+            "Unknown metric {name!r}. Known: {known}.", name=name, known=tuple(known)
         )
     text = (folder / f"{shared}.md").read_text(encoding="utf-8")
     head = _HEAD.match(text)

@@ -79,7 +79,7 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
         if self.dynamics is not None and name in self.dynamics.metrics:
             places.append("report.dynamics.metrics")
         return UnknownNameError(
-            "There is no metric {metric!r} in this report. It has: {known}.{elsewhere}",
+            "This report has no metric {metric!r}. It has: {known}.{elsewhere}",
             metric=name,
             known=tuple(self.measurement.metrics),
             elsewhere="".join(f" {place} has it." for place in places),
