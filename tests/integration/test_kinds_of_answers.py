@@ -193,3 +193,55 @@ def test_sigmoids_in_a_file_lead_to_sets(are_apart, refused, seedproof):
     assert json.loads(out)["metrics"] == json.loads(alike.to_json())["metrics"]
     error = refused(*command[1:], "--threshold", "0.7")
     assert error.fields["option"] == "thresholds"
+
+
+def write_wide(path, answer):
+    """Write a table with a column per run, in place of a row."""
+    rng = np.random.default_rng(0)
+    runs = [f"seed_{run}" for run in range(N_RUNS)]
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["example", *runs])
+        rows.writerows([example, *(answer(rng, example) for _ in runs)] for example in range(40))
+
+
+@pytest.mark.parametrize(("answer", "kind"), [(rounded, "numbers"), (text, "texts")])
+def test_command_suggested_for_wide_tables_names_their_columns(answer, kind, seedproof):
+    write_wide("wide.csv", answer)
+
+    _, _, err = seedproof("measure", "wide.csv")
+
+    code, out, err = seedproof(*shlex.split(err[err.index("seedproof measure") :])[1:], "--json")
+    assert code == 0, err
+    assert json.loads(out)["kind"] == kind
+
+
+def test_no_command_is_suggested_for_wide_tables_of_sets(seedproof):
+    """They need one row per run and example."""
+    write_wide("wide.csv", labels)
+
+    code, out, err = seedproof("measure", "wide.csv")
+
+    assert (code, "Try:" in err) == (0, False)
+    assert "--set" in " ".join(out.split())
+
+
+def test_labels_that_join_classes_lead_to_sets(refused, seedproof):
+    """The printed command keeps the names of columns, and reads the labels as sets."""
+    rng = np.random.default_rng(0)
+    lines = ["seed,example,label,p_a,p_b,p_c"]
+    for run, example in np.ndindex(N_RUNS, N_EXAMPLES):
+        probs = rng.dirichlet(np.ones(3)).round(6)
+        probs[2] = round(1 - probs[:2].sum(), 6)
+        lines.append(f"{run},{example},{['b', 'a|c'][example % 2]},{','.join(map(str, probs))}")
+    Path("joined.csv").write_text("\n".join(lines), encoding="utf-8")
+
+    error = refused("measure", "joined.csv", "--run", "seed")
+
+    assert (error.code, error.fields["label"]) == ("SP109", "a|c")
+    command = shlex.split(str(error.fields["advice"].fields["command"]))
+    code, out, err = seedproof(*command[1:], "--json")
+    assert code == 0, err
+    summary = json.loads(out)
+    assert (summary["kind"], summary["n_labeled"]) == ("sets", N_EXAMPLES)
+    assert summary["classes"] == ["a", "b", "c"]

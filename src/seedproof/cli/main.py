@@ -174,11 +174,13 @@ def _name_as_typed(error: SeedproofError, verb: str | None) -> None:
     from seedproof.messages import Message
 
     suggestion, option = error.fields.get("suggestion"), error.fields.get("option")
+    command = None
     if isinstance(suggestion, dict):
         command = command_with(suggestion)
-        error.fields["advice"] = Message("try", "Try: {command}", command=command)
     elif "advice" in error.fields and isinstance(role := error.fields.get("role"), str):
-        error.fields["advice"] = Message("try", "Try: {command}", command=command_as(role))
+        command = command_as(role)
+    if command is not None:
+        error.fields["advice"] = Message("try", "Try: {command}", command=command)
     if isinstance(option, str) and verb is not None:
         flags = {param.name: param.opts[0] for param in _command(verb).commands[verb].params}
         error.fields["typed_option"] = as_typed(option, flags)

@@ -121,7 +121,9 @@ def _suggest(result: "Report | SideBySide", targets: Sequence[str]) -> None:
         return
     for role in filter(None, (check.role for check in result.checks)):
         has_labels = result.measurement.n_labeled > 0
-        typer.echo(f"Try: {options.command_as(role, has_labels=has_labels)}", err=True)
+        command = options.command_as(role, has_labels=has_labels)
+        if command is not None:
+            typer.echo(f"Try: {command}", err=True)
 
 
 def _calibrated(

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
@@ -350,32 +351,51 @@ def _is_column(word: str) -> bool:
 
 
 def command_with(suggestion: Mapping[str, str]) -> str:
-    """Return the command as it was typed, with other names of columns."""
+    """Return the command as it was typed, with other names of columns or a further option."""
+    names_columns = not suggestion or any(_is_column(f"--{role}") for role in suggestion)
     words, is_value = [], False
     for word in sys.argv[1:]:
         option, sign, _ = word.partition("=")
-        if not _is_column(option) and not is_value:
+        is_replaced = names_columns and _is_column(option)
+        if not is_replaced and not is_value:
             words.append(word)
-        is_value = _is_column(option) and not sign
+        is_value = is_replaced and not sign
     roles = [text for role, name in suggestion.items() for text in (f"--{role}", name)]
     return shlex.join(["seedproof", *words, *roles])
 
 
-def command_as(role: str, *, has_labels: bool = False) -> str:
-    """Return the command as it was typed, with predictions and labels in other roles."""
+def command_as(role: str, *, has_labels: bool = False) -> str | None:
+    """Return the command as it was typed, with predictions and labels in other roles.
+
+    Columns with one run each, which are recognized by their names, are listed. None if these
+    would be sets or tags, of which a table has one row per run and example.
+    """
     gold = {"value": "target", "answer": "reference"}.get(role, "label")
     roles = {"--prediction": role, "--wide": role, "--label": gold, "--labels": gold}
-    words, named = [], set()
-    for word in sys.argv[1:]:
+    words, named, typed = [], set(), sys.argv[1:]
+    for word in typed:
         option, sign, value = word.partition("=")
         if option in roles:
             named.add(roles[option])
         words.append(f"--{roles[option]}{sign}{value}" if option in roles else word)
+    wide = () if role in named else _wide_columns()
+    if role in ("set", "tags") and (wide or "--wide" in {word.partition("=")[0] for word in typed}):
+        return None
     if role not in named:
-        words += [f"--{role}", _SHARED["prediction"][1]]
+        words += [f"--{role}", ",".join(wide) or _SHARED["prediction"][1]]
     if has_labels and gold not in {*named, "label"}:
         words += [f"--{gold}", _SHARED["label"][1]]
     return shlex.join(["seedproof", *words])
+
+
+def _wide_columns() -> tuple[str, ...]:
+    """Return the columns with one run each of the first table that was typed, if it has such."""
+    from seedproof.records.columns import wide_family
+    from seedproof.records.item_tables import column_names_of
+
+    tables = (Path(word) for word in sys.argv[2:] if not word.startswith("-"))
+    table = next((path for path in tables if path.is_file()), None)
+    return () if table is None else wide_family(column_names_of(table))
 
 
 def command_line() -> str:

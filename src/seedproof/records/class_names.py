@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from seedproof.errors import ClassesError, DtypeError, UnknownLabelError
+from seedproof.messages import Message
 from seedproof.records.columns import measure_as
-from seedproof.records.item_cells import refuse_lists
+from seedproof.records.item_cells import SEPARATOR, refuse_lists
 from seedproof.records.normalize import index_names, unique_names
 from seedproof.records.partition import MAX_NAMES
 from seedproof.records.shards import canonical_order
@@ -48,6 +49,7 @@ def find_classes(
     spelling = {name: place.get(name, place.get(whole[name])) for name in spelled}
     unknown = sorted(name for name, index in spelling.items() if index is None)
     if unknown:
+        _refuse_sets(unknown[0], of_columns)
         shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
         raise UnknownLabelError(
             "The label {label!r} is not one of the {n_classes} classes ({shown}). "
@@ -66,6 +68,21 @@ def find_classes(
             prediction=min(texts["y"]),
         )
     return classes, known
+
+
+def _refuse_sets(label: str, of_columns: tuple[str, ...]) -> None:
+    """Raise an error if a label joins several classes that have columns of probabilities."""
+    names = {name.strip() for name in label.split(SEPARATOR)}
+    if len(names) < 2 or not names <= {*of_columns}:
+        return
+    raise UnknownLabelError(
+        "The label {label!r} names several of the {n_classes} classes. If several can be right at "
+        "once, measure sets. {advice}",
+        label=label,
+        n_classes=len(of_columns),
+        suggestion={"threshold": "0.5"},
+        advice=Message("measure-sets", "Pass --threshold 0.5, or thresholds=0.5 in Python."),
+    )
 
 
 def _reject_regression(predictions: Sequence[str], n_rows: int) -> None:
