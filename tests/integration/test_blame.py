@@ -277,7 +277,7 @@ def test_lists_sets_and_texts_are_blamed_on_the_command_line(kind, seedproof, tm
     assert "init" in str(blame("runs"))
 
 
-def test_lists_are_blamed_if_no_first_item_flips():
+def test_lists_are_blamed_if_no_first_item_flips(tmp_path):
     """The first item is the same in all runs, and the others are in an order of their own."""
 
     def train(run):
@@ -286,9 +286,9 @@ def test_lists_are_blamed_if_no_first_item_flips():
         run.log_predictions("test", rankings=np.argsort(-scores))
 
     plan = sp.SeedPlan.blocks(5, sources=["init", "order"])
-    sp.Study("lists", train, seeds=plan, store="lists").run(engine="serial")
+    sp.Study("lists", train, seeds=plan, store=tmp_path / "runs").run(engine="serial")
 
-    report = sp.blame("lists")
+    report = sp.blame(tmp_path / "runs")
 
     assert report.result.flips.most == "init"
     assert report.summary()["are_of_lists"]

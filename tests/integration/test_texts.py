@@ -428,6 +428,18 @@ def test_page_of_runs_with_trials_is_complete(seedproof, tmp_path):
     assert "<ins>" in (tmp_path / "out" / "report.html").read_text("utf-8")
 
 
+@pytest.mark.parametrize(
+    "words", [["old.jsonl", "new.jsonl"], ["--old", "old.jsonl", "--new", "new.jsonl"]]
+)
+def test_comparisons_do_not_show_texts(words, refused, tmp_path):
+    for name, seed in (("old", 0), ("new", 1)):
+        lines(tmp_path / f"{name}.jsonl", answers(5, seed=seed))
+
+    error = refused("compare", *words, *OPTIONS, "--show", "text")
+
+    assert "seedproof measure FILE --show text" in str(error)
+
+
 def test_versions_of_runs_with_trials_are_refused(tmp_path):
     tables = [lines(tmp_path / f"{name}.jsonl", leveled()) for name in ("old", "new")]
 

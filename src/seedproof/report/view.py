@@ -228,8 +228,28 @@ def can_show(measurement: Measurement) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*measurement.extras(), *tokens)))
 
 
-def unknown_column(name: str, known: Sequence[str], notes: Sequence[Message] = ()) -> ColumnError:
-    """Return the error for a column that cannot be shown."""
+def unknown_column(
+    name: str, known: Sequence[str], notes: Sequence[Message] = (), *, has_answers: bool = False
+) -> ColumnError:
+    """Return the error for a column that cannot be shown.
+
+    Args:
+        name: Name of the column.
+        known: Columns that can be shown.
+        notes: Remarks on the measurement.
+        has_answers: Answers are texts, whose own texts only `seedproof measure` shows.
+
+    Returns:
+        The error.
+    """
+    if name == "text" and has_answers:
+        return ColumnError(
+            "Comparisons name answers by letters, and do not show their texts. Show those of one "
+            "arm: seedproof measure FILE --show text. Further columns: {listed}.",
+            column=name,
+            listed=", ".join(map(repr, known)) or "none",
+            known=tuple(known),
+        )
     if name == TOKENS:
         left_out = tuple(note for note in notes if note.code == EXPLANATIONS_LEFT_OUT)
         return ColumnError(

@@ -221,7 +221,7 @@ def _check_shown(comparison: Comparison, show: Sequence[str]) -> None:
                 column=name,
             )
         if name not in carried:
-            raise unknown_column(name, carried)
+            raise unknown_column(name, carried, has_answers=comparison.has_texts)
 
 
 def _runs(comparison: Comparison, arm: ComparedArm) -> str:

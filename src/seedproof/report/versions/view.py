@@ -90,7 +90,8 @@ def check_columns(comparison: VersionComparison, show: Sequence[str]) -> None:
     """Raise an error for a column that cannot be shown."""
     for name in show:
         if name not in comparison.extras():
-            raise unknown_column(name, comparison.extras())
+            known = comparison.extras()
+            raise unknown_column(name, known, has_answers=comparison.has_texts)
 
 
 def _figure_rows(comparison: VersionComparison) -> Iterator[tuple[str, ...]]:
