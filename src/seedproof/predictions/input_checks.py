@@ -176,16 +176,16 @@ def _unexpected_classes(source: ShardSource, sums: RunSums) -> Iterator[Check]:
         )
 
 
-def few_runs(n_runs: int) -> Iterator[Check]:
-    """Yield a warning if there are too few runs for a verdict."""
+def few_runs(n_runs: int, noun: str = "runs") -> Iterator[Check]:
+    """Yield a warning if there are too few runs, or trials, for a verdict."""
     if n_runs < VERDICT_FROM:
         yield Check(
             "few-runs",
             "warning",
             (),
-            f"With fewer than {VERDICT_FROM} runs (here {n_runs}), there are figures but no "
+            f"With fewer than {VERDICT_FROM} {noun} (here {n_runs}), there are figures but no "
             "verdicts.",
-            f"Use at least {VERDICT_FROM} runs.",
+            f"Use at least {VERDICT_FROM} {noun}.",
         )
 
 

@@ -24,7 +24,7 @@ def item_run_sums(source: ShardSource) -> ItemRunSums:
 
 def item_checks_of(source: ShardSource, sums: ItemRunSums) -> Iterator[Check]:
     """Yield the findings about aligned runs of lists or sets, given sums over all examples."""
-    yield from few_runs(len(source.runs))
+    yield from few_runs(len(source.runs), "trials" if source.settings.are_trials else "runs")
     if len(source.runs) > 1:
         yield from _duplicates(source, sums)
         yield from _constant_runs(source, sums)

@@ -13,7 +13,7 @@ from seedproof.report.items.exposure import exposures
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit
 from seedproof.report.sentences import Sentence
 
-_QUALITY = f"{{name}} is {{quality}}. Runs differ by ±{NO_BREAK}{{spread}}"
+_QUALITY = f"{{name}} is {{quality}}. {{Units}} differ by ±{NO_BREAK}{{spread}}"
 _NOISE = f"{_QUALITY}; independent changes alone would give ±{NO_BREAK}{{noise}}."
 SENTENCES = {
     "measured": "{n_runs} {repeats} · {n_examples:,} examples{clusters}{labeled} · {kind}",
@@ -29,10 +29,10 @@ SENTENCES = {
     "among the first {depth} of either, {distance} are among those of only one.",
     "sets-differ": "Two {repeats} give different sets to {flips} of the examples. Of the items of "
     "either, {distance} are in only one.",
-    "quality-equal": "{name} is {quality}. It is equal in all {n_runs} runs.",
-    "quality-of-few-runs": f"{_QUALITY}. {{n_runs}} runs are too few to explain that spread.",
-    "quality-within-noise": f"{_NOISE} With {{n_runs}} runs, no significant excess is shown.",
-    "quality-beyond-noise": f"{_NOISE} Some runs are better than others on the whole.",
+    "quality-equal": "{name} is {quality}. It is equal in all {n_runs} {units}.",
+    "quality-of-few-runs": f"{_QUALITY}. {{n_runs}} {{units}} are too few to explain that spread.",
+    "quality-within-noise": f"{_NOISE} With {{n_runs}} {{units}}, no significant excess is shown.",
+    "quality-beyond-noise": f"{_NOISE} Some {{units}} are better than others on the whole.",
     "exposure-varies": "{n_items} items are shown more often with some {repeats} than with others, "
     "beyond what independent changes explain: {item} to {low} to {high} of the examples.",
     "exposure-of-item-varies": "One item is shown more often with some {repeats} than with others, "
@@ -43,8 +43,8 @@ SENTENCES = {
     "unknown, so quality is measured on the others. An empty cell is unknown; [] says that no item "
     "is right.",
     "no-right-items": "There are no right items, so quality is left out.",
-    "two-runs": "With two runs, intervals are over examples only; another pair of runs may differ "
-    "more.",
+    "two-runs": "With two {units}, intervals are over examples only; another pair of {units} may "
+    "differ more.",
 }
 _say = Sentences(SENTENCES)
 
@@ -72,8 +72,11 @@ class KeyNames:
 def words(measurement: Measurement) -> dict[str, object]:
     """Return the nouns of runs and answers, and the number of runs."""
     repeats = measurement.repeats
+    units = "trials" if repeats == "trials" else "runs"
     return {
         "n_runs": measurement.n_runs,
+        "units": units,
+        "Units": units.capitalize(),
         "repeats": repeats,
         "repeat": repeats.removesuffix("s"),
         "kind": measurement.kind,
@@ -158,7 +161,7 @@ def _quality(measurement: Measurement) -> tuple[Message, ...]:
             quality=WithInterval(metrics[name], "percent"),
             spread=WithUnit(spread.value, "points"),
             noise=WithUnit(noise.value, "points"),
-            n_runs=n_runs,
+            **words(measurement),
         ),
     )
 
@@ -187,7 +190,7 @@ def limits(measurement: Measurement) -> tuple[Message, ...]:
     """Return the limitations of these runs and their records."""
     messages = []
     if measurement.n_runs == 2:
-        messages.append(_say("two-runs"))
+        messages.append(_say("two-runs", **words(measurement)))
     if not measurement.n_labeled:
         messages.append(_say("no-right-items"))
     elif n_unknown := measurement.n_examples - measurement.n_labeled:

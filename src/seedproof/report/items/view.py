@@ -18,7 +18,7 @@ SENTENCES = {
     "first-items-differ": "of the first {depth} items of two {repeats} are in only one list.",
     "items-differ": "of the items of two {repeats} are in only one set.",
     "quality": "mean of {n_runs} {repeats} on {n_labeled:,} examples.",
-    "quality-spread": "standard deviation over runs; independent changes would give {noise}.",
+    "quality-spread": "standard deviation over {units}; independent changes would give {noise}.",
     "overlap": "of the lists agree, where early ranks count more.",
     "labels": "of the labels that one of two {repeats} gives, the other does not.",
 }
@@ -65,7 +65,7 @@ def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
     if spread in metrics:
         noise = metrics[f"{spread}_independent"].value
         figures.append(key(names.quality, metrics, _say("quality", **words)))
-        meaning = _say("quality-spread", noise=WithUnit(noise, "points"))
+        meaning = _say("quality-spread", noise=WithUnit(noise, "points"), **words)
         figures.append(key(spread, metrics, meaning, reference=noise))
     elif is_set and "label_flips" in metrics:
         figures.append(key("label_flips", metrics, _say("labels", **words)))
