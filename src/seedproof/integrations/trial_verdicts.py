@@ -1,0 +1,150 @@
+"""Verdicts on repeated tests, as text for the terminal and as properties for JUnit files."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from seedproof.integrations.trial_records import Evidence, Pooled
+from seedproof.stats.pass_rates import (
+    RateInterval,
+    Verdict,
+    judge,
+    rate_interval,
+    trials_until_decided,
+)
+
+
+@dataclass(frozen=True)
+class TestVerdict:
+    """The verdict on a test, with the trials that it rests on."""
+
+    __test__ = False  # pytest collects classes of this name
+
+    least: float  # pass rate that is required
+    pooled: Pooled
+
+    @property
+    def rate(self) -> float:
+        """Share of all trials that passed."""
+        return self.pooled.evidence.passed / self.pooled.evidence.n
+
+    @cached_property
+    def interval(self) -> RateInterval:
+        """95 % interval of the pass rate, valid for any number of test runs."""
+        return _interval(self.pooled.evidence)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The verdict; undecided if the latest test runs contradict or repeat earlier ones."""
+        return "undecided" if self.has_changed or self.pooled.is_repeated else self._of_all
+
+    @cached_property
+    def _of_all(self) -> Verdict:
+        return judge(self.pooled.evidence.passed, self.pooled.evidence.n, self.least)
+
+    @property
+    def has_changed(self) -> bool:
+        """True if the latest test runs alone show the opposite of all test runs together."""
+        return self.latest is not None
+
+    @cached_property
+    def latest(self) -> tuple[int, int] | None:
+        """Passes and trials of the fewest latest test runs that show the opposite of all."""
+        if self._of_all == "undecided":
+            return None
+        passed = n = 0
+        for run_passed, run_n in reversed(self.pooled.evidence.recent):
+            passed, n = passed + run_passed, n + run_n
+            if judge(passed, n, self.least) not in {self._of_all, "undecided"}:
+                return passed, n
+        return None
+
+    @cached_property
+    def change(self) -> Literal["better", "worse"] | None:
+        """The change since the accepted trials, if the intervals do not overlap."""
+        accepted = self.pooled.accepted
+        if accepted is None or accepted.n == 0:
+            return None
+        before = _interval(accepted)
+        if self.interval.high < before.low:
+            return "worse"
+        return "better" if self.interval.low > before.high else None
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the figures, and what they mean for this test."""
+        yield f"{_rate_text(self.pooled.evidence)}; required: {100 * self.least:g} %."
+        if self.pooled.is_repeated:
+            yield (
+                "This test run has the outcomes of the one before, trial by trial, and is not "
+                "counted. Draw from trial.seed, or turn off the cache that answers."
+            )
+        elif self.latest is not None:
+            passed, n = self.latest
+            yield (
+                f"But of the latest {n:,} trials {passed:,} passed: something changed that is not "
+                "part of the code, such as a model behind an interface. Name its version with "
+                "--seedproof-key."
+            )
+        elif self.verdict == "undecided":
+            yield self._forecast()
+        if self.pooled.has_other_code:
+            yield "Trials of other code are not counted."
+        for name, score in self.pooled.evidence.scores.items():
+            low, high = rate_interval(score.total, score.n)
+            ends = f"[{score.scaled(low):.3g}, {score.scaled(high):.3g}]"
+            yield f"{name} {score.scaled(score.total / score.n):.3g} {ends}."
+        if self.pooled.accepted is not None and self.pooled.accepted.n:
+            shown = f"{self.change.capitalize()} than" if self.change else "No change shown since"
+            yield f"{shown} accepted: {_rate_text(self.pooled.accepted)}."
+
+    def _forecast(self) -> str:
+        more = trials_until_decided(self.rate, self.pooled.evidence.n, self.least)
+        if more is None:
+            return "The rate is too close to the required one to decide with 10,000 trials."
+        about = "" if self.rate in {0.0, 1.0} else "about "
+        return (
+            f"If the rate stays, {about}{more:,} more trial{'s' if more > 1 else ''} will decide."
+        )
+
+    def properties(self) -> list[tuple[str, object]]:
+        """Return the figures for a JUnit file."""
+        evidence = self.pooled.evidence
+        rows: list[tuple[str, object]] = [
+            ("outcome", self.verdict),
+            ("pass_rate", _rounded(self.rate)),
+            ("pass_rate_low", _rounded(self.interval.low)),
+            ("pass_rate_high", _rounded(self.interval.high)),
+            ("min_pass_rate", self.least),
+            ("trials", evidence.n),
+            ("trials_passed", evidence.passed),
+            ("test_runs", evidence.test_runs),
+        ]
+        for name, score in evidence.scores.items():
+            low, high = rate_interval(score.total, score.n)
+            rows += [
+                (name, _rounded(score.scaled(score.total / score.n))),
+                (f"{name}_low", _rounded(score.scaled(low))),
+                (f"{name}_high", _rounded(score.scaled(high))),
+            ]
+        if self.pooled.accepted is not None and self.pooled.accepted.n:
+            accepted = self.pooled.accepted
+            rows.append(("accepted_pass_rate", _rounded(accepted.passed / accepted.n)))
+            rows.append(("change", self.change or "not shown"))
+        return rows
+
+
+def _interval(evidence: Evidence) -> RateInterval:
+    return rate_interval(evidence.passed, evidence.n)
+
+
+def _rate_text(evidence: Evidence) -> str:
+    low, high = _interval(evidence)
+    rate = 100 * evidence.passed / evidence.n
+    runs = f" in {evidence.test_runs} test runs" if evidence.test_runs > 1 else ""
+    ends = f"[{100 * low:.1f}, {100 * high:.1f}]"
+    return f"{rate:.1f} % {ends} of {evidence.n:,} trials{runs} passed"
+
+
+def _rounded(value: float) -> float:
+    return round(value, 6)

@@ -1,0 +1,76 @@
+"""Verdicts on repeated tests: the interval, what changed, and what was accepted."""
+
+import pytest
+
+from seedproof.integrations.trial_records import Evidence, Pooled, ScoreSum
+from seedproof.integrations.trial_verdicts import TestVerdict
+from seedproof.stats.pass_rates import rate_interval
+
+
+def verdict(passed, n, *, least=0.8, accepted=None, is_repeated=False, **evidence):
+    """Return the verdict on trials."""
+    pooled = Pooled(
+        Evidence(n, passed, **evidence), accepted, is_repeated=is_repeated, has_other_code=False
+    )
+    return TestVerdict(least, pooled)
+
+
+@pytest.mark.parametrize(
+    ("passed", "n", "expected"),
+    [(21, 21, "passed"), (20, 20, "undecided"), (0, 8, "failed"), (80, 100, "undecided")],
+)
+def test_interval_decides(passed, n, expected):
+    result = verdict(passed, n)
+
+    assert result.verdict == expected
+    assert result.interval == rate_interval(passed, n)
+    assert result.rate == passed / n
+
+
+def test_latest_test_runs_that_show_the_opposite_leave_it_undecided():
+    """A thousand passes do not hide that half of the latest 32 trials failed."""
+    recent = ((8, 8),) * 4 + ((4, 8),) * 4
+
+    assert verdict(1000, 1016, recent=recent[:-1]).verdict == "passed"
+    changed = verdict(1000, 1016, recent=recent)
+    assert (changed.verdict, changed.latest) == ("undecided", (16, 32))
+
+
+def test_test_that_was_repaired_outside_of_the_code_is_undecided():
+    recent = ((0, 8), (24, 24))
+
+    assert verdict(24, 124, recent=recent).verdict == "undecided"
+    assert verdict(24, 124, recent=recent[:1]).verdict == "failed"
+
+
+def test_repeated_test_runs_are_undecided():
+    assert verdict(100, 100, is_repeated=True).verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("passed", "change"), [(100, "better"), (50, None), (60, None), (5, "worse")]
+)
+def test_change_is_shown_if_intervals_do_not_overlap(passed, change):
+    result = verdict(passed, 100, accepted=Evidence(100, 50))
+
+    assert result.change == change
+    assert dict(result.properties())["change"] == (change or "not shown")
+
+
+def test_properties_have_scores_on_their_scale():
+    score = ScoreSum(10, 7.5, 1.0, 5.0)
+    low, high = rate_interval(7.5, 10)
+
+    figures = dict(verdict(10, 10, scores={"rating (1 to 5)": score}).properties())
+
+    assert figures["rating (1 to 5)"] == 4.0
+    assert figures["rating (1 to 5)_low"] == pytest.approx(1 + 4 * low, abs=1e-6)
+    assert figures["rating (1 to 5)_high"] == pytest.approx(1 + 4 * high, abs=1e-6)
+
+
+@pytest.mark.parametrize("passed", [0, 5, 8])
+def test_every_rate_is_shown_with_its_interval(passed):
+    first, *_ = verdict(passed, 8, least=0.3).sentences()
+
+    low, high = rate_interval(passed, 8)
+    assert f"{100 * passed / 8:.1f} % [{100 * low:.1f}, {100 * high:.1f}]" in first
