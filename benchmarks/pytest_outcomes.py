@@ -10,8 +10,10 @@ them, the exact probabilities of the same rule: to be ever wrong, and to be unde
 import argparse
 import io
 import time
+from bisect import bisect_left
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -81,22 +83,33 @@ def run_suite(n_test_runs: int, seed: int) -> dict[float, list[str]]:
     return outcomes.by_rate
 
 
-def exact_probabilities(rate: float, n_test_runs: int) -> dict[str, float]:
-    """Return the probabilities of the first decision within some test runs of a test."""
+def exact_probabilities(rate: float, n_test_runs: int) -> tuple[float, float]:
+    """Return the probability of ever being decided wrongly, and that of being undecided at the end.
+
+    Both are sums over all numbers of trials that pass.
+    """
     step = np.array([1.0])
     for _ in range(N_TRIALS):
         step = np.convolve(step, [1 - rate, rate])
-    open_paths = np.array([1.0])
-    ends = dict.fromkeys(("passed", "failed", "undecided"), 0.0)
+    never_wrong, everywhere = np.array([1.0]), np.array([1.0])
     for n in range(N_TRIALS, N_TRIALS * n_test_runs + 1, N_TRIALS):
-        open_paths = np.convolve(open_paths, step)
-        for passed in np.flatnonzero(open_paths > 1e-15):
-            verdict = judge(int(passed), n, LEAST)
-            if verdict != "undecided":
-                ends[verdict] += float(open_paths[passed])
-                open_paths[passed] = 0.0
-    ends["undecided"] = float(open_paths.sum())
-    return ends
+        never_wrong, everywhere = np.convolve(never_wrong, step), np.convolve(everywhere, step)
+        first_open, first_passed = boundaries(n)
+        if rate >= LEAST:
+            never_wrong[:first_open] = 0.0
+        else:
+            never_wrong[first_passed:] = 0.0
+    return 1 - float(never_wrong.sum()), float(everywhere[first_open:first_passed].sum())
+
+
+@cache
+def boundaries(n: int) -> tuple[int, int]:
+    """Return the fewest passes of `n` trials that are not judged as failed, and as passed."""
+    numbers = range(n + 1)
+    return (
+        bisect_left(numbers, x=True, key=lambda k: judge(k, n, LEAST) != "failed"),
+        bisect_left(numbers, x=True, key=lambda k: judge(k, n, LEAST) == "passed"),
+    )
 
 
 def table(by_rate: dict[float, list[str]]) -> str:
@@ -107,14 +120,14 @@ def table(by_rate: dict[float, list[str]]) -> str:
         counts = [outcomes.count(name) for name in ("passed", "failed", "undecided")]
         wrong = len(outcomes) - outcomes.count(correct) - counts[2]
         decided = [idx for idx, name in enumerate(outcomes, start=1) if name != "undecided"]
-        exact = exact_probabilities(rate, len(outcomes))
+        ever_wrong, still_open = exact_probabilities(rate, len(outcomes))
         cells = [
             f"{rate:g}",
             *counts,
             wrong,
             decided[0] if decided else "–",
-            f"{100 * (1 - exact[correct] - exact['undecided']):.2f} %",
-            f"{100 * exact['undecided']:.1f} %",
+            f"{100 * ever_wrong:.2f} %",
+            f"{100 * still_open:.1f} %",
         ]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)

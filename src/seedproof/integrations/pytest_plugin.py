@@ -355,7 +355,7 @@ class _Judge:
                 session.testscollected += len(self._tests)  # for the progress in percent
                 self._judge_all()
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         if not self._verdicts:
             return
         terminalreporter.section("pass rates")
