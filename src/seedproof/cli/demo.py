@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from seedproof.cli import options
+from seedproof.cli.documents import print_files
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import RenderableType
+
+PAGES = ("report.html", "comparison.html")
 
 
 def demo(
@@ -18,6 +23,7 @@ def demo(
     out: Annotated[
         Path, typer.Option(help="Output folder: new, empty, or written by an earlier demo.")
     ] = Path("seedproof-demo"),
+    as_json: options.Json = False,
 ) -> None:
     """Show how much depends on the random seed, using real runs.
 
@@ -49,7 +55,8 @@ def demo(
         )
         report.save(pages[0], show=text.SHOWN, command=text.command(*words))
         size = (report.measurement.n_runs, report.measurement.n_examples)
-    _show(text.luck(report.view(), *size))
+    if not as_json:
+        _show(text.luck(report.view(), *size))
     with waiting.status("comparing them with ten others"):
         comparison = compare(store, baseline=text.BASELINE)
         matched = compare(store, baseline=text.BASELINE, match_rates=True)
@@ -57,6 +64,10 @@ def demo(
         notes = (*comparison.comparison.notes, caution)
         comparison.comparison = replace(comparison.comparison, notes=notes)
         comparison.save(pages[1], command=text.command("compare", store, "--out", str(pages[1])))
+    if as_json:
+        files = [str(page / name) for page, name in zip(pages, PAGES, strict=True)]
+        print_files(files, store=store)
+        return
     _show(text.averaging(comparison.view(), caution))
     _show(text.next_steps(store, *pages))
 

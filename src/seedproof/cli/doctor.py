@@ -1,18 +1,17 @@
 """`seedproof doctor`: does a training obey its seeds?"""
 
-import json
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from seedproof.cli import options
+from seedproof.cli.documents import print_document
+from seedproof.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from seedproof.doctor.examine import Diagnosis
 
-FAULT, NO_TRAINING = 1, 4
 SIGNS = {
     "pass": ("✓", "green"),
     "fail": ("✗", "red"),
@@ -64,13 +63,13 @@ def doctor(
         hidden = mask_arguments(words).hide_in(diagnosis.failure)
         diagnosis = replace(diagnosis, failure=hidden)
     if as_json:
-        sys.stdout.write(json.dumps(diagnosis.as_json(), ensure_ascii=False) + "\n")
+        print_document(diagnosis.as_json())
     else:
         _show(diagnosis)
     if diagnosis.failure is not None:
-        raise typer.Exit(NO_TRAINING)
+        raise typer.Exit(ExitCode.TRAINING_FAILED)
     if not diagnosis.is_healthy:
-        raise typer.Exit(FAULT)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _show(diagnosis: "Diagnosis") -> None:

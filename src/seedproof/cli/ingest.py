@@ -5,8 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from seedproof.cli import options
+from seedproof.cli.documents import print_document
+from seedproof.exit_codes import ExitCode
 
-INTERRUPTED = 130
 STOPPED = "Stopped. Finished work is kept: run the same command to continue."
 
 
@@ -24,6 +25,7 @@ def ingest(
     out: Annotated[
         str, typer.Option(metavar="STORE", help="The store: a new or empty local folder.")
     ],
+    as_json: options.Json = False,
     reading: dict[str, Any],
 ) -> None:
     """Write tables to a store that can be measured many times.
@@ -52,9 +54,20 @@ def ingest(
             )
     except KeyboardInterrupt:
         typer.echo(STOPPED, err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+    shards = store.shards()
+    if as_json:
+        print_document(
+            {
+                "store": out,
+                "n_runs": len(shards.runs),
+                "n_examples": shards.n_examples,
+                "runs": list(shards.runs),
+                "notes": list(map(str, store.notes)),
+            }
+        )
+        return
     for note in store.notes:
         typer.echo(f"note: {note}", err=True)
-    shards = store.shards()
     typer.echo(f"{len(shards.runs):,} runs × {shards.n_examples:,} examples in {out}", err=True)
     typer.echo(f"Measure them with: seedproof measure {out}", err=True)

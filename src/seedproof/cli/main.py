@@ -1,15 +1,18 @@
 """`seedproof`: the verbs, and how errors are reported."""
 
 import sys
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from seedproof.errors import SeedproofError
+from seedproof.errors import OptionError, SeedproofError
+from seedproof.exit_codes import ExitCode
 from seedproof.messages import PROBLEMS, problem_of
 from seedproof.terminal import safe_output
 
@@ -138,13 +141,16 @@ def _command(verb: str | None) -> Any:  # noqa: ANN401 - of typer's own copy of 
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one line and exit code 2."""
+    """Run the command line; an error of ours is one line and exit code 2.
+
+    With --json, standard output is one document, also after an error.
+    """
     with safe_output():
         try:
             _main()
-        except Exception:  # noqa: BLE001 - printed while control characters are still escaped
+        except Exception as error:  # noqa: BLE001 - printed while control characters are escaped
             sys.excepthook(*sys.exc_info())
-            sys.exit(1)
+            _exit(ExitCode.INTERNAL_ERROR, None, f"{type(error).__name__}: {error}")
 
 
 def _main() -> None:
@@ -156,16 +162,34 @@ def _main() -> None:
 
         _name_as_typed(error, verb)
         typer.echo(f"error {error.code}: {printable(str(error))}", err=True)
-        sys.exit(2)
+        _exit(ExitCode.ERROR, error.code, str(error), error.fields)
     except OSError as error:  # a full disk, a lost network, a folder without permission
         text = str(error)
         if error.errno in PROBLEMS and error.filename is not None:
             text = f"{str(error.filename)!r} cannot be read or written: {problem_of(error)}. "
             text += "Free some space, change its permissions, or choose another folder."
         typer.echo(f"error {SeedproofError.code}: {text}", err=True)
-        sys.exit(2)
+        _exit(ExitCode.ERROR, SeedproofError.code, text)
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(ExitCode.INTERRUPTED)
+    except SystemExit as left:
+        # Typer has printed the usage; its own exceptions have this method.
+        message = getattr(left.__context__, "format_message", None)
+        if left.code == ExitCode.ERROR and message is not None:
+            _exit(ExitCode.ERROR, OptionError.code, message())
+        raise
+
+
+def _exit(
+    exit_code: ExitCode, code: str | None, message: str, fields: Mapping[str, object] | None = None
+) -> NoReturn:
+    """End the command; with --json, print the error as a document first."""
+    words = list(takewhile(lambda word: word != "--", sys.argv[1:]))
+    if "--json" in words and words[0] in VERBS:
+        from seedproof.cli.documents import print_error
+
+        print_error(exit_code, code, message, fields or {})
+    sys.exit(exit_code)
 
 
 def _name_as_typed(error: SeedproofError, verb: str | None) -> None:

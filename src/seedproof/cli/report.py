@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from seedproof.cli import options
+from seedproof.cli.documents import print_files
 from seedproof.errors import OptionError
 
 
@@ -24,6 +25,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="File to write.  [default: named after the chart]")
     ] = None,
+    as_json: options.Json = False,
     show: options.Show = None,
     title: options.Title = None,
     reading: dict[str, Any],
@@ -49,4 +51,7 @@ def report(
             )
         path = out or Path(f"{figure}.{chosen}")
         result.figure(figure).save(path, chosen)
-    typer.echo(f"Wrote {path}", err=True)
+    if as_json:
+        print_files([str(path)])
+    else:
+        typer.echo(f"Wrote {path}", err=True)

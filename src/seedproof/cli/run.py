@@ -2,12 +2,14 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from seedproof.cli import options
+from seedproof.cli.documents import stdout_kept
 from seedproof.errors import OptionError
+from seedproof.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,9 +17,10 @@ if TYPE_CHECKING:
     from seedproof.messages import Message
     from seedproof.report.gate_report import GateReport
     from seedproof.seeds import SeedPlan
-    from seedproof.training.resume import Status
+    from seedproof.training.resume import RunState, Status
+    from seedproof.training.spec import RunSpec
+    from seedproof.training.study import Study
 
-SOME_FAILED, INTERRUPTED = 4, 130
 STOPPED = "Stopped. Finished runs are kept: run the same command to continue."
 DEFAULT_SEEDS = 10
 RULE = re.compile(r"\s*(\w+)\s*(<=|>=)\s*([0-9.eE+-]*[0-9.])\s*")
@@ -110,6 +113,7 @@ def run(
     address: Annotated[str | None, typer.Option(help="Address of a cluster (ray).")] = None,
     partition: Annotated[str | None, typer.Option(help="Partition (slurm).")] = None,
     minutes: Annotated[int | None, typer.Option(help="Time limit per job (slurm).")] = None,
+    as_json: options.Json = False,
 ) -> None:
     """Train with many seeds; finished runs are never repeated.
 
@@ -119,7 +123,6 @@ def run(
 
     With --until-decided the exit code is that of seedproof gate: 0, 1 or 3.
     """
-    from seedproof.cli.status import show_checks
     from seedproof.stats.looks import LOOKS
     from seedproof.training.study import Study
     from seedproof.training.target import find_target
@@ -170,27 +173,24 @@ def run(
         "settings": {key: value for key, value in settings.items() if value is not None},
     }
     try:
-        if until_decided:
-            report = study.run_until(
-                max=limits["max"],
-                min=limits["min"],
-                max_seeds=max_seeds or LOOKS[-1],
-                on_look=_show_look,
-                **how,
-            )
-        else:
-            status = study.run(only=only, **how)
+        with stdout_kept(is_kept=as_json):
+            if until_decided:
+                report = study.run_until(
+                    max=limits["max"],
+                    min=limits["min"],
+                    max_seeds=max_seeds or LOOKS[-1],
+                    on_look=_show_look,
+                    **how,
+                )
+            else:
+                status = study.run(only=only, **how)
     except KeyboardInterrupt:
         typer.echo(STOPPED, err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     if until_decided:
-        _refuse_failed(study.status(), store, {run.run_id for run in study.planned()})
-        options.print_result(report, as_json=False)
-        raise typer.Exit(report.exit_code)
-    if only is None:
-        show_checks(study.checks, err=True)
-    requested = {run.run_id for run in study.planned(only)}
-    _conclude(status, store, requested, verb="measure" if blame is None else "blame")
+        _conclude_looks(report, study, store, as_json=as_json)
+    verb = "measure" if blame is None else "blame"
+    _conclude(status, study, store, only=only, verb=verb, as_json=as_json)
 
 
 def _masking_note(names: "Sequence[str]") -> "Message":
@@ -259,20 +259,48 @@ def _show_look(report: "GateReport") -> None:
     typer.echo(f"Look at {report.result.stage.judged_runs} runs: {report.outcome}.", err=True)
 
 
-def _conclude(status: "Status", store: str, requested: set[str], *, verb: str) -> None:
-    typer.echo(str(status), err=True)
-    _refuse_failed(status, store, requested)
-    _refuse_missing(status, store, requested)
-    if status.is_done:
+def _conclude_looks(report: "GateReport", study: "Study", store: str, *, as_json: bool) -> NoReturn:
+    """Print the verdict on the rules, and exit with its code."""
+    from seedproof.cli.status import print_status
+
+    status = study.status()
+    failed = _failed(status, study.planned())
+    if as_json and failed:
+        print_status(status, study.checks)
+    _refuse_failed(failed, store)
+    options.print_result(report, as_json=as_json)
+    raise typer.Exit(report.exit_code)
+
+
+def _conclude(
+    status: "Status", study: "Study", store: str, *, only: int | None, verb: str, as_json: bool
+) -> None:
+    """Print what became of the requested runs, and exit with an error if some are missing."""
+    from seedproof.cli.status import print_status, show_checks
+
+    checks = study.checks if only is None else ()
+    if as_json:
+        print_status(status, checks)
+    else:
+        show_checks(checks, err=True)
+        typer.echo(str(status), err=True)
+    requested = study.planned(only)
+    _refuse_failed(_failed(status, requested), store)
+    _refuse_missing(status, store, {run.run_id for run in requested})
+    if status.is_done and not as_json:
         typer.echo(str(next_step(status, store, verb=verb)), err=True)
 
 
-def _refuse_failed(status: "Status", store: str, requested: set[str]) -> None:
+def _failed(status: "Status", requested: "Sequence[RunSpec]") -> "list[RunState]":
+    """Return the failed runs of this command; the store may have more."""
+    ids = {run.run_id for run in requested}
+    return [run for run in status.failed if run.spec.run_id in ids]
+
+
+def _refuse_failed(failed: "Sequence[RunState]", store: str) -> None:
     """Exit with the failures of the requested runs, if there are any."""
     from seedproof.cli.status import failures
 
-    # The exit code is about the runs of this command; the store may have more.
-    failed = [run for run in status.failed if run.spec.run_id in requested]
     if failed:
         for line in failures(failed):
             typer.echo(line, err=True)
@@ -281,7 +309,7 @@ def _refuse_failed(status: "Status", store: str, requested: set[str]) -> None:
             "The same command retries these runs.",
             err=True,
         )
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(ExitCode.TRAINING_FAILED)
 
 
 def _refuse_missing(status: "Status", store: str, requested: set[str]) -> None:
@@ -296,7 +324,7 @@ def _refuse_missing(status: "Status", store: str, requested: set[str]) -> None:
             "makes them again.",
             err=True,
         )
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(ExitCode.TRAINING_FAILED)
 
 
 def next_step(status: "Status", store: str, *, verb: str) -> "Message":

@@ -1,6 +1,5 @@
 """`seedproof status`: show the progress of a study."""
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from seedproof.cli import options
+from seedproof.cli.documents import print_document
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,8 +37,7 @@ def status(
     runs = CommittedRuns(Location.of(store))
     current, checks = status_of(runs.store, runs=runs), runs.checks()
     if as_json:
-        content = _as_json(current) | {"checks": [check.summary() for check in checks]}
-        sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
+        print_status(current, checks)
         return
     console = SafeConsole(soft_wrap=not sys.stdout.isatty())
     console.print(_table(current, every=every or len(current.runs) <= MANY))
@@ -49,6 +48,11 @@ def status(
         for run in current.failed:
             typer.echo(printable(f"run {run.spec.name} of arm {run.spec.arm}: {run.message}"))
             typer.echo(run.traceback)
+
+
+def print_status(status: "Status", checks: "Sequence[Check]") -> None:
+    """Print the state of a study and the findings about its runs as JSON."""
+    print_document({**_as_json(status), "checks": [check.summary() for check in checks]})
 
 
 def show_checks(checks: "Sequence[Check]", *, err: bool = False) -> None:

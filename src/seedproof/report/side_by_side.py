@@ -28,6 +28,8 @@ from seedproof.report.result import MetricsResult
 from seedproof.report.text import MORE, CheckLines, Prose, bare_table
 from seedproof.report.view import Row, View, can_show, unknown_column
 
+# Version of `arms.json`.
+FORMAT = 1
 FIGURES = "Figures"
 # No more key figures fit next to each other; the table has all arms.
 MAX_KEYS = 4
@@ -108,8 +110,11 @@ class SideBySide(MetricsResult, ByName[Report]):
         of_study = [check.summary() for check in self._checks]
         summaries = {arm: report.summary() for arm, report in self.items()}
         return {
-            arm: summary | {"checks": of_study + summary["checks"]}
-            for arm, summary in summaries.items()
+            "format": FORMAT,
+            "arms": {
+                arm: summary | {"checks": of_study + summary["checks"]}
+                for arm, summary in summaries.items()
+            },
         }
 
     def save(

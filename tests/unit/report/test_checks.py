@@ -103,7 +103,7 @@ def test_json_has_every_check(name):
     """Side by side, in the summary of its arm."""
     summary = json.loads(MAKERS[name](CHECKS).to_json())
 
-    listed = summary["calm"] if name == "side-by-side" else summary
+    listed = summary["arms"]["calm"] if name == "side-by-side" else summary
     checks = [decode(Check, check) for check in listed["checks"]]
     assert {replace(check, arm=None) for check in checks} == set(CHECKS)
 
@@ -215,7 +215,7 @@ def test_checks_of_a_study_are_in_the_summary_of_each_arm():
     missing = Check("missing-runs", "error", (), "No run.", "Finish it.", "lost")
     arms = sp.SideBySide({"calm": _measured((WARNING,)), "none": _measured(())}, checks=[missing])
 
-    listed = {arm: summary["checks"] for arm, summary in arms.summary().items()}
+    listed = {arm: summary["checks"] for arm, summary in arms.summary()["arms"].items()}
 
     assert listed == {
         "calm": [missing.summary(), WARNING.summary()],

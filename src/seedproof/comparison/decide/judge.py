@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from seedproof.comparison.decide.ledger import Settings
 from seedproof.comparison.decide.schedule import Schedule
 from seedproof.errors import OptionError
+from seedproof.exit_codes import ExitCode
 from seedproof.messages import Message
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.checks import Check
@@ -34,7 +35,12 @@ Reason: TypeAlias = Literal[
     "too few runs",
     "untrusted input",
 ]
-EXIT_CODES: Mapping[Answer, int] = {"keep": 0, "discard": 1, "run more": 3, "repair": 3}
+EXIT_CODES: Mapping[Answer, ExitCode] = {
+    "keep": ExitCode.OK,
+    "discard": ExitCode.FAILED,
+    "run more": ExitCode.UNDECIDED,
+    "repair": ExitCode.UNDECIDED,
+}
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class Decision:
     @property
     def exit_code(self) -> int:
         """Exit code of the command line: 0, 1 or 3."""
-        return EXIT_CODES[self.verdict.answer]
+        return int(EXIT_CODES[self.verdict.answer])
 
 
 def judge(row: MetricContrast, schedule: Schedule, *, level: float, min_gain: float) -> Verdict:

@@ -17,6 +17,7 @@ from seedproof.comparison.gate.stage import (
     forecast,
 )
 from seedproof.errors import OptionError
+from seedproof.exit_codes import ExitCode
 from seedproof.measurement.selection import KIND_NAMES, is_metric, needs_in_words, needs_of, unknown
 from seedproof.messages import Message
 from seedproof.metrics.card import Better, card_name
@@ -58,7 +59,11 @@ Reason: TypeAlias = Literal[
 # Reasons that further runs may remove.
 NEEDS_RUNS = frozenset({"next look", "too few runs", "declared runs missing", "no interval"})
 _V = TypeVar("_V")
-EXIT_CODES: Mapping[Outcome, int] = {"pass": 0, "fail": 1, "investigate": 3}
+EXIT_CODES: Mapping[Outcome, ExitCode] = {
+    "pass": ExitCode.OK,
+    "fail": ExitCode.FAILED,
+    "investigate": ExitCode.UNDECIDED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +133,7 @@ class GateResult:
     @property
     def exit_code(self) -> int:
         """Exit code of the command line: 0, 1 or 3."""
-        return EXIT_CODES[self.outcome]
+        return int(EXIT_CODES[self.outcome])
 
     @property
     def can_grow(self) -> bool:
