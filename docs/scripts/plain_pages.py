@@ -11,6 +11,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 
@@ -54,6 +55,12 @@ def llms_txt(nav: Navigation, name: str, summary: str) -> str:
             lines += [f"- [{page.title}]({page.file.src_uri})" for page in pages]
             lines.append("")
     return "\n".join(lines)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> None:
+    """Publish the schema of the package next to its page."""
+    schema = str(ROOT / "src" / "seedproof" / "output.schema.json")
+    files.append(File.generated(config, "reference/output.schema.json", abs_src_path=schema))
 
 
 def on_nav(nav: Navigation, **_: object) -> None:
