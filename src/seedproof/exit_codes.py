@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """How a command ended, for scripts and CI.
+    """Ending of a command, for scripts and CI.
 
     `docs/reference/json.md` has the same table for users.
     """
