@@ -148,3 +148,31 @@ def url(server, monkeypatch) -> Callable[[str], str]:
     files, _ = pyarrow.fs.FileSystem.from_uri(f"s3://bucket?{options}&allow_bucket_creation=true")
     files.create_dir("bucket")
     return lambda path: f"s3://bucket/{path}?{options}"
+
+
+@pytest.fixture
+def tracking(monkeypatch, tmp_path) -> Iterator[Callable[[str], None]]:
+    """Let MLflow keep runs in files of an empty folder; return a function for another address."""
+    mlflow = pytest.importorskip("mlflow")
+    from support.tracking import SETTINGS
+
+    for name, value in SETTINGS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+
+    def use(uri: str) -> None:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        mlflow.set_tracking_uri(uri)
+
+    use((tmp_path / "mlruns").as_uri())
+    yield use
+    mlflow.set_tracking_uri(None)
+
+
+@pytest.fixture
+def logged(tracking):
+    """Return an empty experiment of MLflow."""
+    from support.tracking import Logged
+
+    del tracking
+    return Logged()

@@ -11,6 +11,7 @@ from seedproof.comparison.gate.rules import Rule
 from seedproof.comparison.gate.stage import stage_of
 from seedproof.comparison.planning.pilot import Pilot, check_pilot_runs
 from seedproof.errors import OptionError
+from seedproof.logs.mlflow import is_tracked
 from seedproof.predictions.options import LoadOptions
 from seedproof.predictions.targets import Target
 from seedproof.records.declared import declare_runs, planned_names
@@ -186,7 +187,14 @@ def gate_scalars(
         allows_missing="missing-runs" in allowed,
     )
     result = judge_scalars(
-        arm, base, rules, stage=stage, lower=lower, allowed=allowed, notes=scalars.notes
+        arm,
+        base,
+        rules,
+        stage=stage,
+        lower=lower,
+        allowed=allowed,
+        notes=scalars.notes,
+        failed=scalars.failed,
     )
     return GateReport(result)
 
@@ -215,8 +223,9 @@ def _baseline(
     metrics: Sequence[str],
 ) -> ScalarArm:
     """Return another arm of the target, or an arm of another input."""
-    if isinstance(baseline, str) and (baseline in scalars.arms or not Path(baseline).exists()):
-        return scalars.arm(baseline)
+    is_name = isinstance(baseline, str) and not is_tracked(baseline)
+    if is_name and (baseline in scalars.arms or not Path(str(baseline)).exists()):
+        return scalars.arm(str(baseline))
     return arm_named(load_scalars(baseline, options, metrics), name, "baseline_arm")
 
 

@@ -18,6 +18,7 @@ from seedproof.errors import (
 )
 from seedproof.logs import log_files
 from seedproof.logs.hydra import Sweep, sweep_in
+from seedproof.logs.mlflow import is_tracked, read_tracked
 from seedproof.logs.samples import Log
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, by_severity, missing_arm, of_arms
@@ -88,6 +89,9 @@ def log_among(targets: Sequence[Any], tool: str | None = None) -> Log | Sweep | 
         return targets[0]
     if not targets or not all(isinstance(target, str | os.PathLike) for target in targets):
         return None
+    if any(map(is_tracked, targets)):
+        tracked = read_tracked(str(targets[0])) if len(targets) == 1 else None
+        return tracked if tracked is not None and tracked.has_tables else None
     files = log_files([os.fspath(target) for target in targets], tool)
     if files is None and len(targets) == 1 and not is_store(targets[0]):
         return sweep_in(Path(targets[0]), TABLE_SUFFIXES)

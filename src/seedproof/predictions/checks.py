@@ -107,6 +107,17 @@ def failed_runs(names: Sequence[str]) -> Check:
     )
 
 
+def unfinished_runs(names: Sequence[str]) -> Check:
+    """Return the check of runs of a tracker that did not finish."""
+    return Check(
+        "missing-runs",
+        "warning",
+        tuple(names),
+        f"Runs that are not finished, and in no figure: {named(names)}.",
+        "Finish or repeat them; if the worst runs failed, the others are a biased sample.",
+    )
+
+
 def missing_arm(arm: str) -> Check:
     """Return the check of a planned arm without a finished run."""
     return Check(

@@ -299,7 +299,7 @@ def _by_document(loaded: Loaded) -> Loaded:
 def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> Loaded:
     tables = [_table(part, options) for part in target.parts]
     files = [part for part in target.parts if isinstance(part, Path)]
-    remarks = _several_folders(files)
+    remarks = [*target.notes, *_several_folders(files)]
     if len(files) > 1 and lack_ids(tables, options):
         tables = [read_numbered(file, Columns.example) for file in files]
         remarks.append(

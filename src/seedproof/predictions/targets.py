@@ -13,7 +13,10 @@ import numpy.typing as npt
 from seedproof.errors import DtypeError, NotFoundError, OptionError
 from seedproof.logs import log_files
 from seedproof.logs.hydra import Sweep, sweep_in
+from seedproof.logs.mlflow import is_tracked, read_tracked
 from seedproof.logs.samples import Log
+from seedproof.logs.tracked import Tracked
+from seedproof.messages import Message
 from seedproof.predictions.readers import TABLE_SUFFIXES, reader_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
@@ -48,6 +51,8 @@ class Input:
     parts: Any  # the arrays, the files, the tables, the log; the location of a store, or the store
     names: tuple[str, ...] | None = None  # name of the run in each part, where the input names them
     failed: tuple[str, ...] = ()  # runs that left no part
+    notes: tuple[Message, ...] = ()  # on how it was found
+    is_per_run: bool = False  # tables have one row per run, and no examples
 
 
 def recognize(target: Target, tool: str | None = None) -> Input:
@@ -154,6 +159,8 @@ def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
 
 
 def _of_paths(paths: list[str], tool: str | None = None) -> Input:
+    if any(map(is_tracked, paths)):
+        return _of_tracked(paths)
     if len(paths) == 1 and is_store(paths[0]):
         return Input("store", Location.of(paths[0]))
     log = log_files(paths, tool)
@@ -166,11 +173,37 @@ def _of_paths(paths: list[str], tool: str | None = None) -> Input:
     return Input("npz" if is_npz else "table", files)
 
 
+def _of_tracked(paths: list[str]) -> Input:
+    """Recognize runs of a tracker: their tables, or else their metrics."""
+    if not all(map(is_tracked, paths)):
+        raise OptionError(
+            "Runs of MLflow cannot be read together with files: {listed}. Pass them alone.",
+            listed=", ".join(paths),
+        )
+    groups = [read_tracked(path) for path in paths]
+    if not any(group.has_tables for group in groups):
+        return Input(
+            "table",
+            [group.metrics() for group in groups],
+            failed=tuple(name for group in groups for name in group.failed),
+            notes=tuple(note for group in groups for note in group.notes),
+            is_per_run=True,
+        )
+    if len(groups) > 1:
+        raise OptionError(
+            "Tables of predictions are read from one experiment or parent run at a time, and "
+            "{n_given} are given: {listed}. Compare them with `seedproof compare`.",
+            n_given=len(groups),
+            listed=", ".join(paths),
+        )
+    return _of_sweep(groups[0])
+
+
 def _of_sweep(sweep: Sweep) -> Input:
     """Recognize the tables of the jobs of a sweep, which must be of one arm."""
     if len(sweep.arms) > 1:
         raise OptionError(
-            "The jobs of the sweep differ in more than their seeds: {listed}. Compare them with "
+            "These runs differ in more than their seeds: {listed}. Compare them with "
             "`seedproof compare`.",
             listed=", ".join(sweep.arms),
             known=sweep.arms,
@@ -178,7 +211,8 @@ def _of_sweep(sweep: Sweep) -> Input:
     files = sweep.files
     is_npz = Path(sweep.name).suffix.lower() == ".npz"
     kind = "npz" if is_npz else "table"
-    return Input(kind, list(files.values()), tuple(files), sweep.failed)
+    notes = sweep.notes if isinstance(sweep, Tracked) else ()
+    return Input(kind, list(files.values()), tuple(files), sweep.failed, notes)
 
 
 def _files(path: str) -> list[Path]:

@@ -70,6 +70,7 @@ def judge_scalars(
     lower: Collection[str] | None = None,
     allowed: tuple[str, ...] = (),
     notes: tuple[Message, ...] = (),
+    failed: tuple[str, ...] = (),
 ) -> GateResult:
     """Judge the first runs of an arm by rules, some of which may compare it with a baseline."""
     sides = {"target": arm} if baseline is None else {"baseline": baseline, "target": arm}
@@ -88,7 +89,7 @@ def judge_scalars(
         stage=stage,
         baseline=known,
         notes=(*notes, *_assumed(rules, better, lower)),
-        checks=Scalars(sides).checks,
+        checks=Scalars(sides, failed=failed).checks,
         allowed=allowed,
     )
 

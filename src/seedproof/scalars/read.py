@@ -70,6 +70,8 @@ def has_scalars(
         recognized = recognize(target)  # type: ignore[arg-type] # refuses what cannot be read
         if recognized.kind == "store":
             return _names_scalars(recognized, metrics or ())
+        if recognized.is_per_run:
+            return True
         columns = options.get("columns") or Columns()
         if not isinstance(columns, Columns):
             return False  # reported where it is read
@@ -258,9 +260,15 @@ def _of_tables(
     if titles == ["0"]:
         titles = ["table"]  # a single one in memory
     columns: Columns = options.get("columns") or Columns()
+    rows = [
+        _read(part, title, table_options) for part, title in zip(target.parts, titles, strict=True)
+    ]
+    partial: list[str] = []
+    if target.is_per_run and requested is None:
+        partial = [x for x in _names_in(rows) if any(_has_gaps(part, x) for part in rows)]
+        rows = [part.drop_columns([x for x in partial if x in part.column_names]) for part in rows]
     tables = [
-        _Table.of(_read(part, title, table_options), title, columns, requested)
-        for part, title in zip(target.parts, titles, strict=True)
+        _Table.of(part, title, columns, requested) for part, title in zip(rows, titles, strict=True)
     ]
     metrics = [x for x in tables[0].metrics if all(x in table.metrics for table in tables)]
     if not metrics:
@@ -279,9 +287,20 @@ def _of_tables(
                 )
             arms[arm.name] = arm
     left_out = dict.fromkeys(x for table in tables for x in table.left_out)
+    notes = [*target.notes, *_left_out(partial, "some runs did not log them")]
     only_some = dict.fromkeys(x for t in tables for x in t.metrics if x not in metrics)
-    notes = _left_out(list(left_out), "they do not hold numbers")
-    return Scalars(arms, (*notes, *_left_out(list(only_some), "not all tables have them")))
+    notes += _left_out(list(left_out), "they do not hold numbers")
+    notes += _left_out(list(only_some), "not all tables have them")
+    return Scalars(arms, tuple(notes), failed=target.failed)
+
+
+def _names_in(tables: Sequence[pa.Table]) -> list[str]:
+    return list(dict.fromkeys(name for table in tables for name in table.column_names))
+
+
+def _has_gaps(table: pa.Table, name: str) -> bool:
+    """Return whether a run has no number in a column; NaN is one, and refused later."""
+    return name in table.column_names and table.column(name).null_count > 0
 
 
 @dataclass(frozen=True, eq=False)

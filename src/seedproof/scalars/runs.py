@@ -11,7 +11,7 @@ import numpy as np
 from seedproof.errors import UnknownNameError
 from seedproof.messages import Message
 from seedproof.metrics.statistic import MeanOverRuns, SpreadOverRuns, Statistic
-from seedproof.predictions.checks import Check, by_severity, named, of_arms
+from seedproof.predictions.checks import Check, by_severity, named, of_arms, unfinished_runs
 from seedproof.predictions.input_checks import few_runs
 from seedproof.records.location import Location
 from seedproof.stats.intervals import Estimate, estimate
@@ -84,6 +84,7 @@ class Scalars:
     arms: Mapping[str, ScalarArm]
     notes: tuple[Message, ...] = ()
     location: Location | None = None  # of a store
+    failed: tuple[str, ...] = ()  # runs that did not finish, which are in no arm
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -94,9 +95,11 @@ class Scalars:
     def checks(self) -> tuple[Check, ...]:
         """Findings about the input, each with the name of its arm if there are several."""
         checks = {arm.name: tuple(_checks(arm)) for arm in self.arms.values()}
+        unfinished = [unfinished_runs(self.failed)] if self.failed else []
         if len(checks) == 1:
-            return next(iter(checks.values()))
-        return by_severity([*_identical_arms(list(self.arms.values())), *of_arms(checks)])
+            return (*next(iter(checks.values())), *unfinished)
+        identical = _identical_arms(list(self.arms.values()))
+        return by_severity([*identical, *of_arms(checks), *unfinished])
 
     def arm(self, name: str) -> ScalarArm:
         """Return an arm by its name."""
