@@ -25,12 +25,25 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="File to write.  [default: named after the chart]")
     ] = None,
+    mlflow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="EXPERIMENT",
+            help="Log the figures and the page to this experiment of MLflow instead; of a store "
+            "also its runs.",
+        ),
+    ] = None,
     as_json: options.Json = False,
     show: options.Show = None,
     title: options.Title = None,
     reading: dict[str, Any],
 ) -> None:
     """Write the report page, or one of its charts."""
+    if mlflow is not None:
+        files = {"--figure": figure, "--format": file_format, "--out": out}
+        options.refuse({**files, "--json": as_json or None}, "files")
+        _log_to_mlflow(targets, mlflow, reading)
+        return
     result = options.measured(targets, reading)
     if figure is None:
         if file_format is not None:
@@ -55,3 +68,16 @@ def report(
         print_files([str(path)])
     else:
         typer.echo(f"Wrote {path}", err=True)
+
+
+def _log_to_mlflow(targets: list[str], experiment: str, reading: dict[str, Any]) -> None:
+    from seedproof.integrations.mlflow import log_report, log_study
+
+    store = None
+    if reading["arm"] is None:
+        store = options.store_of(targets, skip_damaged=reading["skip_damaged"])
+    if store is not None:
+        run_id = log_study(store, experiment=experiment, split=reading["split"])
+    else:
+        run_id = log_report(options.measured(targets, reading), experiment=experiment)
+    typer.echo(f"Logged to the run {run_id} of MLflow", err=True)
