@@ -41,7 +41,7 @@ def report(
     """Write the report page, or one of its charts."""
     if mlflow is not None:
         files = {"--figure": figure, "--format": file_format, "--out": out}
-        options.refuse({**files, "--json": as_json or None}, "files")
+        options.refuse({**files, "--json": as_json}, "files")
         _log_to_mlflow(targets, mlflow, reading)
         return
     result = options.measured(targets, reading)
