@@ -110,6 +110,20 @@ def test_baseline_of_a_gate_may_be_another_parent(two_parents):
     assert report.exit_code == 0
 
 
+def test_plan_uses_the_spread_of_a_parent(two_parents):
+    ids = {
+        run.info.run_name: run.info.run_id
+        for run in two_parents.client.search_runs([two_parents.experiment])
+    }
+
+    plan = sp.plan(pilot=f"mlflow:{ids['a']}", metric="loss", detect=0.02)
+
+    expected = sp.plan(
+        pilot=pa.table({"seed": range(5), "loss": LOSSES["a"]}), metric="loss", detect=0.02
+    )
+    assert plan.to_json() == expected.to_json()
+
+
 def test_last_value_of_a_metric_counts(logged):
     for seed in range(3):
         run_id = logged.run(f"s{seed}", seed=seed, status=None)

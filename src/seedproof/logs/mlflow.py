@@ -18,7 +18,6 @@ from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from seedproof._optional import require
 from seedproof.errors import (
@@ -376,6 +375,8 @@ def _downloaded(client: Any, run: _Run, path: str) -> Path | None:  # noqa: ANN4
         return None
     file = Path(client.download_artifacts(run.raw.run_id, path, str(target)))
     if file.suffix.lower() == JSON:
+        import pyarrow.parquet as pq
+
         converted = target / "converted"
         pq.write_table(_split_table(file, path), converted)
         file = converted

@@ -70,7 +70,7 @@ class Tracked(Sweep):
 
     @property
     def has_tables(self) -> bool:
-        """Whether runs left a table each."""
+        """True if runs left a table each."""
         return bool(self.name)
 
     @property
@@ -182,6 +182,14 @@ def tracked_runs(
             Message("arms-unfinished", "Left out, without a finished run: {arms}.", arms=left_out)
         )
     kept = [(arm, run) for arm, run in zip(arms, runs, strict=True) if arm in complete]
+    if not all(run.seed for _, run in kept):
+        further.append(
+            Message(
+                "runs-without-seeds",
+                "Not all runs have a parameter that ends in seed or random_state. Runs of an arm "
+                "are taken as repeats of the same training; if they are not, set their tags `arm`.",
+            )
+        )
     _check_repeated(source, kept)
     labels = _labels(kept)
     jobs = [

@@ -39,7 +39,7 @@ def test_tag_overrules_parents_and_parameters():
 
 
 def test_tag_of_some_runs_only_is_not_used():
-    """Half of the names would put the other runs into an arm that nobody asked for."""
+    """Half of the names would put the other runs into an arm of their own."""
     runs = [run(1, arm="ours", lr=1), run(2, lr=1)]
 
     assert arms_of(runs, "sample")[0] == ["sample", "sample"]
@@ -64,7 +64,7 @@ def test_folders_that_runs_share_make_arms():
 
 
 def test_search_for_parameters_is_refused():
-    """A learning rate that differs in every run is no repetition."""
+    """With a learning rate of its own, a run repeats no other."""
     runs = [run(index, lr=0.1 * index, seed=index) for index in (1, 2, 3)]
 
     with pytest.raises(OptionError) as refused:
@@ -97,6 +97,13 @@ def test_arm_without_a_finished_run_is_named():
 
     assert tracked.arms == ("lr=1", "lr=2")
     assert [note.fields["arms"] for note in tracked.notes] == [("lr=3",)]
+
+
+def test_runs_without_seeds_are_noted():
+    """Five different models without parameters would look like repeats of one."""
+    tracked = tracked_runs("mlflow:x", [run(1), run(2, seed=2)], {}, title="x", table="")
+
+    assert [note.code for note in tracked.notes] == ["runs-without-seeds"]
 
 
 def test_no_finished_run_is_refused():
