@@ -188,6 +188,28 @@ def test_xdist_gives_the_same_outcomes(pytester):
         assert spread_cases[name] == alone_cases[name]
 
 
+def test_crash_counts_as_a_failed_trial(pytester):
+    """Or a test that crashes in some test runs would pass in the others."""
+    pytester.makepyfile(
+        test_suite="""
+        import os, pytest
+
+        @pytest.mark.trials(4, min_pass_rate=0.5)
+        def test_crash(trial):
+            if trial.number == 2:
+                os._exit(1)
+        """
+    )
+
+    result = pytester.runpytest_subprocess(
+        "-p", "no:cacheprovider", "-n", "1", "--junitxml=out.xml"
+    )
+
+    assert outcomes(result) == {"failed": 1, "undecided": 1}
+    properties, _ = cases("out.xml")["test_crash"]
+    assert (properties["trials_passed"], properties["trials"]) == ("3", "4")
+
+
 def test_seeds_of_trials_differ_also_between_test_runs(run, pytester):
     suite = """
     import pytest

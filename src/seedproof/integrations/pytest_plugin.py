@@ -10,6 +10,7 @@ further report per test has the verdict.
 
 import hashlib
 import math
+import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -320,6 +321,7 @@ class _Judge:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._tests: dict[str, _Test] = {}
+        self._crashes: list[str] = []  # what processes of xdist ran when they crashed
         self._verdicts: dict[str, TestVerdict] = {}
         self._notes: list[str] = []
         self._code: str | None = None
@@ -337,6 +339,8 @@ class _Judge:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         trial = getattr(report, "seedproof_trial", None)
+        if trial is None and report.when not in {"setup", "call", "teardown"}:
+            self._crashes.append(report.nodeid)
         if trial is None or report.when != "call":
             return
         path, line, name = report.location
@@ -373,6 +377,7 @@ class _Judge:
         from seedproof.integrations.trial_records import NewTrials, ScoreSum, TrialOutcome
         from seedproof.integrations.trial_verdicts import TestVerdict
 
+        self._count_crashes()
         new = {}
         for name, test in self._tests.items():
             outcomes = {}
@@ -388,6 +393,15 @@ class _Judge:
             verdict = TestVerdict(test.least, pooled)
             self._verdicts[name] = verdict
             self._log(name, test, verdict)
+
+    def _count_crashes(self) -> None:
+        """Count trials that crashed as failed; xdist has reported them as failures."""
+        for nodeid in self._crashes:
+            match = re.search(r"trial(\d+)\]$", nodeid)
+            number = int(match[1]) if match else 0
+            test = self._tests.get(_without_trial(nodeid, number)) if match else None
+            if test is not None:
+                test.trials[number] = {"has_passed": False, "scores": {}}
 
     def _pooled(self, new: "dict[str, NewTrials]") -> "dict[str, Pooled]":
         """Return all trials of each test; those of this test run alone if there are no records."""

@@ -130,7 +130,7 @@ class TestVerdict:
         if self.pooled.accepted is not None and self.pooled.accepted.n:
             accepted = self.pooled.accepted
             rows.append(("accepted_pass_rate", _rounded(accepted.passed / accepted.n)))
-            rows.append(("change", self.change or "not shown"))
+            rows.append(("change", self.change or "none"))
         return rows
 
 

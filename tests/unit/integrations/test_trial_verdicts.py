@@ -54,7 +54,7 @@ def test_change_is_shown_if_intervals_do_not_overlap(passed, change):
     result = verdict(passed, 100, accepted=Evidence(100, 50))
 
     assert result.change == change
-    assert dict(result.properties())["change"] == (change or "not shown")
+    assert dict(result.properties())["change"] == (change or "none")
 
 
 def test_properties_have_scores_on_their_scale():
