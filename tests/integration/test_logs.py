@@ -3,6 +3,8 @@
 import gzip
 import json
 import shutil
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
@@ -24,6 +26,7 @@ from seedproof.logs import log_files
 from seedproof.testing.errors import WithFields
 
 LOGS = Path(__file__).parents[2] / "examples" / "logs"
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "json_lines.py"
 
 
 def complete(scores: dict[str, list[float]]) -> dict[str, list[float]]:
@@ -293,3 +296,53 @@ def test_paths_are_read_in_pieces(monkeypatch):
     pieces = sp.measure(nested, columns=columns, common_examples=True).summary()
     monkeypatch.undo()
     assert pieces == sp.measure(nested, columns=columns, common_examples=True).summary()
+
+
+def test_types_that_change_between_pieces(tmp_path, monkeypatch):
+    """Nothing before whole numbers, and these before fractions, are read as one file would be."""
+    rows = [
+        {"item": {"id": f"x{index // 2}"}, "trial": index % 2}
+        | {"score": {"value": None if index < 2 else index if index < 30 else index + 0.5}}
+        for index in range(40)
+    ]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("\n\n".join(map(json.dumps, rows)) + "\n")
+    monkeypatch.setattr("seedproof.logs.paths.CHUNK_BYTES", 150)
+    monkeypatch.setattr("seedproof.logs.paths.SAMPLE_BYTES", 60)
+    columns = sp.Columns(example="item.id", value="score.value")
+    report = sp.measure(file, columns=columns, common_examples=True)
+    assert report.measurement.n_examples == 19
+    values = [row["score"]["value"] for row in rows[2:]]
+    assert report["mean"].value == pytest.approx(fmean(values))
+
+
+def test_ids_that_look_like_times_are_texts(tmp_path):
+    """`2026-01-01` and `2026-01-01T00:00:00` are two examples."""
+    ids = ["2026-01-01", "2026-01-01T00:00:00", "2026-01-02"]
+    for name, row in (("paths", '{{"doc": {{"id": "{}"}}, "trial": {}, "value": {}}}'),
+                      ("columns", '{{"id": "{}", "trial": {}, "value": {}}}')):  # fmt: skip
+        file = tmp_path / f"{name}.jsonl"
+        lines = [
+            row.format(x, trial, (trial + i) % 2) for trial in (0, 1) for i, x in enumerate(ids)
+        ]
+        file.write_text("\n".join(lines))
+        columns = sp.Columns(example="doc.id") if name == "paths" else None
+        assert sp.Predictions.load(file, columns=columns).ids.to_pylist() == ids
+
+
+def test_long_lines_are_read(tmp_path):
+    """A line that is longer than a block is a row."""
+    file = tmp_path / "long.jsonl"
+    rows = [
+        {"doc": {"id": i // 2}, "trial": i % 2, "value": i, "text": "x" * 3_000_000 * (i == 3)}
+        for i in range(8)
+    ]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    loaded = sp.Predictions.load(file, columns=sp.Columns(example="doc.id"))
+    assert (loaded.n_examples, len(loaded.runs)) == (4, 2)
+
+
+def test_benchmark_of_json_lines(tmp_path):
+    command = [sys.executable, str(BENCHMARK), "--samples", "2000", "--rounds", "1"]
+    printed = subprocess.check_output([*command, "--folder", str(tmp_path)], text=True, timeout=300)
+    assert [line.split(" | ")[0] for line in printed.splitlines()[2:]] == ["| paths", "| columns"]

@@ -16,13 +16,15 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from seedproof.errors import ColumnError
+from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.decoding import DecodingError, parse_json
 from seedproof.records.table_rows import concatenated
 from seedproof.records.text_files import reason_of, unpacked, unreadable
 
-# Bytes that are parsed at a time, and those of a block that one thread parses.
-CHUNK_BYTES, BLOCK_BYTES = 2**26, 2**20
+# Bytes that are parsed at a time, those of a block that one thread parses, and those of the first
+# lines, which show the types.
+CHUNK_BYTES, BLOCK_BYTES, SAMPLE_BYTES = 2**24, 2**20, 2**18
 EACH = "*"
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+|\*)\]")
 
@@ -54,18 +56,20 @@ def read_paths(file: Path, names: Sequence[str], position: str) -> pa.Table:
             paths=tuple(name for name, path in steps.items() if EACH in path),
         )
     unfolded = next(iter(lists), None)
-    chunks = [_unfolded(rows, steps, unfolded, position) for rows in _chunks(file)]
+    chunks = [
+        _unfolded(rows, steps, unfolded, position) for rows in _chunks(file, list(steps.values()))
+    ]
     if not chunks:
         return pa.table({name: pa.nulls(0) for name in names})
     table = concatenated(chunks)
     for name in names:
         if pa.types.is_null(table.schema.field(name).type):
-            first = next(_chunks(file))
+            first = next(_pieces(file))
             raise ColumnError(
                 "{table} has no value at {path!r}. Its lines have: {listed}.",
                 table=file.name,
                 path=name,
-                listed=", ".join(_paths_in(first.schema)),
+                listed=", ".join(_paths_in(_parsed(file, first).schema)),
             )
     return table
 
@@ -79,7 +83,13 @@ def read_numbered(file: Path, name: str) -> pa.Table:
 def top_names(file: Path) -> set[str]:
     """Return the names of texts and numbers in the first line of a file."""
     with unpacked(file) as (stream, _):
-        line = stream.read(CHUNK_BYTES).partition(b"\n")[0]
+        line = b""
+        while b"\n" not in line and len(line) < CHUNK_BYTES:
+            content = stream.read(BLOCK_BYTES)
+            line += content
+            if not content:
+                break
+    line = line.partition(b"\n")[0]
     try:
         first = parse_json(line, allow_nan=True)
     except DecodingError:
@@ -98,31 +108,126 @@ def _steps(path: str) -> list[str | int]:
     return steps
 
 
-def _chunks(file: Path) -> Iterator[pa.Table]:
-    """Yield the lines of a file as tables of bounded size."""
-    options = pyarrow.json.ReadOptions(block_size=BLOCK_BYTES)
+def _pieces(file: Path) -> Iterator[bytes]:
+    """Yield the lines of a file, as many at a time as are parsed together."""
     with unpacked(file) as (stream, _):
-        rest = b""
-        while True:
-            content = stream.read(CHUNK_BYTES)
-            lines, end, rest = (rest + content).rpartition(b"\n") if content else (rest, b"", b"")
-            if lines.strip():
-                try:
-                    yield pyarrow.json.read_json(
-                        pa.BufferReader(lines + end), _fitting(options, lines)
-                    )
-                except pa.ArrowException as error:
-                    raise unreadable((file.name,), reason_of(error)) from error
-            if not content:
-                return
+        rest: list[bytes] = []
+        while content := stream.read(CHUNK_BYTES):
+            end = content.rfind(b"\n") + 1
+            if end:
+                lines = b"".join((*rest, memoryview(content)[:end]))
+                if not lines.isspace():
+                    yield lines
+                rest = []
+            rest.append(content[end:])
+        lines = b"".join(rest)
+        if lines and not lines.isspace():
+            yield lines
 
 
-def _fitting(options: pyarrow.json.ReadOptions, lines: bytes) -> pyarrow.json.ReadOptions:
+def _chunks(file: Path, paths: Sequence[list[str | int]]) -> Iterator[pa.Table]:
+    """Yield the values at paths as tables of bounded size.
+
+    Values that no path leads to are not converted, once the types of the others are known.
+    """
+    schema: pa.Schema | None = None
+    for index, lines in enumerate(_pieces(file)):
+        if index == 0:
+            schema = _needed(_parsed(file, _sample(lines)).schema, paths)
+        rows = None if schema is None else _parsed_as(schema, lines)
+        if rows is None:  # other types than before, or no values so far
+            rows = _parsed(file, lines)
+            schema = _needed(rows.schema, paths)
+        n_lines = _count_lines(lines, len(rows))
+        if len(rows) != n_lines:
+            raise unreadable(
+                (file.name,),
+                Message(
+                    "rows-lost",
+                    "{n_rows:,} rows were counted, and {n_read:,} were read",
+                    n_rows=n_lines,
+                    n_read=len(rows),
+                ),
+            )
+        yield rows
+
+
+def _sample(lines: bytes) -> bytes:
+    """Return the first of some lines."""
+    end = lines.find(b"\n", SAMPLE_BYTES)
+    return lines if end < 0 else lines[: end + 1]
+
+
+def _parsed(file: Path, lines: bytes) -> pa.Table:
+    """Return all values of some lines."""
+    try:
+        return pyarrow.json.read_json(pa.BufferReader(lines), _blocks(lines))
+    except pa.ArrowException as error:
+        raise unreadable((file.name,), reason_of(error)) from error
+
+
+def _parsed_as(schema: pa.Schema, lines: bytes) -> pa.Table | None:
+    """Return the values of a schema in some lines; None if their types differ."""
+    options = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    try:
+        return pyarrow.json.read_json(pa.BufferReader(lines), _blocks(lines), options)
+    except pa.ArrowException:
+        return None
+
+
+def _blocks(lines: bytes) -> pyarrow.json.ReadOptions:
     """Return options whose blocks hold the longest line."""
-    longest = max(map(len, lines.split(b"\n")), default=0)
-    if longest < options.block_size:
-        return options
-    return pyarrow.json.ReadOptions(block_size=2 * longest)
+    half = BLOCK_BYTES // 2
+    starts = range(0, len(lines) - half, half)
+    # A line that is longer than a block has a half without a line end.
+    if all(lines.find(b"\n", start, start + half) >= 0 for start in starts):
+        return pyarrow.json.ReadOptions(block_size=BLOCK_BYTES)
+    longest = max(map(len, lines.split(b"\n")))
+    return pyarrow.json.ReadOptions(block_size=max(BLOCK_BYTES, 2 * longest))
+
+
+def _count_lines(lines: bytes, expected: int) -> int:
+    """Return the number of lines that are not blank; only their ends if that is as expected."""
+    n_ends = lines.count(b"\n") + (not lines.endswith(b"\n"))
+    if n_ends == expected:
+        return n_ends
+    return sum(not line.isspace() and line != b"" for line in lines.split(b"\n"))
+
+
+def _needed(schema: pa.Schema, paths: Sequence[list[str | int]]) -> pa.Schema | None:
+    """Return the part of a schema that paths lead to; None if one of them leads nowhere yet."""
+    # A name may have dots in it.
+    whole = [
+        [name] if (name := ".".join(map(str, path))) in schema.names else path for path in paths
+    ]
+    kind = _part(pa.struct(list(schema)), whole)
+    return None if kind is None else pa.schema(list(kind))
+
+
+def _part(kind: pa.DataType, paths: Sequence[Sequence[str | int]]) -> pa.DataType | None:
+    """Return a type with nothing but the values at paths; None if there are none."""
+    if pa.types.is_list(kind):
+        if not all(not path or path[0] == EACH or isinstance(path[0], int) for path in paths):
+            return None
+        item = _part(kind.value_type, [path[1:] for path in paths])
+        return None if item is None else pa.list_(item)
+    if pa.types.is_struct(kind):
+        names = dict.fromkeys(str(path[0]) for path in paths if path)
+        if not all(paths):  # the object itself is a value
+            names = dict.fromkeys(field.name for field in kind)
+        fields = []
+        for name in names:
+            index = kind.get_field_index(name)
+            below = [path[1:] for path in paths if not path or str(path[0]) == name]
+            field = None if index < 0 else _part(kind.field(index).type, below)
+            if field is None:
+                return None
+            fields.append((name, field))
+        return pa.struct(fields)
+    if pa.types.is_null(kind) or any(paths):
+        return None
+    # A text that looks like a time is a text.
+    return pa.string() if pa.types.is_timestamp(kind) else kind
 
 
 def _unfolded(
@@ -146,7 +251,8 @@ def _unfolded(
         else:
             columns[name] = _value(rows, path).take(to_arrow(parents))
     lengths = to_numpy(pc.list_value_length(lists).drop_null())
-    places = np.concatenate([np.arange(1, n + 1) for n in lengths] or [np.arange(0)])
+    before = np.cumsum(lengths) - lengths
+    places = np.arange(1, lengths.sum() + 1) - np.repeat(before, lengths)
     return pa.table(columns | {position: to_arrow(places)})
 
 

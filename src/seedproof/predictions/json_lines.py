@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from seedproof.logs.paths import is_path, read_paths, top_names
+from seedproof.logs.paths import EACH, is_path, read_paths, top_names
 from seedproof.predictions.table_columns import columns_of, further_columns
 from seedproof.records.columns import ID, Columns
 from seedproof.records.text_files import JSON_SUFFIXES, suffix_of
@@ -38,5 +38,6 @@ def unfolded_lines(file: Path, options: Mapping[str, Any]) -> pa.Table | None:
     present = top_names(file)
     known = [name for name in (*usual, *([] if "example" in given else [ID])) if name in present]
     position = "position" if "trial" in given else columns.trial
-    names = [name for name in dict.fromkeys((*named, *known)) if name != position]
+    unfolds = any(EACH in name for name in named)
+    names = [x for x in dict.fromkeys((*named, *known)) if not (unfolds and x == position)]
     return read_paths(file, names, position)

@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from seedproof.errors import ProbabilityError, UnreadableError
 from seedproof.records.arrow import to_arrow
-from seedproof.records.item_tables import column_names_of
-from seedproof.records.number_tables import TooLargeError, read_table, title_of
+from seedproof.records.number_tables import TooLargeError, column_names, read_table, title_of
 from seedproof.records.table_rows import numbers_of
 from seedproof.records.tables import TableOptions
 from seedproof.typing import ArrowStream
@@ -18,7 +17,7 @@ from seedproof.typing import ArrowStream
 def have_probs(tables: Sequence[Path | ArrowStream], options: TableOptions) -> bool:
     """Return whether all tables have a column of probabilities for each of several labels."""
     prefix = options.columns.probs
-    return all(len(_labels(column_names_of(table), prefix)) > 1 for table in tables)
+    return all(len(_labels(column_names(table), prefix)) > 1 for table in tables)
 
 
 def sets_above(

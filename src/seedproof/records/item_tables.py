@@ -21,7 +21,6 @@ from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.checks import example_of as named_example
 from seedproof.records.columns import Columns
-from seedproof.records.decoding import parse_json
 from seedproof.records.item_cells import ItemCells, item_cells
 from seedproof.records.item_columns import Form, ItemRoles, form_of
 from seedproof.records.item_rows import (
@@ -45,28 +44,12 @@ from seedproof.records.table_rows import (
     texts_of,
 )
 from seedproof.records.tables import TableOptions, notes_on_dropped_columns
-from seedproof.records.text_files import JSON_SUFFIXES, suffix_of, unpacked
 from seedproof.typing import ArrowStream, BoolArray, FloatArray, IntArray
-
-HEAD_BYTES = 2**20
 
 
 def have_items(tables: Sequence[Path | ArrowStream], columns: Columns) -> bool:
     """Return whether tables have ranked lists or sets, by the names of their columns."""
-    return all(form_of(column_names_of(table), columns) is not None for table in tables)
-
-
-def column_names_of(table: Path | ArrowStream) -> list[str]:
-    """Return the columns of a table; of JSON, the keys of the first line."""
-    if not isinstance(table, Path) or suffix_of(table)[0] not in JSON_SUFFIXES:
-        return column_names(table)
-    try:
-        with unpacked(table) as (stream, _):
-            line = bytes(stream.read(HEAD_BYTES)).split(b"\n", 1)[0]
-        first = parse_json(line)
-    except (OSError, ValueError):
-        return []  # reported where the table is read
-    return list(first) if isinstance(first, dict) else []
+    return all(form_of(column_names(table), columns) is not None for table in tables)
 
 
 def read_items(

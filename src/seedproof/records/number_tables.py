@@ -25,6 +25,7 @@ from seedproof.messages import Message
 from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.columns import Columns, check_names, shown
+from seedproof.records.decoding import DecodingError, parse_json
 from seedproof.records.levels import Repeat, settings_of
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.roles import Roles
@@ -61,6 +62,10 @@ from seedproof.typing import ArrowStream, BoolArray, FloatArray, IntArray
 ReadColumn: TypeAlias = Callable[[pa.ChunkedArray, str], np.ndarray]
 # Rows of a table take up to this many times their size on disk.
 MOST_GROWTH = 8
+# Examples whose columns are compared before those of all others.
+FEW_EXAMPLES = 1000
+# Bytes in which the first line of JSON ends.
+HEAD_BYTES = 2**20
 
 
 def have_numbers(tables: Sequence[Path | ArrowStream], columns: Columns) -> bool:
@@ -71,7 +76,7 @@ def have_numbers(tables: Sequence[Path | ArrowStream], columns: Columns) -> bool
 
 
 def column_names(table: Path | ArrowStream) -> list[str]:
-    """Return the columns of a table; empty if they are only known once it is read."""
+    """Return the columns of a table; of JSON, the keys of the first line; empty if unknown."""
     if not isinstance(table, os.PathLike):
         return [str(name) for name in names_of(table)]
     suffix, is_packed = suffix_of(Path(table))
@@ -80,8 +85,12 @@ def column_names(table: Path | ArrowStream) -> list[str]:
             import pyarrow.parquet as pq
 
             return list(pq.read_schema(table).names)
+        if suffix in JSON_SUFFIXES:
+            with unpacked(Path(table)) as (stream, _):
+                first = parse_json(bytes(stream.read(HEAD_BYTES)).partition(b"\n")[0])
+            return list(first) if isinstance(first, dict) else []
         return read_header(Path(table))[0] if suffix in TEXT_SUFFIXES else []
-    except (SeedproofError, pa.ArrowException, OSError):
+    except (SeedproofError, pa.ArrowException, DecodingError, OSError):
         return []  # reported where the table is read
 
 
@@ -154,8 +163,13 @@ def _read_lines(path: Path, limit: int) -> pa.Table:
     with unpacked(path) as (stream, _):
         block = pyarrow.json.ReadOptions(block_size=max(2**20, 2 * count.buffer_bytes))
         table = pyarrow.json.read_json(stream, block)
-        check_names(table.column_names, path.name)  # fails here if a name is not text
-        return _complete(path, table, count.n_rows)
+    check_names(table.column_names, path.name)  # fails here if a name is not text
+    times = [(x.name, pa.string()) for x in table.schema if pa.types.is_timestamp(x.type)]
+    if times:  # texts that look like times are texts
+        texts = pyarrow.json.ParseOptions(explicit_schema=pa.schema(times))
+        with unpacked(path) as (stream, _):
+            table = pyarrow.json.read_json(stream, block, texts).select(table.column_names)
+    return _complete(path, table, count.n_rows)
 
 
 def _read_text(path: Path, limit: int, *, as_text: bool) -> pa.Table:
@@ -334,8 +348,15 @@ class RepeatedRows:
         """Return columns whose value is the same in all runs, as text, and the other names."""
         kept: dict[str, pa.Array] = {}
         dropped: list[str] = []
+        few = [to_arrow(of_run[:FEW_EXAMPLES]) for of_run in (grid[0], grid[-1])]
         for name in self.roles.extras:
-            texts = self.table.column(name).cast(pa.string()).combine_chunks()
+            column = self.table.column(name)
+            # Long texts of each run, such as answers, mostly differ at once.
+            first, last = (column.take(rows).cast(pa.string()) for rows in few)
+            if not first.equals(last):
+                dropped.append(name)
+                continue
+            texts = column.cast(pa.string()).combine_chunks()
             encoded = texts.dictionary_encode(null_encoding="encode")
             codes = to_numpy(encoded.indices)[grid]
             if (codes != codes[0]).any():

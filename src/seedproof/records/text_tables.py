@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from seedproof.errors import DtypeError, LabelConflictError, SeedproofError
+from seedproof.errors import DtypeError, LabelConflictError
 from seedproof.messages import Message
 from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrow import to_numpy
@@ -18,7 +18,6 @@ from seedproof.records.roles import Roles
 from seedproof.records.table_rows import numbers_of
 from seedproof.records.tables import TableOptions
 from seedproof.records.text_answers import TextAnswers
-from seedproof.records.text_files import HEADER_BYTES, JSON_SUFFIXES, suffix_of, unpacked
 from seedproof.records.text_records import marks_to_arrow, no_references, reference_lists
 from seedproof.records.text_shards import TextShards
 from seedproof.typing import ArrowStream, FloatArray
@@ -26,20 +25,7 @@ from seedproof.typing import ArrowStream, FloatArray
 
 def have_texts(tables: Sequence[Path | ArrowStream], columns: Columns) -> bool:
     """Return whether tables have free texts in place of classes, by the names of their columns."""
-    return all(columns.have_texts(_column_names(table)) for table in tables)
-
-
-def _column_names(table: Path | ArrowStream) -> list[str]:
-    """Return the columns of a table; of lines of JSON, those of the first line."""
-    names = column_names(table)
-    if names or not isinstance(table, Path) or suffix_of(table)[0] not in JSON_SUFFIXES:
-        return names
-    try:
-        with unpacked(table) as (stream, _):
-            first = parse_json(stream.read(HEADER_BYTES).partition(b"\n")[0])
-    except (DecodingError, SeedproofError, OSError):
-        return []  # reported where the table is read
-    return list(first) if isinstance(first, dict) else []
+    return all(columns.have_texts(column_names(table)) for table in tables)
 
 
 def read_texts(
