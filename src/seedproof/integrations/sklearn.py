@@ -47,7 +47,7 @@ class FitEstimator:
         from sklearn.base import clone, is_regressor
 
         model = clone(self.estimator)
-        model.set_params(**dict.fromkeys(_random_states(model), run.seed))
+        model.set_params(**dict.fromkeys(random_states(model), run.seed))
         model.fit(*self.fit)
         if self.labels:
             self._log_sets(run, model)
@@ -147,7 +147,7 @@ def study_estimator(
     from sklearn.utils import _safe_indexing
 
     kind = type(estimator).__name__
-    if not hasattr(estimator, "get_params") or not _random_states(estimator):
+    if not hasattr(estimator, "get_params") or not random_states(estimator):
         raise OptionError(
             "{estimator} has no random_state, so seeds cannot change it. "
             "Pass a randomized estimator, such as RandomForestClassifier().",
@@ -206,7 +206,7 @@ def _label_names(y: npt.ArrayLike, flags: npt.NDArray[Any]) -> tuple[str, ...]:
     return tuple(map(str, getattr(y, "columns", range(flags.shape[1]))))
 
 
-def _random_states(estimator: Any) -> list[str]:  # noqa: ANN401 - scikit-learn has no types
+def random_states(estimator: Any) -> list[str]:  # noqa: ANN401 - scikit-learn has no types
     """Return the parameters that take a seed, including those of nested estimators."""
     names = estimator.get_params(deep=True)
     return [name for name in names if name.rsplit("__", 1)[-1] == "random_state"]
