@@ -346,3 +346,43 @@ def test_benchmark_of_json_lines(tmp_path):
     command = [sys.executable, str(BENCHMARK), "--samples", "2000", "--rounds", "1"]
     printed = subprocess.check_output([*command, "--folder", str(tmp_path)], text=True, timeout=300)
     assert [line.split(" | ")[0] for line in printed.splitlines()[2:]] == ["| paths", "| columns"]
+
+
+def wandb_tables() -> list[list[dict]]:
+    tables = [json.loads(x.read_text()) for x in (LOGS / "wandb").rglob("*.table.json")]
+    return [[dict(zip(x["columns"], row, strict=True)) for row in x["data"]] for x in tables]
+
+
+def test_runs_of_wandb():
+    report = sp.measure(LOGS / "wandb")
+    assert report.measurement.runs == ("1", "2", "3", "4", "5")
+    right = [fmean(row["prediction"] == row["label"] for row in rows) for rows in wandb_tables()]
+    assert report["accuracy"].value == pytest.approx(fmean(right))
+
+
+def test_tables_of_wandb_by_pattern():
+    report = sp.measure(str(LOGS / "wandb" / "**" / "predictions_*.table.json"))
+    assert report["accuracy"].value == sp.measure(LOGS / "wandb")["accuracy"].value
+
+
+def test_killed_run_of_wandb_is_missing(tmp_path):
+    """Without its last record, which is the exit code, a run has not finished."""
+    folder = shutil.copytree(LOGS / "wandb", tmp_path / "wandb")
+    file = next(folder.rglob("*.wandb"))
+    file.write_bytes(file.read_bytes()[:-10])
+    report = sp.measure(folder)
+    assert len(report.measurement.runs) == 4
+    assert "missing-runs" in {check.name for check in report.checks}
+
+
+def test_damaged_run_of_wandb(tmp_path):
+    folder = shutil.copytree(LOGS / "wandb", tmp_path / "wandb")
+    file = next(folder.rglob("*.wandb"))
+    content = bytearray(file.read_bytes())
+    content[100] ^= 255
+    file.write_bytes(bytes(content))
+    with pytest.raises(UnreadableError):
+        sp.measure(folder)
+    file.write_bytes(b"nothing")
+    with pytest.raises(UnreadableError):
+        sp.measure(folder)

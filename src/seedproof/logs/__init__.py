@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from seedproof.errors import OptionError, UnreadableError
 from seedproof.logs import inspect, lm_eval, promptfoo
+from seedproof.logs.hydra import Sweep, sweep_in
 from seedproof.logs.samples import Log
+from seedproof.logs.wandb import tracked_runs_in
 
 READERS: Mapping[str, ModuleType] = {
     reader.TOOL: reader for reader in (inspect, lm_eval, promptfoo)
@@ -65,6 +67,19 @@ def log_files(paths: Sequence[str], tool: str | None = None) -> LogFiles | None:
     if tool is not None:
         raise UnreadableError("{path!r} holds no log of {tool}.", path=paths[0], tool=tool)
     return None
+
+
+def runs_in(folder: Path, suffixes: frozenset[str]) -> Sweep | None:
+    """Return the jobs of Hydra or the runs of W&B in a folder, if there are any.
+
+    Args:
+        folder: The folder, or one above it.
+        suffixes: Suffixes of tables.
+
+    Returns:
+        Jobs that wrote a table; None if there are none.
+    """
+    return sweep_in(folder, suffixes) or tracked_runs_in(folder)
 
 
 def _places(path: str) -> list[Path]:

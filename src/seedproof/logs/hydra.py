@@ -24,12 +24,12 @@ class Job:
     @property
     def arm(self) -> str:
         """All overrides but the seed."""
-        return " ".join(f"{key}={x}" for key, x in self.overrides.items() if not _is_seed(key))
+        return " ".join(f"{key}={x}" for key, x in self.overrides.items() if not is_seed(key))
 
     @property
     def run(self) -> str:
         """The seed; the name of the folder if there is none."""
-        seeds = [value for key, value in self.overrides.items() if _is_seed(key)]
+        seeds = [value for key, value in self.overrides.items() if is_seed(key)]
         return "-".join(seeds) or self.folder.name
 
     def file(self, name: str) -> Path:
@@ -39,7 +39,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Jobs that wrote a table of the same name."""
+    """Jobs, or runs of a tracker, that wrote a table of the same name."""
 
     name: str
     jobs: Sequence[Job]
@@ -140,5 +140,6 @@ def _overrides(file: Path) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def _is_seed(key: str) -> bool:
+def is_seed(key: str) -> bool:
+    """Return whether a setting is a seed, by its name."""
     return key.rpartition(".")[2].lower().endswith(SEEDS)

@@ -16,8 +16,8 @@ from seedproof.errors import (
     SeedproofError,
     TooFewRunsError,
 )
-from seedproof.logs import log_files
-from seedproof.logs.hydra import Sweep, sweep_in
+from seedproof.logs import log_files, runs_in
+from seedproof.logs.hydra import Sweep
 from seedproof.logs.mlflow import is_tracked, read_tracked
 from seedproof.logs.samples import Log
 from seedproof.messages import Message
@@ -94,7 +94,7 @@ def log_among(targets: Sequence[Any], tool: str | None = None) -> Log | Sweep | 
         return tracked if tracked is not None and tracked.has_tables else None
     files = log_files([os.fspath(target) for target in targets], tool)
     if files is None and len(targets) == 1 and not is_store(targets[0]):
-        return sweep_in(Path(targets[0]), TABLE_SUFFIXES)
+        return runs_in(Path(targets[0]), TABLE_SUFFIXES)
     return None if files is None else files.read()
 
 

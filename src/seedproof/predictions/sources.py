@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 from seedproof.errors import NotFoundError, OptionError
 from seedproof.logs.paths import read_numbered
 from seedproof.logs.samples import Log
+from seedproof.logs.wandb import is_logged_table, read_logged_table
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, checks_of_log, failed_runs, missing_runs, transposed
 from seedproof.predictions.json_lines import lack_ids, unfolded_lines
@@ -398,6 +399,8 @@ def _table(part: Path | ArrowStream, options: Mapping[str, Any]) -> Path | Arrow
     """Return the rows of a file if a reader recognizes it or paths lead into it, else the file."""
     if isinstance(part, Path) and (unfolded := unfolded_lines(part, options)) is not None:
         return cast("ArrowStream", unfolded)
+    if isinstance(part, Path) and is_logged_table(part):
+        return cast("ArrowStream", read_logged_table(part))
     if is_trec_run(part):
         return cast("ArrowStream", read_trec_run(part))
     name = reader_of(part) if isinstance(part, Path) else None

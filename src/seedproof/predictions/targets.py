@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy.typing as npt
 
 from seedproof.errors import DtypeError, NotFoundError, OptionError
-from seedproof.logs import log_files
-from seedproof.logs.hydra import Sweep, sweep_in
+from seedproof.logs import log_files, runs_in
+from seedproof.logs.hydra import Sweep
 from seedproof.logs.mlflow import is_tracked, read_tracked
 from seedproof.logs.samples import Log
 from seedproof.logs.tracked import Tracked
@@ -166,7 +166,7 @@ def _of_paths(paths: list[str], tool: str | None = None) -> Input:
     log = log_files(paths, tool)
     if log is not None:
         return Input("log", log)
-    if len(paths) == 1 and (sweep := sweep_in(Path(paths[0]), TABLE_SUFFIXES)) is not None:
+    if len(paths) == 1 and (sweep := runs_in(Path(paths[0]), TABLE_SUFFIXES)) is not None:
         return _of_sweep(sweep)
     files = files_of(paths)
     is_npz = any(file.suffix.lower() == ".npz" for file in files)
