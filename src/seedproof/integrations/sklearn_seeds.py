@@ -37,7 +37,7 @@ class SeedControl:
 
     @property
     def is_controlled(self) -> bool:
-        """Whether two fits with the same `random_state` always give the same outputs."""
+        """True if fits with the same `random_state` gave the same outputs."""
         return not self.leaks
 
     def __str__(self) -> str:
