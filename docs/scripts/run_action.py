@@ -27,7 +27,7 @@ CONDITION = re.compile(r"([\w.-]+)\s*(==|!=)\s*'([^']*)'")
 
 @dataclass
 class Finished:
-    """What is left of a run: exit code of the job, outputs, log, summary and uploaded folder."""
+    """Result of a run: exit code of the job, outputs, log, summary and uploaded folder."""
 
     code: int
     log: str
