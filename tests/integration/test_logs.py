@@ -330,6 +330,19 @@ def test_ids_that_look_like_times_are_texts(tmp_path):
         assert sp.Predictions.load(file, columns=columns).ids.to_pylist() == ids
 
 
+def test_ids_of_several_types_are_read(tmp_path):
+    """Arrow refuses such a column, so that another reader takes over."""
+    file = tmp_path / "scores.jsonl"
+    rows = [
+        {"run": run, "example": example, "value": run / 4}
+        for run in range(3)
+        for example in (1, "b")
+    ]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+
+    assert sp.measure(file)["mean"].value == pytest.approx(0.25)
+
+
 def test_long_lines_are_read(tmp_path):
     """A line that is longer than a block is a row."""
     file = tmp_path / "long.jsonl"

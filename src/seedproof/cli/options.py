@@ -391,11 +391,11 @@ def command_as(role: str, *, has_labels: bool = False) -> str | None:
 def _wide_columns() -> tuple[str, ...]:
     """Return the columns with one run each of the first table that was typed, if it has such."""
     from seedproof.records.columns import wide_family
-    from seedproof.records.item_tables import column_names_of
+    from seedproof.records.number_tables import column_names
 
     tables = (Path(word) for word in sys.argv[2:] if not word.startswith("-"))
     table = next((path for path in tables if path.is_file()), None)
-    return () if table is None else wide_family(column_names_of(table))
+    return () if table is None else wide_family(column_names(table))
 
 
 def command_line() -> str:

@@ -78,9 +78,10 @@ class ArmAlignment:
 
     def _check_levels(self, name: str, source: ShardSource) -> None:
         """Refuse texts of which some runs have trials: texts differ inside runs, or between."""
-        first = self.sources[0]
-        has_trials = [x.settings.levels is not None for x in (first, source)]
-        if source.kind is Kind.TEXTS and has_trials[0] != has_trials[1]:
+        if source.kind is not Kind.TEXTS:
+            return
+        has_trials = [x.settings.levels is not None for x in (self.sources[0], source)]
+        if has_trials[0] != has_trials[1]:
             names = self.names[0], name
             raise OptionError(
                 "The runs of {name!r} have several trials each, and those of {other_name!r} do "

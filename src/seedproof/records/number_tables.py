@@ -224,13 +224,17 @@ class RepeatedRows:
     def read(
         cls, tables: Sequence[Path | ArrowStream], options: TableOptions, values_of: ReadColumn
     ) -> "RepeatedRows | None":
-        """Read one table or one per run; return None if they do not fit into memory."""
+        """Read one table or one per run; return None if they do not fit, or need another reader."""
         try:
             read = [
                 read_table(table, options, n_tables=len(tables), as_text=True) for table in tables
             ]
         except TooLargeError:
             return None
+        except UnreadableError:
+            if any(isinstance(x, Path) and suffix_of(x)[0] in JSON_SUFFIXES for x in tables):
+                return None  # another reader also takes ids of several types, or says what is wrong
+            raise
         titles = [title_of(table) for table in tables]
         named = [(title, rows.column_names) for title, rows in zip(titles, read, strict=True)]
         roles = common_roles(named, options)
