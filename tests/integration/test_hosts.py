@@ -100,7 +100,7 @@ def test_hydra_callback_shows_arms_side_by_side(tmp_path):
     done = sweep(tmp_path, "seed=1,2", "width=8,16")
     assert done.returncode == 0, done.stderr
     saved = json.loads((tmp_path / "sweep" / "seedproof" / "arms.json").read_text())
-    assert list(saved) == ["width=8", "width=16"]
+    assert list(saved["arms"]) == ["width=8", "width=16"]
 
 
 @needs_hosts
