@@ -76,7 +76,8 @@ def draw_attention(setting: SettingResults) -> Chart | None:
         height=HEIGHT,
         title=title,
     )
-    return draw(chart, name="attention", title=f"{title}, for {setting.title}.")
+    name = f"attention-{setting.content['name']}"
+    return draw(chart, name=name, title=f"{title}, for {setting.title}.")
 
 
 def _color(field: str, names: Sequence[str], colors: Sequence[str]) -> alt.Color:

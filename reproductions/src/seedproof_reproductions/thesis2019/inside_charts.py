@@ -30,7 +30,9 @@ def draw_confidence(setting: SettingResults) -> Chart | None:
     )
     title = "Tested items by confidence: over-confidence, and change by shuffled attention"
     both = alt.hconcat(*panels).resolve_scale(color="independent")
-    return draw(both, name="confidence", title=f"{title}, for {setting.title}.")
+    return draw(
+        both, name=f"confidence-{setting.content['name']}", title=f"{title}, for {setting.title}."
+    )
 
 
 def _gaps(setting: SettingResults) -> list[dict[str, Any]]:
@@ -101,7 +103,11 @@ def draw_users(setting: SettingResults) -> Chart | None:
         ]
         panels.append(_map(rows, f"Seed {run}"))
     title = "Maps of the same users by the vectors of two seeds"
-    return draw(alt.hconcat(*panels), name="users", title=f"{title}, for {setting.title}.")
+    return draw(
+        alt.hconcat(*panels),
+        name=f"users-{setting.content['name']}",
+        title=f"{title}, for {setting.title}.",
+    )
 
 
 def _map(rows: list[dict[str, Any]], title: str) -> alt.Chart:

@@ -135,7 +135,7 @@ def test_page_shows_confidence_next_to_shuffled_attention(deepicf, tmp_path):
 
     data = page_data([deepicf])
     assert {image.name for image in images} == {
-        "first-item.svg", "attention.svg", "confidence.svg"
+        "first-item.svg", "attention-deepicf-softmax.svg", "confidence-deepicf-softmax.svg"
     }  # fmt: skip
     assert [row[0] for row in data["confidence"].rows] == ["DeepICF", "DeepICF, class weights"]
     # A logit has no unit, and a bin with few answers no figure.
