@@ -171,7 +171,9 @@ def check_page(page: Path) -> list[str]:
             elif block.language == "diff" and block.title is not None:
                 problems.append(edit(block.title, block.text))
             elif block.title is not None:
-                Path(block.title).write_text(block.text, encoding="utf-8")
+                file = Path(block.title)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(block.text, encoding="utf-8")
             elif block.language == "python":
                 problems.append(check_python(block, below, page, names))
     return [problem for problem in problems if problem]
