@@ -126,7 +126,7 @@ def test_repository_is_the_key_by_default(run, pytester):
     assert outcomes(run(key="")) == {"undecided": 1}
 
 
-def test_change_outside_of_the_code_is_not_passed(run, monkeypatch):
+def test_change_outside_of_the_code_fails(run, monkeypatch):
     """Many passes of earlier test runs do not outvote one in which all fails."""
     for _ in range(12):
         passed = run(suite=OPEN)
@@ -135,7 +135,7 @@ def test_change_outside_of_the_code_is_not_passed(run, monkeypatch):
     changed = run()
 
     assert outcomes(passed) == {"passed": 1}
-    assert outcomes(changed) == {"undecided": 1}
+    assert outcomes(changed) == {"failed": 1}
 
 
 def test_comparison_with_accepted_trials(run, monkeypatch):
@@ -319,6 +319,44 @@ def test_marks_and_fixtures_where_they_have_no_effect_are_refused(run):
     """
 
     assert outcomes(run(suite=suite)) == {"errors": 2}
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "def test_answer(subtests):\n    with subtests.test():\n        assert False\n",
+        "@pytest.mark.xfail\ndef test_answer():\n    assert False\n",
+    ],
+)
+def test_other_ways_to_fail_are_refused(run, test):
+    """They would hide that a trial failed."""
+    mark = "@pytest.mark.trials(30, min_pass_rate=0.8)"
+
+    result = run(suite=f"import pytest\n{mark}\n{test}")
+
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "passed" not in outcomes(result)
+
+
+def test_key_does_not_hide_edits_in_a_repository(run, pytester):
+    always = "import pytest\n@pytest.mark.trials(30, min_pass_rate=0.8)\ndef test_it(trial):\n    "
+    subprocess.run(["git", "init", "--quiet"], cwd=pytester.path, check=True)  # noqa: S607
+
+    first = run(suite=f"{always}assert True\n")
+    second = run(suite=f"{always}assert trial.number % 2\n")
+
+    assert outcomes(first) == {"passed": 1}
+    assert "passed" not in outcomes(second)
+
+
+def test_comparison_that_is_not_possible_fails_if_worse_should(run, pytester):
+    assert outcomes(run("--seedproof-accept", suite=SUITE, key="v1"))["undecided"] == 2
+    (accepted,) = pytester.path.rglob("accepted.json")
+    accepted.write_text("<<<<<<< HEAD", encoding="utf-8")
+
+    result = run("--seedproof-fail-on", "worse")
+
+    assert outcomes(result)["failed"] == 4
 
 
 def test_repeats_after_failures_are_refused(run, pytester):

@@ -12,6 +12,7 @@ from pathlib import Path
 MOST_BYTES = 2**20
 SECONDS = 60
 PACKAGES = (".dist-info", ".egg-info")
+DIFF = "--no-ext-diff", "--no-textconv", "--binary", "--ignore-submodules=none"
 # Git shows that a submodule was edited, and not how.
 EDITED_SUBMODULE = re.compile(rb"^\+Subproject commit [0-9a-f]+-dirty$", re.MULTILINE)
 
@@ -40,11 +41,12 @@ def code_state(folder: Path, *, leave_out: Path) -> str | None:
             return None
         files = ["--", ".", *_excluded(leave_out, top)]
         tracked = _git(top, "ls-files", "--stage", "-z", *files)
-        edits = _git(top, "diff", "--no-ext-diff", "--no-textconv", "--binary", *files)
+        edits = _git(top, "diff", *DIFF, *files)
         new = _git(top, "ls-files", "--others", "--exclude-standard", "-z", *files)
     except (OSError, subprocess.SubprocessError):
         return None
-    if EDITED_SUBMODULE.search(edits):
+    # Git does not look into a clone inside of the repository.
+    if EDITED_SUBMODULE.search(edits) or any(name.endswith(b"/") for name in new.split(b"\0")):
         return None
     state = hashlib.sha256()
     for part in (tracked, edits, *_contents(top, new), *_environment()):

@@ -193,6 +193,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             "The mark trials has no effect on methods of unittest.TestCase. Write the test as a "
             "function, or in a class without a base."
         )
+    if TRIAL in item.stash and "subtests" in getattr(item, "fixturenames", ()):
+        _refuse("The mark trials does not count subtests. Write a test for each of them.")
+    if TRIAL in item.stash and item.get_closest_marker("xfail") is not None:
+        _refuse("A test with the mark trials has no other expected outcome. Remove the mark xfail.")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -326,6 +330,7 @@ class _Judge:
         self._notes: list[str] = []
         self._code: str | None = None
         self._has_code = False
+        self._is_compared = True
 
     # The state of the code before the first test, which may write files.
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -418,7 +423,8 @@ class _Judge:
         try:
             pooled = TrialStore(self._folder, self._code).update(new, accept=accept)
         except SeedproofError as error:
-            self._notes.append(f"The trials of this test run are not kept. {error}")
+            self._notes.append(f"The trials of this test run are not kept or compared. {error}")
+            self._is_compared = False
             alone = [(name, trials.evidence) for name, trials in new.items()]
             return {
                 name: Pooled(evidence, None, is_repeated=False, has_other_code=False)
@@ -434,12 +440,16 @@ class _Judge:
         allowed = {*(self._config.getoption("seedproof_fail_on") or ())}
         allowed |= {*self._config.getini("seedproof_fail_on")}
         is_worse = verdict.change == "worse" and "worse" in allowed
+        is_unknown = not self._is_compared and "worse" in allowed
         is_open = verdict.verdict == "undecided"
-        has_failed = verdict.verdict == "failed" or is_worse or (is_open and "undecided" in allowed)
+        is_refused = is_worse or is_unknown or (is_open and "undecided" in allowed)
+        has_failed = verdict.verdict == "failed" or is_refused
         sentences = list(verdict.sentences())
         headline = f"{verdict.verdict}: {sentences[0]}"
         if is_worse and verdict.verdict != "failed":
             headline = f"{verdict.verdict}, but worse than accepted: {sentences[0]}"
+        elif is_unknown and verdict.verdict != "failed":
+            headline = f"{verdict.verdict}, but not compared with accepted: {sentences[0]}"
         report = pytest.TestReport(
             name,
             test.location,
@@ -482,5 +492,6 @@ class _Judge:
 
         key = self._config.getoption("seedproof_key") or self._config.getini("seedproof_key")
         root = self._config.rootpath
-        self._code = f"key {key}" if key else code_state(root, leave_out=self._folder)
+        state = code_state(root, leave_out=self._folder)
+        self._code = f"key {key} {state or ''}".rstrip() if key else state
         self._has_code = True

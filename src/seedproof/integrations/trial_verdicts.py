@@ -7,6 +7,7 @@ from typing import Literal
 
 from seedproof.integrations.trial_records import Evidence, Pooled
 from seedproof.stats.pass_rates import (
+    TAIL,
     RateInterval,
     Verdict,
     judge,
@@ -36,8 +37,14 @@ class TestVerdict:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The verdict; undecided if the latest test runs contradict or repeat earlier ones."""
-        return "undecided" if self.has_changed or self.pooled.is_repeated else self._of_all
+        """The verdict; the latest test runs may fail a test that passed before, and not pass it.
+
+        It is undecided if they show the opposite less clearly, or if repeated outcomes would pass.
+        """
+        if self._has_fallen:
+            return "failed"
+        is_copied = self.pooled.is_repeated and self._of_all == "passed"
+        return "undecided" if self.has_changed or is_copied else self._of_all
 
     @cached_property
     def _of_all(self) -> Verdict:
@@ -50,15 +57,36 @@ class TestVerdict:
 
     @cached_property
     def latest(self) -> tuple[int, int] | None:
-        """Passes and trials of the fewest latest test runs that show the opposite of all."""
-        if self._of_all == "undecided":
-            return None
-        passed = n = 0
-        for run_passed, run_n in reversed(self.pooled.evidence.recent):
-            passed, n = passed + run_passed, n + run_n
-            if judge(passed, n, self.least) not in {self._of_all, "undecided"}:
+        """Passes and trials of the fewest latest test runs that show the opposite of all.
+
+        If all together are undecided, that is a rate below the required one.
+        """
+        opposite = "passed" if self._of_all == "failed" else "failed"
+        for _, passed, n in self._ends():
+            if judge(passed, n, self.least) == opposite:
                 return passed, n
         return None
+
+    @cached_property
+    def _has_fallen(self) -> bool:
+        """True if the latest test runs alone are shown to be below the required rate.
+
+        Each test run may be the first after a change. The tails of all of them sum to `TAIL`,
+        so that a rate that never falls is ever failed by this with a probability of at most that.
+        """
+        return any(
+            judge(passed, n, self.least, tail=TAIL / (first * (first + 1))) == "failed"
+            for first, passed, n in self._ends()
+            if first > 0
+        )
+
+    def _ends(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the place of the first of the latest test runs, and their passes and trials."""
+        evidence = self.pooled.evidence
+        passed = n = 0
+        for back, (run_passed, run_n) in enumerate(reversed(evidence.recent), start=1):
+            passed, n = passed + run_passed, n + run_n
+            yield evidence.test_runs - back, passed, n
 
     @cached_property
     def change(self) -> Literal["better", "worse"] | None:
@@ -143,7 +171,7 @@ def _rate_text(evidence: Evidence) -> str:
     rate = 100 * evidence.passed / evidence.n
     runs = f" in {evidence.test_runs} test runs" if evidence.test_runs > 1 else ""
     ends = f"[{100 * low:.1f}, {100 * high:.1f}]"
-    return f"{rate:.1f} % {ends} of {evidence.n:,} trials{runs} passed"
+    return f"{rate:.1f} % {ends} of {evidence.n:,} trial{'s' * (evidence.n > 1)}{runs} passed"
 
 
 def _rounded(value: float) -> float:

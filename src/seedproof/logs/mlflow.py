@@ -4,7 +4,6 @@ The client alone is needed (mlflow-skinny), and the server is the one of `MLFLOW
 """
 
 import atexit
-import json
 import os
 import re
 import shutil
@@ -166,6 +165,7 @@ def _runs(client: Any, name: str) -> tuple[str, list[_Run]]:  # noqa: ANN401 - s
     parent = _parent(client, name)
     if parent is not None:
         rows = _search(client, parent.info.experiment_id, f"tags.`{PARENT}` = '{name}'")
+        rows = [row for row in rows if WRITTEN not in row.data.tags]
         title, groups = parent.info.run_name or name, dict.fromkeys([name], "")
     else:
         experiment = _experiment(client, name)
@@ -337,9 +337,6 @@ def _has_answers(client: Any, runs: Sequence[_Run], path: str) -> bool:  # noqa:
     usual = Columns()
     roles = {usual.prediction, usual.value, usual.answer, usual.item, usual.set, usual.tags}
     names = column_names(place)
-    if place.suffix in {".jsonl", ".ndjson"}:
-        with place.open("rb") as file:
-            names = list(json.loads(file.readline() or b"{}"))
     return bool(roles & set(names)) or sum(name.startswith(usual.probs) for name in names) > 0
 
 

@@ -15,8 +15,12 @@ from seedproof.records.shards import natural_order
 
 # Columns of the table of metrics, before one column per metric.
 RUN, SEED, ARM = "run", "seed", "arm"
-# Endings of parameters that say where a run wrote, or what it was called.
-PLACES = ("dir", "path", "file", "name", "id", "time", "timestamp", "date", "host", "port")
+# Parameters that say where a run wrote, or what it was called.
+PLACES = frozenset({
+    *(f"{kind}_{end}" for kind in ("output", "out", "log", "logging", "save", "checkpoint", "run")
+      for end in ("dir", "path", "file", "folder")),
+    "run_name", "run_id", "run_uuid", "timestamp", "start_time", "hostname", "master_port",
+})  # fmt: skip
 # Folder of a run without a table; nothing is below it.
 NOWHERE = Path(os.devnull)
 # Length of the part of an id that distinguishes runs of the same name.
@@ -204,7 +208,7 @@ def arms_of(runs: Sequence[RawRun], title: str) -> tuple[list[str], list[Message
 
     The user's own names come first. Otherwise runs of different parents are different arms, and so
     are runs of the same parent whose parameters differ, apart from seeds. A parameter that says
-    where a run wrote makes no arm if it has another value in every run.
+    where a run wrote makes no arm if it has another value in every run, and so has the seed.
 
     Args:
         runs: All runs.
@@ -212,9 +216,12 @@ def arms_of(runs: Sequence[RawRun], title: str) -> tuple[list[str], list[Message
 
     Returns:
         A name per run, and notes on parameters that were ignored.
+
+    Raises:
+        OptionError: Some of the finished runs have a name of an arm, and others have none.
     """
-    if runs and all(run.arm for run in runs):
-        return [run.arm or "" for run in runs], []
+    if named := _named_arms(runs):
+        return named, []
     of_group: dict[str, list[RawRun]] = defaultdict(list)
     for run in runs:
         of_group[run.group].append(run)
@@ -222,11 +229,12 @@ def arms_of(runs: Sequence[RawRun], title: str) -> tuple[list[str], list[Message
     ignored: dict[str, None] = {}
     for group, own in of_group.items():
         differing[group] = {}
+        has_seeds = len({run.seed for run in own} - {""}) == len(own)
         for key in dict.fromkeys(key for run in own for key in run.params):
             values = [run.params.get(key) for run in own]
             if _is_seed(key) or len(set(values)) == 1:
                 continue
-            is_place = _last(key).endswith(PLACES) and len(set(values)) == len(values)
+            is_place = has_seeds and _last(key) in PLACES and len(set(values)) == len(values)
             (ignored if is_place else differing[group])[key] = None
     names = []
     for run in runs:
@@ -245,6 +253,34 @@ def arms_of(runs: Sequence[RawRun], title: str) -> tuple[list[str], list[Message
             )
         )
     return names, notes
+
+
+def _named_arms(runs: Sequence[RawRun]) -> list[str]:
+    """Return the user's own names of arms; empty if finished runs have none.
+
+    A run that ended before it had a name belongs to the arm with the same parameters, or to the
+    first.
+    """
+    finished = [run for run in runs if run.is_finished]
+    missing = [run.name for run in finished if not run.arm]
+    if len(missing) == len(finished):
+        return []
+    if missing:
+        raise OptionError(
+            "{n_missing} of {n_runs} finished runs have no tag `arm`, such as {name!r}, and the "
+            "others have one. Set it for all of them, or for none.",
+            n_missing=len(missing),
+            n_runs=len(finished),
+            name=missing[0],
+        )
+    arms = {_compared(run): run.arm or "" for run in reversed(finished)}
+    first = finished[0].arm or ""
+    return [run.arm or arms.get(_compared(run), first) for run in runs]
+
+
+def _compared(run: RawRun) -> frozenset[tuple[str, str]]:
+    """Return the parameters of a run, apart from seeds."""
+    return frozenset((key, value) for key, value in run.params.items() if not _is_seed(key))
 
 
 def _check_repeated(source: str, runs: Sequence[tuple[str, RawRun]]) -> None:

@@ -22,6 +22,8 @@ from seedproof.records.shards import natural_order
 
 TOOL = "wandb"
 TABLE_SUFFIX = ".table.json"
+# Of several keys, the one whose tables are read.
+USUAL = "predictions"
 HEADER, BLOCK_BYTES = struct.pack("<4sHB", b":W&B", 0xBEE1, 0), 2**15
 # Kinds of parts: a whole record, or its first, middle and last part.
 WHOLE, LAST = 1, 4
@@ -75,11 +77,13 @@ def tracked_runs_in(folder: Path) -> Sweep | None:
         The runs; None if there are none.
 
     Raises:
-        NotFoundError: The runs logged no table, or tables with several keys.
+        NotFoundError: The runs logged no table, or tables with several keys other than
+            `predictions`.
     """
     files = sorted(folder.rglob("run-*.wandb")) if folder.is_dir() else []
-    # `latest-run` is a link to one of the others.
-    places = natural_order(list({str(file.resolve().parent): None for file in files}))
+    # A resumed run has the same id in a later folder. `latest-run` is a link to one of the others.
+    latest = {file.name: file for file in sorted(files, key=lambda file: file.stat().st_mtime)}
+    places = natural_order(list({str(file.resolve().parent): None for file in latest.values()}))
     if not places:
         return None
     folders = [Path(place) for place in places]
@@ -107,16 +111,16 @@ def tracked_runs_in(folder: Path) -> Sweep | None:
             n_runs=len(runs),
             path=str(folder),
         )
-    if len(keys) > 1:
+    if len(keys) > 1 and USUAL not in keys:
         raise NotFoundError(
-            "The {n_runs} runs of W&B in {path!r} logged {listed}. Select the tables of one key "
-            "with a glob pattern, such as {pattern!r}.",
+            "The {n_runs} runs of W&B in {path!r} logged {listed}. Log the table to measure with "
+            "the key {usual!r}, or pass the files of one key, one per run.",
             n_runs=len(runs),
             path=str(folder),
             listed=", ".join(f"{key} ({count})" for key, count in sorted(keys.items())),
-            pattern=str(folder / "**" / f"{keys.most_common(1)[0][0]}_*{TABLE_SUFFIX}"),
+            usual=USUAL,
         )
-    return Sweep(next(iter(keys)), runs)
+    return Sweep(USUAL if USUAL in keys else next(iter(keys)), runs)
 
 
 def is_logged_table(path: object) -> bool:

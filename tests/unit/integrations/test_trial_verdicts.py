@@ -1,5 +1,6 @@
 """Verdicts on repeated tests: the interval, what changed, and what was accepted."""
 
+import numpy as np
 import pytest
 
 from seedproof.integrations.trial_records import Evidence, Pooled, ScoreSum
@@ -43,8 +44,36 @@ def test_test_that_was_repaired_outside_of_the_code_is_undecided():
     assert verdict(24, 124, recent=recent[:1]).verdict == "failed"
 
 
-def test_repeated_test_runs_are_undecided():
+@pytest.mark.parametrize(
+    "recent", [((600, 600), (0, 8)), ((100, 100), (4, 8), (0, 8)), ((40, 50), (0, 8))]
+)
+def test_latest_test_runs_that_clearly_fail_are_not_hidden_by_earlier_ones(recent):
+    passed, n = (sum(column) for column in zip(*recent, strict=True))
+
+    result = verdict(passed, n, recent=recent, test_runs=len(recent))
+
+    assert result.verdict == "failed"
+    assert result.latest == (0, 8)
+
+
+def test_latest_test_runs_rarely_fail_a_rate_that_never_falls():
+    """Each of 200 test runs may be the first after a change; at most 2.5 % more are wrong."""
+    rng, n_histories, n_failed = np.random.default_rng(0), 100, 0
+    for _ in range(n_histories):
+        passes = rng.binomial(8, 0.8, size=200)
+        for end in range(8, 201, 8):
+            recent = tuple((int(passed), 8) for passed in passes[max(end - 64, 0) : end])
+            result = verdict(int(passes[:end].sum()), 8 * end, recent=recent, test_runs=end)
+            if result.verdict == "failed":
+                n_failed += 1
+                break
+
+    assert n_failed <= 0.05 * n_histories
+
+
+def test_repeated_test_runs_do_not_pass_and_still_fail():
     assert verdict(100, 100, is_repeated=True).verdict == "undecided"
+    assert verdict(10, 100, is_repeated=True).verdict == "failed"
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,34 @@ def test_tag_overrules_parents_and_parameters():
     assert arms_of(runs, "sample")[0] == ["ours", "ours"]
 
 
-def test_tag_of_some_runs_only_is_not_used():
-    """Half of the names would put the other runs into an arm of their own."""
-    runs = [run(1, arm="ours", lr=1), run(2, lr=1)]
+def test_tag_of_some_finished_runs_only_is_refused():
+    """Otherwise runs of different arms would be taken as repeats of one."""
+    with pytest.raises(OptionError) as caught:
+        arms_of([run(1, arm="ours", lr=1), run(2, lr=1)], "sample")
 
-    assert arms_of(runs, "sample")[0] == ["sample", "sample"]
+    assert caught.value.fields["name"] == "run-2"
+
+
+def test_run_that_failed_before_its_tag_belongs_to_its_parameters():
+    runs = [
+        run(1, arm="a", lr=1, seed=1), run(2, arm="b", lr=2, seed=1),
+        run(3, status="failed", lr=2, seed=2), run(4, status="failed", lr=3),
+    ]  # fmt: skip
+
+    assert arms_of(runs, "sample")[0] == ["a", "b", "b", "a"]
+
+
+def test_names_of_models_make_arms():
+    runs = [run(i, seed=i, model_name=name) for i, name in enumerate(("bert", "gpt2"))]
+
+    assert arms_of(runs, "sample")[0] == ["model_name=bert", "model_name=gpt2"]
+
+
+def test_folders_of_runs_without_distinct_seeds_make_arms():
+    """Nothing shows that such runs repeat one training."""
+    runs = [run(i, seed=0, output_dir=f"out/{i}") for i in range(2)]
+
+    assert arms_of(runs, "sample")[0] == ["output_dir=out/0", "output_dir=out/1"]
 
 
 def test_folders_of_single_runs_make_no_arms():

@@ -9,7 +9,7 @@ from seedproof.records.shards import ShardSource
 # Means over all answers of a run, however many it has.
 OF_ANSWERS = frozenset({"accuracy", "bias", "mae", "mean", "r2", "rmse"})
 # Of the means of runs, which are steadier with more trials, or of the number of trials.
-OF_SIZES = frozenset({"distinct_answers", "label_entropy", "rank_rho", "rank_tau"})
+OF_SIZES = frozenset({"ambiguity", "distinct_answers", "label_entropy", "rank_rho", "rank_tau"})
 SPREADS = "_sd", "_sd_excess", "_share"
 OF_PAIRS = "example_sd"
 
