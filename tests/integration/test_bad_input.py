@@ -606,5 +606,9 @@ def test_installed_command_behaves_like_the_one_in_process(name, tmp_path):
         check=False,
     )
 
-    check = check_summary if case.code is None else check_line
-    check(case, done.returncode, done.stdout, done.stderr)
+    if case.code is None:
+        check_summary(case, done.returncode, done.stdout, done.stderr)
+    else:
+        check_line(case, done.returncode, "", done.stderr)
+        document = json.loads(done.stdout)
+        assert (document["exit_code"], document["error"]["code"]) == (2, case.code)

@@ -244,7 +244,9 @@ def _shards(
     named, labels = file.load("classes"), file.load("labels")
     if classes is None and named is not None:
         classes = named.tolist()
-    kind = item_kind(values, _choices(settings, labels))
+    # Whole numbers named probabilities are a mistake, and no flags.
+    may_be_items = values.ndim == 3 and (file.key != "probs" or values.dtype.kind == "f")
+    kind = item_kind(values, _choices(settings, labels)) if may_be_items else None
     if kind is not None:
         return item_shards(
             values,
