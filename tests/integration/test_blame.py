@@ -292,8 +292,6 @@ def test_lists_are_blamed_if_no_first_item_flips(tmp_path):
 
     assert report.result.flips.most == "init"
     assert report.summary()["are_of_lists"]
-    assert "another list on" in str(report)
-    assert "No first item differs" in str(report)
 
 
 def test_blocks_of_named_sources_can_grow(seedproof, script):

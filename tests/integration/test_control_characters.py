@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from seedproof.exit_codes import ExitCode
 from seedproof.records.manifest import sealed
 from seedproof.terminal import UNSAFE
 
@@ -173,6 +174,6 @@ def test_unexpected_error_is_a_traceback_without_control_characters(check, monke
 
     monkeypatch.setattr("seedproof.api.plan.plan", fail)
 
-    _, err = check("plan", "--sd", "0.1", "--detect", "0.1", codes=(1,))
+    _, err = check("plan", "--sd", "0.1", "--detect", "0.1", codes=(ExitCode.INTERNAL_ERROR,))
 
     assert "KeyError" in err

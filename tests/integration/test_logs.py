@@ -74,11 +74,8 @@ def test_tasks_are_not_called_arms():
     """A log of one model on several tasks offers no comparison of these."""
     reports = sp.measure_arms(LOGS / "inspect" / "eval")
 
-    page = reports.to_html()
-
     assert f"{len(reports)} tasks" in repr(reports)
-    assert "Tasks have different examples" in page
-    assert "arms side by side" not in page
+    assert "arms" not in repr(reports)
     with pytest.raises(UnknownNameError, check=WithFields(noun="task")):
         reports["other"]
 

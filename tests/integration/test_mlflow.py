@@ -140,7 +140,7 @@ def test_failed_and_running_runs_are_in_no_figure_but_in_a_check(logged):
     for seed in range(5):
         logged.run(f"s{seed}", seed=seed, metrics={"loss": 0.1 * seed})
     logged.run("crashed", seed=5, metrics={"loss": 50.0}, status="FAILED")
-    logged.run("going on", seed=6, metrics={"loss": 60.0}, status=None)
+    logged.run("active", seed=6, metrics={"loss": 60.0}, status=None)
 
     report = sp.measure_scalars(f"mlflow:{logged.name}")
     gated = sp.gate(f"mlflow:{logged.name}", max={"loss": 1.0}, declared_runs=5)
@@ -148,7 +148,7 @@ def test_failed_and_running_runs_are_in_no_figure_but_in_a_check(logged):
     assert report[logged.name]["loss"].value == pytest.approx(0.2)
     for checks in (report.checks, gated.result.checks):
         (check,) = (check for check in checks if check.name == "missing-runs")
-        assert check.runs == ("crashed (failed)", "going on (running)")
+        assert check.runs == ("crashed (failed)", "active (running)")
 
 
 def test_metric_that_some_runs_lack_is_left_out_with_a_note(logged):

@@ -437,13 +437,13 @@ def test_comparisons_do_not_show_texts(words, refused, tmp_path):
 
     error = refused("compare", *words, *OPTIONS, "--show", "text")
 
-    assert "seedproof measure FILE --show text" in str(error)
+    assert isinstance(error, OptionError)
 
 
 def test_versions_of_runs_with_trials_are_refused(tmp_path):
     tables = [lines(tmp_path / f"{name}.jsonl", leveled()) for name in ("old", "new")]
 
-    with pytest.raises(OptionError, match="seedproof compare OLD NEW"):
+    with pytest.raises(OptionError, check=WithFields(option="trial")):
         sp.compare_versions(*tables, columns=COLUMNS)
 
 

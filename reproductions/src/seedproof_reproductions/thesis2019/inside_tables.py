@@ -38,7 +38,7 @@ def over_confidence(settings: Sequence[SettingResults]) -> Table:
 
 
 def calibration(settings: Sequence[SettingResults]) -> Table:
-    """What a temperature changes, by how frequent interactions are where it is fitted."""
+    """Changes by a temperature, for each share of interactions that it was fitted at."""
     rows = []
     for setting, arm in _arms_with(settings, "calibration"):
         for prior, of_prior in setting.of(arm, "calibration").items():

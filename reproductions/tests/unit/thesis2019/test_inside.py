@@ -54,9 +54,9 @@ def candidates(sharpened=1.0, n_runs=3):
 
 
 def test_calibrated_model_looks_over_confident_on_interactions_but_has_no_excess():
-    found = candidates().over_confidence()
+    figures = candidates().over_confidence()
 
-    for part in (found["all"], found["bins"]["90"]):
+    for part in (figures["all"], figures["bins"]["90"]):
         gap, excess = part["gap"], part["excess"]
         assert gap[1] > 0.05
         assert excess[1] < 0 < excess[2]
@@ -73,12 +73,12 @@ def test_sharpened_model_has_an_excess_and_a_temperature_above_one():
 
 def test_temperature_depends_on_how_frequent_interactions_are():
     """Of a model that is calibrated in training, more negatives ask for sharper probabilities."""
-    found = candidates().calibrate()
+    figures = candidates().calibrate()
 
-    assert found["as_trained"]["positive_share"] == 1 / (1 + N_NEGATIVES)
-    assert found["as_tested"]["positive_share"] == pytest.approx(1 / N_CANDIDATES, rel=1e-5)
-    assert np.mean(found["as_trained"]["temperatures"]) == pytest.approx(1.0, abs=0.1)
-    assert max(found["as_tested"]["temperatures"]) < min(found["as_trained"]["temperatures"])
+    assert figures["as_trained"]["positive_share"] == 1 / (1 + N_NEGATIVES)
+    assert figures["as_tested"]["positive_share"] == pytest.approx(1 / N_CANDIDATES, rel=1e-5)
+    assert np.mean(figures["as_trained"]["temperatures"]) == pytest.approx(1.0, abs=0.1)
+    assert max(figures["as_tested"]["temperatures"]) < min(figures["as_trained"]["temperatures"])
 
 
 def test_bins_begin_at_their_names():
@@ -117,7 +117,7 @@ def test_changes_by_confidence_equal_loops(prepared):
         for seed in range(3)
     }
 
-    found = Changes(runs).figures()["all"]
+    figures = Changes(runs).figures()["all"]
     same = Changes(runs).compared_with(Changes(runs))
 
     for name, least in zip(BINS, (0.5, 0.6, 0.7, 0.8, 0.9), strict=True):
@@ -127,8 +127,8 @@ def test_changes_by_confidence_equal_loops(prepared):
             is_inside = (confidence >= least) & (confidence < least + 0.1 if least < 0.9 else True)
             means.append(run.probability_change[is_inside].mean() if is_inside.any() else np.nan)
             n_answers.append(is_inside.sum())
-        assert found["n_answers"][name] == sum(n_answers)
-        stored = found["probability"]["bins"][name]
+        assert figures["n_answers"][name] == sum(n_answers)
+        stored = figures["probability"]["bins"][name]
         assert (stored is None) == (min(n_answers) < 10)
         if stored is not None:
             assert stored[0] == pytest.approx(np.mean(means), rel=1e-4)
@@ -146,14 +146,14 @@ def test_neighbors_of_the_same_vectors_agree_and_share_their_group(prepared):
         vectors[:, 0] = torch.from_numpy(np.where(ages == 18, 20.0, -20.0))
         models[str(seed)] = model
 
-    found = vector_figures(models, ages, has_map=True)
+    figures = vector_figures(models, ages, has_map=True)
 
-    assert found["users"]["agreement"][0] == found["items"]["agreement"][0] == 1.0
-    assert found["users"]["same_age"][0] == 1.0
-    assert found["users"]["same_age_excess"][0] == pytest.approx(1 - 29 / 59, rel=1e-5)
-    places = found["users"]["map"]["places"]
+    assert figures["users"]["agreement"][0] == figures["items"]["agreement"][0] == 1.0
+    assert figures["users"]["same_age"][0] == 1.0
+    assert figures["users"]["same_age_excess"][0] == pytest.approx(1 - 29 / 59, rel=1e-5)
+    places = figures["users"]["map"]["places"]
     assert np.shape(places) == (2, 2, 60)
-    assert found["users"]["map"]["is_old"].count("1") == 30
+    assert figures["users"]["map"]["is_old"].count("1") == 30
 
 
 def test_ages_are_by_user_and_may_be_missing(write, data_folder):

@@ -137,7 +137,9 @@ def test_page_shows_confidence_next_to_shuffled_attention(deepicf, tmp_path):
     assert {image.name for image in images} == {
         "first-item.svg", "attention-deepicf-softmax.svg", "confidence-deepicf-softmax.svg"
     }  # fmt: skip
-    assert [row[0] for row in data["confidence"].rows] == ["DeepICF", "DeepICF, class weights"]
+    assert [row[0] for row in data["confidence"].rows] == [
+        MODELS["deepicf"], f"{MODELS['deepicf']}, {ARMS['class-balanced']}"
+    ]  # fmt: skip
     # A logit has no unit, and a bin with few answers no figure.
     probability, logit, *_ = data["permutation"].rows
     assert (probability[2][:4], logit[2][:4]) == ("30.0", "0.30")
