@@ -437,7 +437,7 @@ def test_comparisons_do_not_show_texts(words, refused, tmp_path):
 
     error = refused("compare", *words, *OPTIONS, "--show", "text")
 
-    assert isinstance(error, OptionError)
+    assert isinstance(error, ColumnError)
 
 
 def test_versions_of_runs_with_trials_are_refused(tmp_path):
