@@ -105,7 +105,7 @@ class ScalarReport(Result, ByName[Mapping[str, Estimate]]):
         messages = [_say("over-runs")]
         if any(arm.n_runs < SPREAD_FROM for arm in self._arms):
             messages.append(_say("few-for-spread", n_needed=SPREAD_FROM))
-        verdicts = [NO_VERDICT] if len(self._arms) > 1 else []
+        verdicts = [NO_VERDICT["arm"]] if len(self._arms) > 1 else []
         remarks = (*messages, *verdicts, *self.scalars.notes, NO_EXAMPLES)
         return (*notes(self.checks), *map(str, remarks))
 
