@@ -172,10 +172,13 @@ def cli_outcome(watched, check_message, monkeypatch) -> Callable[..., dict[str, 
             except SystemExit as left:
                 exit_code = left.code or 0
         if exit_code:
-            assert (exit_code, out.getvalue()) == (2, "")
             head, _, message = err.getvalue().partition(": ")
+            code = head.removeprefix("error ")
             check_message(message.removesuffix("\n"))
-            return head.removeprefix("error ")
+            document = json.loads(out.getvalue())
+            assert (exit_code, document["exit_code"], document["error"]["code"]) == (2, 2, code)
+            check_message(document["error"]["message"])
+            return code
         assert err.getvalue() == ""
         summary = json.loads(out.getvalue())
         check_summary(summary)
