@@ -46,6 +46,7 @@ def study_of(
         setting.name + suffix,
         train,
         seeds=seeds,
+        seed=setting.seed,
         arms=arms,
         store=store,
         arguments=(*setting.as_arguments(), *arguments),

@@ -11,7 +11,10 @@ from seedproof_reproductions.known import check_known
 
 @dataclass(frozen=True)
 class BaseSetting:
-    """A frozen dataclass whose defaults are what the paper did."""
+    """A frozen dataclass whose defaults are what the paper did.
+
+    `seed` is the root of all seeds; another one gives runs that no earlier choice has seen.
+    """
 
     # Fields that every name begins with, and the values that each may have.
     choices: ClassVar[Mapping[str, Sequence[str]]]
@@ -19,6 +22,8 @@ class BaseSetting:
     least: ClassVar[Mapping[str, int]]
     # Fields that change no run, and so are not part of the name.
     unnamed: ClassVar[frozenset[str]] = frozenset()
+
+    seed: int = 0
 
     def __post_init__(self) -> None:
         for name, known in self.choices.items():

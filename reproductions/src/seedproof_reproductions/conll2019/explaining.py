@@ -11,16 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from seedproof.errors import NotFoundError, OptionError
+from seedproof.errors import OptionError
 from seedproof.explain import Gradients, Lime, TakesLengths, TokenBatch
 from seedproof.records.location import Location
-from seedproof.records.manifest import RunManifest
-from seedproof.records.reader import Store
 from seedproof.training.run import Run
 from seedproof.training.study import Study
 from seedproof_reproductions.conll2019.data import PART_SEED, Encoded, encode, prepare
 from seedproof_reproductions.conll2019.settings import EXPLAIN, Setting
-from seedproof_reproductions.conll2019.training import evaluate, load_chosen
+from seedproof_reproductions.conll2019.training import evaluate, load_chosen, trained_run
 from seedproof_reproductions.datasets.texts import UNKNOWN
 from seedproof_reproductions.models import is_word
 from seedproof_reproductions.runs import study_of
@@ -57,7 +55,7 @@ class Explaining:
     def __call__(self, run: Run) -> None:
         """Explain the model of the run with the same arm and seeds."""
         prepared = prepare(Setting.from_arguments(run.arguments))
-        model = load_chosen(self.source, self._origin(run), prepared)
+        model = load_chosen(self.source, trained_run(self.source, run, run.arm), prepared)
         texts = prepared.test.texts
         probs, classes = evaluate(model, prepared.test).probs, prepared.data.classes
         run.log_predictions(SPLIT, ids=texts.ids, probs=probs, labels=texts.labels, classes=classes)
@@ -72,19 +70,6 @@ class Explaining:
             run.log_explanations(
                 SPLIT, "lime", ids=part.ids, tokens=part.tokens, scores=scores, draw=draw
             )
-
-    def _origin(self, run: Run) -> RunManifest:
-        """Find the run that trained the model."""
-        for trained in Store(Location.of(self.source)).runs:
-            if trained.arm == run.arm and dict(trained.seeds) == dict(run.seeds):
-                return trained
-        raise NotFoundError(
-            "{source} has no finished run {run!r} of {arm!r} with the same seeds. "
-            "Finish that study first.",
-            source=self.source,
-            run=run.name,
-            arm=run.arm,
-        )
 
 
 def token_batch(split: Encoded) -> TokenBatch:

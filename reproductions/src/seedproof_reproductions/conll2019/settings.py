@@ -7,8 +7,12 @@ from seedproof_reproductions.settings import BaseSetting
 
 # Arguments of a run that begin with it describe how a model is explained.
 EXPLAIN = "explain."
-# The stabilizers by name; the presets themselves cannot be loaded without torch.
-ARMS = ("none", "aswa", "aswa-code", "naswa", "naswa-code", "swa", "ema", "switch-ema", "lawa")
+# The stabilizers by name; the presets themselves cannot be loaded without torch. In the last arm
+# the learning rate falls to 0.
+ARMS = (
+    "none", "aswa", "aswa-code", "naswa", "naswa-code", "swa", "ema", "switch-ema", "lawa",
+    "none-decayed",
+)  # fmt: skip
 # Rarer words share one vector, which is trained by those that occur once. The paper states
 # nothing; larger texts get a higher bound, since every word costs optimizer time at every step.
 MIN_COUNTS = {"sst": 2, "imdb": 10, "agnews": 5, "snli": 2, "adr": 2, "diabetes": 10, "anemia": 10}

@@ -1,21 +1,26 @@
 """The training loop: all epochs, with a stabilizer, and the checkpoint that dev chose."""
 
+import math
 import os
 import time
 from contextlib import nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 from torch.optim import Adam
+from torch.optim.lr_scheduler import LambdaLR
 
 from seedproof import stabilize
 from seedproof.errors import NotFoundError
+from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
+from seedproof.records.reader import Store
 from seedproof.training.run import Run
 from seedproof.typing import FloatArray, IntArray
 from seedproof_reproductions.conll2019.data import Encoded, Prepared
@@ -24,7 +29,9 @@ from seedproof_reproductions.models import Answer, Classifier
 
 # Nothing is learned from these batches, so the size is what is fast.
 EVALUATION_BATCH = 128
-WEIGHTS = "chosen.pt"
+WEIGHTS, EPOCHS = "chosen.pt", "epochs.npz"
+# An arm whose name ends so has a learning rate that falls linearly to 0.
+DECAYED = "-decayed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +55,21 @@ class Trained:
     dev_score: float
     epoch: int
     last_loss: float
+    epochs: list[Evaluation] = field(default_factory=list)  # on the test split, after each epoch
+
+
+class Epoch(NamedTuple):
+    """Predictions for the test split after one epoch, as a run kept them."""
+
+    probs: FloatArray
+    attention: tuple[FloatArray, ...]
 
 
 def train_model(prepared: Prepared, setting: Setting, run: Run) -> Trained:
     """Train under a run's seeds, with the stabilizer that its arm names.
 
-    With an average, dev judges the averaged weights, and those are chosen.
+    With an average, dev judges the averaged weights, and those are chosen. The test split is
+    predicted after each epoch, so that arms can be compared at each other's epochs.
     """
     with run.seeded("init"):
         model = Classifier(prepared.shape, prepared.vectors)
@@ -64,29 +80,41 @@ def train_model(prepared: Prepared, setting: Setting, run: Run) -> Trained:
         amsgrad=True,
         fused=True,
     )
-    average = stabilize.build(run.arm, model, optimizer)
+    average = stabilize.build(run.arm.removesuffix(DECAYED), model, optimizer)
     order = run.torch_generator("order")
+    schedule = None
+    if run.arm.endswith(DECAYED):
+        n_steps = setting.epochs * math.ceil(len(prepared.train) / setting.batch_size)
+        schedule = LambdaLR(optimizer, lambda step: 1 - step / n_steps)
     best_score, best_epoch, loss = float("-inf"), 0, 0.0
     weights: dict[str, Tensor] = {}
+    epochs = []
     for epoch in range(1, setting.epochs + 1):
         rows = torch.randperm(len(prepared.train), generator=order)
-        loss = train_epoch(model, optimizer, prepared.train, torch.split(rows, setting.batch_size))
+        batches = torch.split(rows, setting.batch_size)
+        loss = train_epoch(model, optimizer, prepared.train, batches, schedule=schedule)
         average.end_epoch()
-        # The authors' code cannot choose the first epoch.
-        if epoch > 1 or setting.epochs == 1 or not run.arm.endswith("-code"):
-            # An average that nothing has entered yet cannot be judged.
-            with average.applied() if average.n_entered > 0 else nullcontext():
+        # An average that nothing has entered yet cannot be judged.
+        with average.applied() if average.n_entered > 0 else nullcontext():
+            epochs.append(evaluate(model, prepared.test))
+            # The authors' code cannot choose the first epoch.
+            if epoch > 1 or setting.epochs == 1 or not run.arm.endswith("-code"):
                 score = dev_score(evaluate(model, prepared.dev), prepared.dev)
                 if score > best_score:
                     best_score, best_epoch, weights = score, epoch, deepcopy(model.state_dict())
     average.remove()
     if weights:
         model.load_state_dict(weights)
-    return Trained(model, best_score, best_epoch, loss)
+    return Trained(model, best_score, best_epoch, loss, epochs)
 
 
 def train_epoch(
-    model: Classifier, optimizer: Adam, split: Encoded, batches: tuple[Tensor, ...]
+    model: Classifier,
+    optimizer: Adam,
+    split: Encoded,
+    batches: tuple[Tensor, ...],
+    *,
+    schedule: LambdaLR | None = None,
 ) -> float:
     """Take one step per batch, and return the mean loss over all examples as the weights moved."""
     model.train()
@@ -96,6 +124,8 @@ def train_epoch(
         optimizer.zero_grad()
         torch.autograd.backward(loss)
         optimizer.step()
+        if schedule is not None:
+            schedule.step()
         total += loss.detach() * len(rows)
     return float(total) / len(split)
 
@@ -162,6 +192,12 @@ def log_run(run: Run, prepared: Prepared, setting: Setting) -> None:
         "test", "attention", ids=texts.ids, tokens=texts.tokens, scores=test.attention
     )
     torch.save(trained.model.state_dict(), run.checkpoint_dir / WEIGHTS)
+    np.savez(
+        run.checkpoint_dir / EPOCHS,
+        probs=np.stack([epoch.probs for epoch in trained.epochs]),
+        attention=np.stack([np.concatenate(epoch.attention) for epoch in trained.epochs]),
+        lengths=[len(weights) for weights in test.attention],
+    )
     n_seen = setting.epochs * (len(prepared.train) + len(prepared.dev))
     scalars = {
         "dev_accuracy" if prepared.data.n_classes > 2 else "dev_auc": trained.dev_score,
@@ -179,19 +215,47 @@ def log_run(run: Run, prepared: Prepared, setting: Setting) -> None:
         run.log_scalar(name, value)
 
 
+def trained_run(source: str | os.PathLike[str], run: Run, arm: str) -> RunManifest:
+    """Find the finished run of an arm with the seeds of another run."""
+    for trained in Store(Location.of(source)).runs:
+        if trained.arm == arm and dict(trained.seeds) == dict(run.seeds):
+            return trained
+    raise NotFoundError(
+        "{source} has no finished run {run!r} of {arm!r} with the same seeds. "
+        "Finish that study first.",
+        source=source,
+        run=run.name,
+        arm=arm,
+    )
+
+
 def load_chosen(store: str | os.PathLike[str], run: RunManifest, prepared: Prepared) -> Classifier:
     """Load the model of a finished run, as it was when it predicted the test split."""
+    model = Classifier(prepared.shape, prepared.vectors)
+    model.load_state_dict(torch.load(_kept(store, run, WEIGHTS), weights_only=True))
+    return model.eval()
+
+
+def load_epoch(store: str | os.PathLike[str], run: RunManifest, epoch: int) -> Epoch:
+    """Load what a finished run predicted after an epoch, counted from 1."""
+    with np.load(_kept(store, run, EPOCHS)) as kept:
+        ends = np.cumsum(kept["lengths"])[:-1]
+        attention = np.split(kept["attention"][epoch - 1], ends)
+        return Epoch(kept["probs"][epoch - 1], tuple(attention))
+
+
+def _kept(store: str | os.PathLike[str], run: RunManifest, name: str) -> Path:
+    """Return the path of a file that a run left in its folder."""
     folder = Path(store) / "runs" / run.run_id / "checkpoints"
-    paths = sorted(folder.glob(f"*/{WEIGHTS}"), key=lambda path: path.stat().st_mtime)
+    paths = sorted(folder.glob(f"*/{name}"), key=lambda path: path.stat().st_mtime)
     if not paths:
         raise NotFoundError(
-            "The weights of run {run!r} of {arm!r} are not below {folder}. Make the run "
+            "{name} of run {run!r} of {arm!r} is not below {folder}. Make the run "
             "again in another store, on this machine.",
+            name=name,
             run=run.name,
             arm=run.arm,
             folder=folder,
         )
-    model = Classifier(prepared.shape, prepared.vectors)
     # A run that was retried with other code leaves several; the last made the records.
-    model.load_state_dict(torch.load(paths[-1], weights_only=True))
-    return model.eval()
+    return paths[-1]

@@ -1,0 +1,61 @@
+"""Averaging against longer training: both arms at both epochs, as a study of its own.
+
+Without an average, dev chooses an early epoch; with one, a late epoch. So a comparison of the two
+chosen models changes two things. Trainings keep what they predict after every epoch. Here the runs
+with the same seeds are crossed: each trajectory at the epoch that dev chose for itself and at the
+epoch that dev chose for the other.
+"""
+
+import os
+from dataclasses import dataclass
+
+from seedproof.training.run import Run
+from seedproof.training.study import Study
+from seedproof_reproductions.conll2019.data import prepare
+from seedproof_reproductions.conll2019.settings import Setting
+from seedproof_reproductions.conll2019.training import load_epoch, trained_run
+from seedproof_reproductions.runs import study_of
+
+SPLIT = "test"
+# For each arm, the arm whose training is shown, and the arm for which dev chose the epoch.
+CROSSED = {
+    "none": ("none", "none"),
+    "none-at-aswa": ("none", "aswa"),
+    "aswa-at-none": ("aswa", "none"),
+    "aswa": ("aswa", "aswa"),
+}
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Logs what a training predicted after an epoch; it can be sent to another process.
+
+    Args:
+        source: The store of the study that trained the models, on this machine.
+    """
+
+    source: str
+
+    def __call__(self, run: Run) -> None:
+        """Log the predictions and the attention of the trajectory and epoch of a run's arm."""
+        prepared = prepare(Setting.from_arguments(run.arguments))
+        trained, chosen = (trained_run(self.source, run, arm) for arm in CROSSED[run.arm])
+        number = int(chosen.scalars["epoch_chosen"])
+        epoch = load_epoch(self.source, trained, number)
+        texts, classes = prepared.test.texts, prepared.data.classes
+        run.log_predictions(
+            SPLIT, ids=texts.ids, probs=epoch.probs, labels=texts.labels, classes=classes
+        )
+        run.log_explanations(
+            SPLIT, "attention", ids=texts.ids, tokens=texts.tokens, scores=epoch.attention
+        )
+        run.log_scalar("epoch", number)
+
+
+def crossed_study(
+    setting: Setting, *, source: str, store: str | os.PathLike[str], seeds: int
+) -> Study:
+    """Return the study that crosses the trainings of another."""
+    return study_of(
+        setting, Crossing(source), store=store, seeds=seeds, arms=tuple(CROSSED), suffix="-crossed"
+    )
