@@ -2,7 +2,9 @@
 
 A claim names its rule, its metric, and the arms and data sets that it is about. A paper turns its
 results into cases: one per setting and arm, with the evidence that the rule needs. `evaluate` gives
-each case a verdict that follows from an interval alone, by `rules`.
+each case a verdict that follows from an interval alone, by `rules`. The first case is the one
+nearest to the paper's setting. It alone decides the claim, so that further comparisons do not make
+a claim easier or harder to hold.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +13,7 @@ from typing import Any
 
 from seedproof_reproductions import figures
 from seedproof_reproductions.packaged import read_toml
-from seedproof_reproductions.rules import RULES, Evidence, Verdict, judge
+from seedproof_reproductions.rules import RULES, Evidence, Verdict, judge, runs_to_decide
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,14 @@ class Case:
     ours: str = ""  # as text; from the evidence if omitted
     group: str = ""  # cases of a group are summarized together
     verdict: Verdict = Verdict.OPEN
+    n_needed: int | None = None  # runs per arm that would decide an open case, if known
+
+    @property
+    def words(self) -> str:
+        """The verdict on the page, with the number of runs that would decide an open case."""
+        if self.n_needed is None:
+            return self.verdict.words
+        return f"{self.verdict.words}; about {self.n_needed:,} seeds would decide"
 
 
 @dataclass(frozen=True)
@@ -65,22 +75,47 @@ class CheckedClaim:
 
     @property
     def outcome(self) -> str:
-        """`hold` in every check, `fail` in at least one, `open`, or `missing` without a check."""
+        """`hold`, `fail` or `open` by the first check; `missing` without a check."""
         if not self.checks:
             return "missing"
-        if Verdict.FAILS in self.verdicts:
-            return "fail"
-        return "hold" if set(self.verdicts) == {Verdict.HOLDS} else "open"
+        first = self.checks[0].verdict
+        return {Verdict.HOLDS: "hold", Verdict.FAILS: "fail"}.get(first, "open")
+
+    @property
+    def decision(self) -> str:
+        """The verdict of the first check, and those of the others."""
+        if not self.checks:
+            return summarize(())
+        first, *others = self.checks
+        further = _by_group(others)
+        return f"**{first.words}** ({first.where})" + (
+            f". Further comparisons: {further}" if further else ""
+        )
 
     @property
     def summary(self) -> str:
         """All verdicts in one line, separately for each group of checks."""
-        groups: dict[str, list[Verdict]] = {}
-        for check in self.checks:
-            groups.setdefault(check.group, []).append(check.verdict)
-        if set(groups) <= {""}:
-            return summarize(self.verdicts)
-        return "; ".join(f"{group}: {summarize(verdicts)}" for group, verdicts in groups.items())
+        return _by_group(self.checks) or summarize(())
+
+    @property
+    def exception(self) -> str:
+        """Words on further comparisons that contradict the first; empty if none does."""
+        contrary = {"hold": Verdict.FAILS, "fail": Verdict.HOLDS}.get(self.outcome)
+        if contrary is None or contrary not in self.verdicts[1:]:
+            return ""
+        return f"{contrary.words} in {self.verdicts.count(contrary)} further"
+
+
+def _by_group(checks: Sequence[Case]) -> str:
+    """Verdicts of each group of checks; a group without a name stands alone."""
+    groups: dict[str, list[Verdict]] = {}
+    for check in checks:
+        groups.setdefault(check.group, []).append(check.verdict)
+    parts = (
+        f"{group}: {summarize(verdicts)}" if group else summarize(verdicts)
+        for group, verdicts in groups.items()
+    )
+    return "; ".join(parts)
 
 
 def read_claims(package: str) -> tuple[Claim, ...]:
@@ -115,7 +150,9 @@ def _check(claim: Claim, case: Case) -> Case:
     evidence = case.evidence
     published = case.published or claim.expected or figures.cut(evidence.published or 0.0)
     ours, verdict = case.ours or _ours(claim, evidence), judge(claim.rule, evidence)
-    return replace(case, published=published, ours=ours, verdict=verdict)
+    is_decided = verdict in {Verdict.HOLDS, Verdict.FAILS}
+    n_needed = None if is_decided else runs_to_decide(claim.rule, evidence)
+    return replace(case, published=published, ours=ours, verdict=verdict, n_needed=n_needed)
 
 
 def _ours(claim: Claim, evidence: Evidence) -> str:
@@ -135,12 +172,12 @@ def _ours(claim: Claim, evidence: Evidence) -> str:
 
 
 def summarize(verdicts: Sequence[Verdict]) -> str:
-    """Join verdicts in one line, such as "holds here in 1 of 3; not shown here in 2 of 3"."""
+    """Join verdicts in one line, such as "holds here in 1 of 3, not shown here in 2 of 3"."""
+    if not verdicts:
+        return "not covered by our runs"
     n = len(verdicts)
     counts = {verdict: verdicts.count(verdict) for verdict in Verdict if verdict in verdicts}
-    if not counts:
-        return "not covered by our runs"
     if len(counts) > 1:
-        return "; ".join(f"{code.words} in {count} of {n}" for code, count in counts.items())
+        return ", ".join(f"{code.words} in {count} of {n}" for code, count in counts.items())
     tail = {1: "", 2: ", in both comparisons"}.get(n, f", in all {n} comparisons")
     return f"{verdicts[0].words}{tail}"

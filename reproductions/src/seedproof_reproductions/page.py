@@ -20,8 +20,8 @@ from seedproof_reproductions.figures import listed
 INTERVAL = re.compile(r"\[([^],]+), ([^]]+)\]")
 BLANK_LINES = re.compile(r"\n{3,}")
 OUTCOMES = {
-    "hold": "hold in every comparison",
-    "fail": "do not hold in at least one comparison",
+    "hold": "hold",
+    "fail": "do not hold",
     "open": "are open",
     "missing": "are not covered by our runs",
 }
@@ -51,20 +51,25 @@ class Chart:
 
 def claims_data(claims: Sequence[CheckedClaim]) -> dict[str, Any]:
     """Return the claims, their topics by outcome, and a table of their verdicts."""
-    rows = ((item.claim.in_full, item.claim.where, item.summary) for item in claims)
+    rows = ((item.claim.in_full, item.claim.where, item.decision) for item in claims)
     return {
         "claims": claims,
         "outcomes": {
-            words: [item.claim.topic for item in claims if item.outcome == outcome]
+            words: [_topic(item) for item in claims if item.outcome == outcome]
             for outcome, words in OUTCOMES.items()
         },
         "claims_table": Table.of(("the paper says", "where", "verdict"), rows),
     }
 
 
+def _topic(item: CheckedClaim) -> str:
+    """Short form of a claim, with further comparisons that contradict its verdict."""
+    return item.claim.topic + (f" ({item.exception})" if item.exception else "")
+
+
 def checks_table(claim: CheckedClaim) -> Table:
     """Return the comparisons behind the verdict on a claim."""
-    rows = ((each.where, each.published, each.ours, each.verdict.words) for each in claim.checks)
+    rows = ((each.where, each.published, each.ours, each.words) for each in claim.checks)
     return Table.of(("", "published", "ours", "verdict"), rows)
 
 

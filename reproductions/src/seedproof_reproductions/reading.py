@@ -29,7 +29,7 @@ class StoredResults:
     """Results of one setting, from the content of a stored file."""
 
     # Parts of a setting, each with its values in the order of the page.
-    order: ClassVar[Mapping[str, Sequence[str]]] = {}
+    order: ClassVar[Mapping[str, Sequence[str | int]]] = {}
 
     content: Mapping[str, Any]
 

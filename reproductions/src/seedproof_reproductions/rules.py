@@ -20,6 +20,10 @@ KNOWN_WITHIN = 2.0
 SD_OF_TEN_SEEDS = 0.6
 # A correlation from here on counts as strong.
 STRONG = 0.7
+# A number of runs beyond this is not stated.
+MOST_RUNS = 10_000
+# Floating point errors do not raise a number of runs.
+ROUNDING = 1e-9
 # Half of another arm's computation, or less, is a fraction of it.
 FRACTION = 0.5
 # Factor by which two intervals are widened so that they hold simultaneously.
@@ -62,6 +66,10 @@ class Evidence:
     also: Effect | None = None  # by another choice of examples; must show a cut, too
     others: Mapping[str, Effect] = field(default_factory=dict)  # arms to beat, by title
     ceiling: Estimate | None = None  # correlation that as many other runs reach
+    n_runs: int | None = None  # behind the interval, per arm
+    # Half the width of the published figure's interval, as a log for a ratio. If omitted, it is
+    # taken to be as uncertain as ours.
+    published_error: float | None = None
     cost: float | None = None  # as a multiple of the control's
     other_cost: float | None = None  # of the arm that it is compared with
 
@@ -92,20 +100,32 @@ def judge_direction(evidence: Evidence) -> Verdict:
 def judge_cut(evidence: Evidence) -> Verdict:
     """Hold if a cut is shown, reaches the published percentage, and is known to a factor of two.
 
-    It fails if the interval excludes a cut of that size. If the ratio is not known to a factor of
-    two, the size is open. If `also` shows no cut, nothing is shown.
+    It fails if the two cuts differ by more than both errors allow. In between, and if the ratio is
+    not known to a factor of two, the size is open. If `also` shows no cut, nothing is shown.
     """
     effect, percent, also = evidence.effect, evidence.published, evidence.also
     if effect is None or effect.low is None or not has_verdict(effect) or percent is None:
         return Verdict.OPEN
-    if 100 * (1 - effect.low) < percent:
+    if _is_smaller_cut(effect, percent, evidence.published_error):
         return Verdict.FAILS
     if also is not None and also.verdict != "steadier":
         return Verdict.OPEN
     direction, interval = judge_direction(evidence), interval_of(effect)
     if direction != Verdict.HOLDS or interval is None:
         return direction
-    return Verdict.HOLDS if is_known(*interval) else Verdict.SIZE_OPEN
+    reaches = 100 * (1 - effect.low) >= percent
+    return Verdict.HOLDS if reaches and is_known(*interval) else Verdict.SIZE_OPEN
+
+
+def _is_smaller_cut(effect: Effect, percent: float, published_error: float | None) -> bool:
+    """Return True if a cut is smaller than the published one by more than both errors allow."""
+    if effect.value is None or effect.low is None:
+        return False
+    if min(effect.value, effect.low) <= 0 or percent >= 100:
+        return 100 * (1 - effect.low) < percent
+    ours = math.log(effect.value / effect.low)
+    allowed = math.hypot(ours, ours if published_error is None else published_error)
+    return math.log(effect.value) - math.log(1 - percent / 100) > allowed
 
 
 def judge_loss(evidence: Evidence) -> Verdict:
@@ -160,18 +180,20 @@ def judge_positive(evidence: Evidence) -> Verdict:
 def judge_share(evidence: Evidence) -> Verdict:
     """Hold if our share of another cut reaches the published percentage and is known.
 
-    It fails if the interval ends short of that percentage. The share must begin above 0, and be
-    known to a factor of two; otherwise its size is open. See `share_of_cut`.
+    It fails if it falls short of that percentage by more than both errors allow. The share must
+    begin above 0, and be known to a factor of two; otherwise its size is open. See `share_of_cut`.
     """
     interval, percent = evidence.interval, evidence.published
     if interval is None or percent is None:
         return Verdict.OPEN
-    _, low, high = interval
-    if 100 * high < percent:
+    value, low, high = interval
+    error = high - value if evidence.published_error is None else evidence.published_error
+    if percent / 100 - value > math.hypot(high - value, error):
         return Verdict.FAILS
     if low <= 0:
         return Verdict.OPEN
-    return Verdict.HOLDS if is_known(*interval) else Verdict.SHARE_OPEN
+    reaches = 100 * high >= percent
+    return Verdict.HOLDS if reaches and is_known(*interval) else Verdict.SHARE_OPEN
 
 
 def judge_correlation(evidence: Evidence) -> Verdict:
@@ -208,6 +230,55 @@ _JUDGES: tuple[Callable[[Evidence], Verdict], ...] = (
     judge_positive, judge_share, judge_correlation, judge_cost, judge_better,
 )  # fmt: skip
 RULES = {rule.__name__.removeprefix("judge_"): rule for rule in _JUDGES}
+
+
+def runs_to_decide(rule: str, evidence: Evidence) -> int | None:
+    """Return about how many runs per arm would decide an open claim, if our figure is the truth.
+
+    Widths of intervals fall with the square root of the number of runs. The number has two digits.
+    None if the rule has no such number, if it is beyond `MOST_RUNS`, or if our runs cannot decide
+    the claim because the published figure is too uncertain.
+    """
+    steps = _steps(rule, evidence)
+    if evidence.n_runs is None or not steps:
+        return None
+    most = max((width / left) ** 2 if left > 0 else math.inf for width, left in steps)
+    needed = evidence.n_runs * most
+    if needed > MOST_RUNS:
+        return None
+    unit = int(10 ** max(math.floor(math.log10(needed)) - 1, 0))
+    return unit * math.ceil(needed / unit - ROUNDING)
+
+
+def _steps(rule: str, evidence: Evidence) -> list[tuple[float, float]]:
+    """Return the width of an interval towards each bound that matters, and the way to it."""
+    is_estimate = rule in {"value", "range", "positive"}
+    interval = evidence.interval if is_estimate else interval_of(evidence.effect)
+    is_ratio = rule == "value" or (evidence.effect is not None and evidence.effect.scale == "ratio")
+    if interval is None or (is_ratio and min(interval) <= 0):
+        return []
+    value, low, high = (math.log(x) for x in interval) if is_ratio else interval
+    below, above = value - low, high - value
+    from_none = (below, value) if value > 0 else (above, -value)
+    known = (max(below, above), math.log(KNOWN_WITHIN))
+    steps = []
+    match rule:
+        case "direction" | "positive":
+            steps = [from_none]
+        case "cut":
+            steps = [from_none, known]
+        case "loss" | "accuracy":
+            left = value + MARGIN
+            steps = [(below, left) if left > 0 else (above, -left)]
+        case "value" if evidence.published is not None:
+            steps = [known] if interval[1] <= evidence.published <= interval[2] else []
+        case "range" if evidence.between is not None:
+            least, most = evidence.between
+            if least <= value <= most:
+                steps = [(below, value - least), (above, most - value)]
+            else:
+                steps = [(below, value - most) if value > most else (above, least - value)]
+    return steps
 
 
 def interval_of(figure: Effect | Estimate | None) -> Interval | None:

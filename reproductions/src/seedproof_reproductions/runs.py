@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -132,13 +133,48 @@ def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mappin
 
 
 def compare_with_first(
-    sides: Sequence[ArmData], *, match_rates: bool = False
+    sides: Sequence[ArmData], *, match_rates: bool = False, n_together: int | None = None
 ) -> dict[str, ComparedArm]:
-    """Compare arms with the first: each metric alone, with intervals that hold for all arms."""
-    with TemporaryDirectory(prefix="seedproof-") as working:
-        result = compare_arms(sides, Location.of(working), match_rates=match_rates)
-    arms = judge_each(result.arms, PLAIN.divided(len(result.arms)))
-    return {arm.name: arm for arm in (result.baseline, *arms)}
+    """Compare arms with the first: each metric alone, with intervals that hold for all arms.
+
+    If arms have different seeds, each is compared with the first on the seeds of both.
+
+    Args:
+        sides: The arms.
+        match_rates: Move thresholds so that the runs of an arm predict the second class equally
+            often.
+        n_together: Number of comparisons that hold simultaneously; if omitted, as many as arms.
+
+    Returns:
+        Compared arms by name; the first as in the comparison with most runs.
+    """
+    first, *others = sides
+    groups = [others] if len({side.seeds for side in sides}) == 1 else [[side] for side in others]
+    level = PLAIN.divided(n_together or max(len(others), 1))
+    baselines: list[ComparedArm] = []
+    compared: dict[str, ComparedArm] = {}
+    for group in groups:
+        with TemporaryDirectory(prefix="seedproof-") as working:
+            result = compare_arms(
+                on_shared_seeds([first, *group]), Location.of(working), match_rates=match_rates
+            )
+        baselines.append(result.baseline)
+        compared |= {arm.name: arm for arm in judge_each(result.arms, level)}
+    largest = max(baselines, key=lambda arm: arm.measurement.n_runs)
+    return {first.name: largest, **compared}
+
+
+def on_shared_seeds(sides: Sequence[ArmData]) -> list[ArmData]:
+    """Return arms with the runs whose seeds all of them have; all runs if no seed is shared."""
+    known = [side.seeds or () for side in sides]
+    shared = [seed for seed in known[0] if all(seed in seeds for seeds in known)]
+    if not shared or all(len(seeds) == len(shared) for seeds in known):
+        return list(sides)
+    orders = [[seeds.index(seed) for seed in shared] for seeds in known]
+    return [
+        replace(side, source=side.source.some_runs(order), seeds=tuple(shared))
+        for side, order in zip(sides, orders, strict=True)
+    ]
 
 
 def arms_of(store: str | os.PathLike[str], *, baseline: str | None, split: str) -> list[ArmData]:

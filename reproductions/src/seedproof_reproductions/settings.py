@@ -1,7 +1,7 @@
 """Settings of a study as plain data that names itself and becomes a run's arguments."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
 from seedproof.errors import OptionError
@@ -23,7 +23,7 @@ class BaseSetting:
     # Fields that change no run, and so are not part of the name.
     unnamed: ClassVar[frozenset[str]] = frozenset()
 
-    seed: int = 0
+    seed: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         for name, known in self.choices.items():

@@ -17,6 +17,7 @@ from seedproof_reproductions.rules import RULES, Evidence, Verdict
 HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN
 CLAIM = Claim("a", "It falls.", "a fall", "1", "cut", metric="flip_rate", datasets=("sst", "imdb"))
 CUT = Effect("flip_rate", "ratio", 0.5, 0.3, 0.8, verdict="steadier")
+WIDE = Effect("flip_rate", "ratio", 0.5, 0.2, 1.25, verdict="no difference shown")
 CASE = Case("sst", "SST", Evidence(CUT, published=60.0))
 
 
@@ -70,28 +71,58 @@ def test_our_figure_is_formatted_by_its_rule(rule, evidence, ours):
     assert (second.published, second.ours) == ("x", "y")
 
 
+def test_summary_gives_the_first_verdict_and_then_the_others():
+    """The others are counted by group; an open case has the number of seeds that would decide."""
+    apart = checked(HOLDS, FAILS, HOLDS, HOLDS, groups=["fresh", "shared", "fresh", "fresh"])
+    first, _, others = apart.decision.partition(". ")
+
+    assert first == f"**{HOLDS.words}** (SST)"
+    assert others.endswith(f"shared: {FAILS.words}; fresh: {summarize([HOLDS] * 2)}")
+    assert summarize([FAILS, HOLDS, HOLDS]) == f"{HOLDS.words} in 2 of 3, {FAILS.words} in 1 of 3"
+    alike = [checked(*[OPEN] * n).decision for n in (0, 1, 2, 3, 4)]
+    assert len(set(alike)) == 5
+    wide = Case("sst", "SST", replace(CASE.evidence, effect=WIDE, n_runs=10))
+    (done,) = evaluate([CLAIM], lambda _: [wide])
+    assert done.checks[0].n_needed > 10
+    assert f"{done.checks[0].n_needed:,}" in done.decision
+
+
 def test_verdicts_are_summarized_by_group():
     """In the order of the codes; without groups there is one line for all."""
     apart = checked(HOLDS, FAILS, HOLDS, groups=["fresh", "shared", "fresh"])
 
     assert apart.summary == f"fresh: {summarize([HOLDS] * 2)}; shared: {FAILS.words}"
-    mixed = checked(FAILS, HOLDS, HOLDS).summary
-    assert mixed == f"{HOLDS.words} in 2 of 3; {FAILS.words} in 1 of 3"
-    alike = [checked(*[OPEN] * n).summary for n in (1, 2, 3, 4)]
-    assert all(text.startswith(OPEN.words) for text in alike)
-    assert len({*alike, summarize([])}) == 5
+    assert checked(FAILS, HOLDS, HOLDS).summary == summarize([FAILS, HOLDS, HOLDS])
+    assert checked().summary == summarize([])
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "n_contrary"),
+    [
+        ([HOLDS, FAILS, OPEN, FAILS], 2),
+        ([FAILS, HOLDS], 1),
+        ([HOLDS, OPEN], 0),
+        ([OPEN, FAILS], 0),
+        ([HOLDS], 0),
+    ],
+)
+def test_contrary_comparisons_are_counted(verdicts, n_contrary):
+    """Those that contradict the first; an open claim has none."""
+    exception = checked(*verdicts).exception
+    assert (str(n_contrary) in exception) if n_contrary else (exception == "")
 
 
 @pytest.mark.parametrize(
     ("verdicts", "outcome"),
     [
         ([HOLDS, HOLDS], "hold"),
-        ([HOLDS, FAILS, OPEN], "fail"),
-        ([HOLDS, OPEN], "open"),
-        ([HOLDS, Verdict.SIZE_OPEN], "open"),
+        ([HOLDS, FAILS, OPEN], "hold"),
+        ([FAILS, HOLDS, HOLDS], "fail"),
+        ([OPEN, HOLDS], "open"),
+        ([Verdict.SIZE_OPEN, HOLDS], "open"),
         ([], "missing"),
     ],
 )
-def test_claim_has_one_outcome(verdicts, outcome):
-    """A claim that fails in one check is not open, and an open size does not hold."""
+def test_first_check_decides_a_claim(verdicts, outcome):
+    """Further comparisons do not change it, and an open size does not hold."""
     assert checked(*verdicts).outcome == outcome

@@ -8,6 +8,7 @@ from seedproof.stats.intervals import Estimate
 from seedproof_reproductions.claims import Case, CheckedClaim, Claim, evaluate, read_claims
 from seedproof_reproductions.conll2019 import names
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS
+from seedproof_reproductions.conll2019.plan import plan
 from seedproof_reproductions.conll2019.reading import SettingResults
 from seedproof_reproductions.figures import MISSING, cut, figure
 from seedproof_reproductions.page import Table
@@ -43,8 +44,11 @@ def _case(setting: SettingResults, claim: Claim, arm: str, method: str) -> Case 
     effect, named = setting.effect(arm, f"{at}effects.{claim.metric}"), f"{title}, {ARMS[arm]}"
     if "rivals" in claim.more:
         effect, named = setting.rival(claim.metric, method), title
+    n_runs = setting.of(arm, "n_runs" if not method else f"explanations.{method}.n_runs")
+    changed = partial(Evidence, effect, n_runs=n_runs)
     ours = partial(
         Evidence,
+        n_runs=n_runs,
         estimate=setting.estimate(arm, f"{at}metrics.{claim.metric}"),
         is_over_runs=setting.is_over_runs(arm, method or None),
     )
@@ -62,8 +66,9 @@ def _case(setting: SettingResults, claim: Claim, arm: str, method: str) -> Case 
                 return None
             percent = 100 * (1 - after.sd / before.sd)
             text = printed(setting, cut(percent, digits=0))
-            return where(named, Evidence(effect, published=percent), text)
-    evidence = Evidence(effect, published=next(iter(claim.published), None))
+            evidence = changed(published=percent, published_error=plan()["published_log_error"])
+            return where(named, evidence, text)
+    evidence = changed(published=next(iter(claim.published), None))
     return None if effect is None else where(named, evidence)
 
 

@@ -28,8 +28,7 @@ def compared_families(sides: Sequence[ArmData], *, match_rates: bool = False) ->
     Rates are matched where arms have probabilities of two classes; other arms are left out.
     """
     if match_rates:
-        sources = ((side, side.source) for side in sides)
-        sides = [x for x, of in sources if len(of.classes) == 2 and of.kind is Kind.PROBS]
+        sides = [side for side in sides if has_one_threshold(side)]
     papers = [side for side in sides if side.name in (BASELINE, *PAPER_ARMS)]
     if len(sides) < 2:
         return Families()
@@ -39,6 +38,11 @@ def compared_families(sides: Sequence[ArmData], *, match_rates: bool = False) ->
     alone = compare_with_first(papers, match_rates=match_rates)
     of_all = {arm: among_all[arm] for arm in alone if arm != BASELINE}
     return Families({**among_all, **alone}, of_all)
+
+
+def has_one_threshold(side: ArmData) -> bool:
+    """Return True for probabilities of two classes, whose threshold can be moved."""
+    return len(side.source.classes) == 2 and side.source.kind is Kind.PROBS
 
 
 def compared_rivals(sides: Sequence[ArmData]) -> ComparedArm | None:

@@ -9,6 +9,8 @@ BASELINE = "none"
 # The paper's two averages. It says that the second is steadier than the first.
 PAPER_ARMS = ("aswa", "naswa")
 KL, JACCARD, OVERLAP = "explanation_kl", "explanation_jaccard_20", "explanation_overlap"
+# Figures of runs whose threshold was moved.
+MATCHED = ("accuracy", "accuracy_sd", "accuracy_sd_independent", "flip_rate")
 JACCARD_10 = "explanation_jaccard_10"
 
 

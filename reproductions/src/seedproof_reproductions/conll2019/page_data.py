@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 from seedproof.report.explanations.sentences import is_computed
 from seedproof.stats.effect import Effect
 from seedproof_reproductions import figures
-from seedproof_reproductions.conll2019 import cases, charts, names
+from seedproof_reproductions.conll2019 import answering, cases, charts, names
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS, PAPER_ARMS, layout
+from seedproof_reproductions.conll2019.plan import plan
 from seedproof_reproductions.conll2019.published import published
 from seedproof_reproductions.conll2019.reading import SettingResults, by_setting
 from seedproof_reproductions.figures import MISSING, UNDETERMINED, figure, judged_change, listed
@@ -103,6 +104,9 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "elsewhere": cases.ELSEWHERE,
         "undetermined": UNDETERMINED,
         "headline": headline(settings[0]),
+        "answers": answering.answered(settings[0]),
+        "crossed": answering.crossed_values(settings[0]),
+        "plan": plan(),
         **claims_data(claims),
         "titles": lambda datasets: listed([names.DATASETS[name] for name in datasets]),
         "nowhere": [name for name in names.DATASETS if name not in covered],

@@ -1,6 +1,7 @@
 """Stored results by data set and model, with what the paper had more of."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from seedproof.stats.effect import Effect
@@ -8,7 +9,10 @@ from seedproof_reproductions.conll2019.names import ATTENTIONS, DATASETS, ENCODE
 from seedproof_reproductions.conll2019.published import Accuracy, published, published_accuracy
 from seedproof_reproductions.reading import StoredResults, fewer, in_order, lookup
 
-EXPLAINED = "-explained"
+# Ends of the names of studies that take the models of another.
+EXPLAINED, CROSSED = "-explained", "-crossed"
+# Mark of a setting that was trained again with new seeds.
+FIRST_ROUND = ", first round"
 # From so many runs on, an interval is over runs.
 RUNS_FOR_INTERVAL = 3
 
@@ -21,11 +25,30 @@ class Curve(NamedTuple):
     errors: list[float | None]
 
 
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """The comparison of an arm with another one, as stored."""
+
+    content: Mapping[str, Any]
+
+    @property
+    def n_runs(self) -> int:
+        """Runs per arm."""
+        return int(self.content["n_runs"])
+
+    def effect(self, path: str) -> Effect | None:
+        """Return a change, such as `effects.flip_rate`; None if it is not stored."""
+        stored = lookup(self.content, path)
+        return None if stored is None else Effect(path.rpartition(".")[2], **stored)
+
+
 class SettingResults(StoredResults):
     """Results of one data set and one model."""
 
     order = {  # noqa: RUF012 - a ClassVar of the base
         "dataset": list(DATASETS), "encoder": list(ENCODERS), "attention": list(ATTENTIONS),
+        # The confirmation, on seeds that no choice has seen, comes before the first round.
+        "seed": [1, 0],
     }  # fmt: skip
 
     @property
@@ -47,7 +70,16 @@ class SettingResults(StoredResults):
     def title(self) -> str:
         """Data set and model on the page."""
         attention = ATTENTIONS[self.content["setting"]["attention"]]
-        return f"{DATASETS[self.dataset]}, {ENCODERS[self.encoder]}{attention}"
+        before = FIRST_ROUND if self.content["is_repeated"] else ""
+        return f"{DATASETS[self.dataset]}, {ENCODERS[self.encoder]}{attention}{before}"
+
+    def contrast(self, question: str, arm: str, reference: str) -> "Contrast | None":
+        """Return the comparison of two arms for a question of the plan; None if not stored."""
+        for answers in (self.content["answers"], self.content["crossed"].get("answers", {})):
+            for stored in answers.get(question, ()):
+                if (stored["arm"], stored["reference"]) == (arm, reference):
+                    return Contrast(stored)
+        return None
 
     @property
     def paper_arms(self) -> tuple[str, ...]:
@@ -114,15 +146,28 @@ def by_setting(results: Sequence[Mapping[str, Any]]) -> tuple[SettingResults, ..
     Explanations of models whose own results are missing are left out.
     """
     named = {str(study["name"]): study for study in results}
+    confirmed = {_model(study) for study in results if study["setting"].get("seed")}
     return in_order(
-        SettingResults(_merged(study, named.get(name + EXPLAINED)))
+        SettingResults(
+            _merged(study, named.get(name + EXPLAINED), named.get(name + CROSSED))
+            | {"is_repeated": not study["setting"].get("seed") and _model(study) in confirmed}
+        )
         for name, study in named.items()
-        if not name.endswith(EXPLAINED)
+        if not name.endswith((EXPLAINED, CROSSED))
     )
 
 
-def _merged(study: Mapping[str, Any], explained: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A study with all explanations of its arms, each with the number of its runs."""
+def _model(study: Mapping[str, Any]) -> tuple[str, ...]:
+    """Data set and model of a study."""
+    return tuple(study["setting"][name] for name in ("dataset", "encoder", "attention"))
+
+
+def _merged(
+    study: Mapping[str, Any],
+    explained: Mapping[str, Any] | None,
+    crossed: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """A study with all explanations of its arms, and with its arms at each other's epochs."""
     arms = {}
     for name, arm in study["arms"].items():
         methods: dict[str, Any] = {}
@@ -131,4 +176,11 @@ def _merged(study: Mapping[str, Any], explained: Mapping[str, Any] | None) -> di
                 methods.setdefault(method, {**results, "n_runs": each["n_runs"]})
         arms[name] = {**arm, "explanations": methods}
     explaining = study["explaining"] if explained is None else explained["explaining"]
-    return {**study, "arms": arms, "explaining": explaining}
+    return {
+        "answers": {},
+        **study,
+        "setting": {"seed": 0, **study["setting"]},
+        "arms": arms,
+        "explaining": explaining,
+        "crossed": crossed or {},
+    }

@@ -13,7 +13,8 @@ from seedproof.records.manifest import RunManifest
 from seedproof.report.sentences import drift, spread_cause
 from seedproof.stats.effect import Effect
 from seedproof_reproductions.conll2019.families import compared_families, compared_rivals
-from seedproof_reproductions.conll2019.names import BASELINE, JACCARD, KL
+from seedproof_reproductions.conll2019.names import BASELINE, JACCARD, KL, MATCHED
+from seedproof_reproductions.conll2019.plan import answers
 from seedproof_reproductions.conll2019.settings import EXPLAIN, Setting
 from seedproof_reproductions.datasets.catalog import load
 from seedproof_reproductions.results import (
@@ -31,8 +32,6 @@ PAPER = "conll2019"
 SPLIT = "test"
 # The curves that the paper draws: Figures 4, 5 and 7 to 10.
 CURVES = (KL, JACCARD)
-# Figures of runs whose threshold was moved.
-MATCHED = ("accuracy", "accuracy_sd", "accuracy_sd_independent", "flip_rate")
 
 
 def stored_results(folder: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
@@ -72,6 +71,7 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
         "versions": shared_versions(run.facts.get("versions", {}) for run in finished),
         "arms": arms,
         "rivals": None if rivals is None else _plain_changes(rivals),
+        "answers": answers(sides),
     }
 
 
