@@ -19,6 +19,7 @@ from seedproof.predictions.arms import load_arms
 from seedproof.records.location import Location
 from seedproof.records.manifest import StudyManifest
 from seedproof.records.reader import Store
+from seedproof.seeds import SeedPlan
 from seedproof.stats.intervals import PLAIN
 from seedproof.training.resume import FINISHED, planned
 from seedproof.training.run import Run
@@ -36,7 +37,7 @@ def study_of(
     train: Callable[[Run], None],
     *,
     store: str | os.PathLike[str],
-    seeds: int,
+    seeds: int | SeedPlan,
     arms: Sequence[str],
     suffix: str = "",
     arguments: Sequence[str] = (),

@@ -52,7 +52,7 @@ def test_names_match_models_stabilizers_and_data_sets():
     """The lists exist twice, because one of them must not import torch."""
     assert tuple(models.ENCODERS) == Setting.choices["encoder"]
     assert tuple(models.ATTENTIONS) == Setting.choices["attention"]
-    assert tuple(PRESETS) == conll2019.ARMS
+    assert (*PRESETS, "none-decayed") == conll2019.ARMS
     assert set(LOADERS) == set(conll2019.MIN_COUNTS)
     assert set(MODELS) == set(Setting2019.choices["model"])
 

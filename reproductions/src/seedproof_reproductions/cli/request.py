@@ -20,8 +20,8 @@ SIZES = ("n_train", "n_test", "n_users")
 # Options that not every paper has.
 PAPER_OPTIONS = {
     "conll2019": (
-        "dataset", "encoder", "attention", "explain", "lime_examples", "lime_samples", "n_train",
-        "n_test",
+        "dataset", "encoder", "attention", "explain", "lime_examples", "lime_samples", "cross",
+        "blocks", "n_train", "n_test",
     ),
     "findings2023": ("dataset", "track", "n_train", "n_test"),
     "thesis2019": ("model", "output", "n_users", "held_out"),
@@ -40,6 +40,7 @@ class Request:
     output: str | None
     arms: str | None
     seeds: int | None
+    seed: int | None
     epochs: int | None
     n_train: int | None
     n_test: int | None
@@ -49,6 +50,8 @@ class Request:
     explain: bool
     lime_examples: int | None
     lime_samples: int | None
+    cross: bool
+    blocks: int | None
     store: str | None
     results: str | None
     engine: str
@@ -83,7 +86,7 @@ class Request:
 
     def training_options(self) -> list[str]:
         """Return the options that were given and describe a training."""
-        common = ("arms", "seeds", "epochs", "smoke", "store")
+        common = ("arms", "seeds", "seed", "epochs", "smoke", "store")
         return self._given(dict.fromkeys((*chain(*PAPER_OPTIONS.values()), *common)))
 
     def _given(self, names: Collection[str]) -> list[str]:
@@ -94,7 +97,7 @@ class Request:
         """Return the setting that was chosen, with the sizes that were given."""
         choices, sizes = (
             {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-            for names in (kind.choices, ("epochs", "held_out", *SIZES))
+            for names in (kind.choices, ("seed", "epochs", "held_out", *SIZES))
         )
         setting = kind(**choices)
         return replace(setting.smoke() if self.smoke else setting, **sizes)

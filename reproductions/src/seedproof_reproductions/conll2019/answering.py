@@ -6,7 +6,7 @@ from seedproof.stats.effect import Effect
 from seedproof_reproductions.conll2019.names import ARMS, layout
 from seedproof_reproductions.conll2019.plan import Question, plan, questions
 from seedproof_reproductions.conll2019.reading import Contrast, SettingResults
-from seedproof_reproductions.figures import MISSING, change, figure
+from seedproof_reproductions.figures import MISSING, change, figure, share
 from seedproof_reproductions.page import Table
 from seedproof_reproductions.reading import as_estimate, lookup
 from seedproof_reproductions.rules import has_verdict
@@ -88,3 +88,28 @@ def crossed_values(setting: SettingResults) -> Table | None:
         for title, (metric, path) in places.items()
     )
     return Table.of(("", *(ARMS[arm] for arm in arms)), rows)
+
+
+def source_shares(setting: SettingResults) -> dict[str, Any] | None:
+    """Return the share of the flips that each source of randomness causes; None if not trained."""
+    arms = setting.content["sources"].get("arms")
+    if not arms:
+        return None
+    titles = layout()["answers"]["sources"]
+    header = ("", *(f"{ARMS[arm]}: {kind}" for arm in arms for kind in ("alone", "in total")))
+    rows = (
+        (
+            title,
+            *(
+                share(as_estimate(arm[kind][source]))
+                for arm in arms.values()
+                for kind in ("first", "total")
+            ),
+        )
+        for source, title in titles.items()
+    )
+    return {
+        "table": Table.of(header, rows),
+        "most": {ARMS[arm]: titles.get(stored["most"]) for arm, stored in arms.items()},
+        "n_blocks": min(int(stored["n_blocks"]) for stored in arms.values()),
+    }

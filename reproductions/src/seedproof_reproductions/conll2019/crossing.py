@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from seedproof.training.run import Run
 from seedproof.training.study import Study
 from seedproof_reproductions.conll2019.data import prepare
+from seedproof_reproductions.conll2019.names import CROSSED
 from seedproof_reproductions.conll2019.settings import Setting
 from seedproof_reproductions.conll2019.training import load_epoch, trained_run
 from seedproof_reproductions.runs import study_of
 
 SPLIT = "test"
 # For each arm, the arm whose training is shown, and the arm for which dev chose the epoch.
-CROSSED = {
+EPOCHS_OF = {
     "none": ("none", "none"),
     "none-at-aswa": ("none", "aswa"),
     "aswa-at-none": ("aswa", "none"),
@@ -39,7 +40,7 @@ class Crossing:
     def __call__(self, run: Run) -> None:
         """Log the predictions and the attention of the trajectory and epoch of a run's arm."""
         prepared = prepare(Setting.from_arguments(run.arguments))
-        trained, chosen = (trained_run(self.source, run, arm) for arm in CROSSED[run.arm])
+        trained, chosen = (trained_run(self.source, run, arm) for arm in EPOCHS_OF[run.arm])
         number = int(chosen.scalars["epoch_chosen"])
         epoch = load_epoch(self.source, trained, number)
         texts, classes = prepared.test.texts, prepared.data.classes
@@ -57,5 +58,5 @@ def crossed_study(
 ) -> Study:
     """Return the study that crosses the trainings of another."""
     return study_of(
-        setting, Crossing(source), store=store, seeds=seeds, arms=tuple(CROSSED), suffix="-crossed"
+        setting, Crossing(source), store=store, seeds=seeds, arms=tuple(EPOCHS_OF), suffix=CROSSED
     )

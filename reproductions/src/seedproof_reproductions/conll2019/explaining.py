@@ -17,6 +17,7 @@ from seedproof.records.location import Location
 from seedproof.training.run import Run
 from seedproof.training.study import Study
 from seedproof_reproductions.conll2019.data import PART_SEED, Encoded, encode, prepare
+from seedproof_reproductions.conll2019.names import EXPLAINED
 from seedproof_reproductions.conll2019.settings import EXPLAIN, Setting
 from seedproof_reproductions.conll2019.training import evaluate, load_chosen, trained_run
 from seedproof_reproductions.datasets.texts import UNKNOWN
@@ -102,7 +103,7 @@ def explain_study(
         store=store,
         seeds=seeds,
         arms=arms,
-        suffix="-explained",
+        suffix=EXPLAINED,
         arguments=explaining.arguments(),
     )
 

@@ -106,6 +106,7 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "headline": headline(settings[0]),
         "answers": answering.answered(settings[0]),
         "crossed": answering.crossed_values(settings[0]),
+        "sources": answering.source_shares(settings[0]),
         "plan": plan(),
         **claims_data(claims),
         "titles": lambda datasets: listed([names.DATASETS[name] for name in datasets]),
@@ -281,6 +282,10 @@ def _command(setting: SettingResults) -> str:
     given: dict[str, Any] = {"dataset": setting.dataset}
     given |= {name: chosen[name] for name, usual in USUAL.items() if chosen[name] != usual}
     given |= {"arms": ",".join(setting.content["arms"]), "seeds": setting.n_runs}
+    given |= {"seed": chosen["seed"]} if chosen["seed"] else {}
+    given |= {"cross": True} if setting.content["crossed"] else {}
+    if blocks := setting.content["sources"].get("arms"):
+        given["blocks"] = min(arm["n_blocks"] for arm in blocks.values())
     if (how := setting.content["explaining"]) is not None:
         lime = {option: (how.get(x, usual), usual) for x, (option, usual) in LIME_OPTIONS.items()}
         given["explain"] = True

@@ -5,12 +5,18 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from seedproof.stats.effect import Effect
-from seedproof_reproductions.conll2019.names import ATTENTIONS, DATASETS, ENCODERS, PAPER_ARMS
+from seedproof_reproductions.conll2019.names import (
+    ATTENTIONS,
+    BLOCKS,
+    CROSSED,
+    DATASETS,
+    ENCODERS,
+    EXPLAINED,
+    PAPER_ARMS,
+)
 from seedproof_reproductions.conll2019.published import Accuracy, published, published_accuracy
 from seedproof_reproductions.reading import StoredResults, fewer, in_order, lookup
 
-# Ends of the names of studies that take the models of another.
-EXPLAINED, CROSSED = "-explained", "-crossed"
 # Mark of a setting that was trained again with new seeds.
 FIRST_ROUND = ", first round"
 # From so many runs on, an interval is over runs.
@@ -149,11 +155,15 @@ def by_setting(results: Sequence[Mapping[str, Any]]) -> tuple[SettingResults, ..
     confirmed = {_model(study) for study in results if study["setting"].get("seed")}
     return in_order(
         SettingResults(
-            _merged(study, named.get(name + EXPLAINED), named.get(name + CROSSED))
-            | {"is_repeated": not study["setting"].get("seed") and _model(study) in confirmed}
+            _merged(study, named.get(name + EXPLAINED))
+            | {
+                "is_repeated": not study["setting"].get("seed") and _model(study) in confirmed,
+                "crossed": named.get(name + CROSSED, {}),
+                "sources": named.get(name + BLOCKS, {}),
+            }
         )
         for name, study in named.items()
-        if not name.endswith((EXPLAINED, CROSSED))
+        if not name.endswith((EXPLAINED, CROSSED, BLOCKS))
     )
 
 
@@ -162,12 +172,8 @@ def _model(study: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(study["setting"][name] for name in ("dataset", "encoder", "attention"))
 
 
-def _merged(
-    study: Mapping[str, Any],
-    explained: Mapping[str, Any] | None,
-    crossed: Mapping[str, Any] | None,
-) -> dict[str, Any]:
-    """A study with all explanations of its arms, and with its arms at each other's epochs."""
+def _merged(study: Mapping[str, Any], explained: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A study with all explanations of its arms, each with the number of its runs."""
     arms = {}
     for name, arm in study["arms"].items():
         methods: dict[str, Any] = {}
@@ -182,5 +188,4 @@ def _merged(
         "setting": {"seed": 0, **study["setting"]},
         "arms": arms,
         "explaining": explaining,
-        "crossed": crossed or {},
     }

@@ -49,11 +49,12 @@ def complete(
     follow: str | None = "test_accuracy",
 ) -> dict[str, Any]:
     """Make every run of a study that is missing, and collect the results."""
-    check = partial(_check_data, setting)
+    check = partial(check_data, setting)
     make_runs(study, check=check, engine=engine, workers=workers, follow=follow)
     return collect(study.store)
 
 
-def _check_data(setting: Setting) -> None:
+def check_data(setting: Setting) -> None:
+    """Read the data and the word vectors, so that errors appear before any run begins."""
     load(setting.dataset)
     find_vectors(setting.vectors, ())

@@ -5,7 +5,7 @@ from seedproof.errors import NotFoundError
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
-from seedproof_reproductions.conll2019.crossing import CROSSED, crossed_study
+from seedproof_reproductions.conll2019.crossing import EPOCHS_OF, crossed_study
 from seedproof_reproductions.conll2019.recipe import study
 from seedproof_reproductions.conll2019.settings import Setting
 from seedproof_reproductions.conll2019.training import load_epoch, trained_run
@@ -28,11 +28,11 @@ def test_arms_are_crossed_with_each_others_epochs(tmp_path):
     assert not status.failed
 
     before, after = (Store(Location.of(path)) for path in (source, place))
-    probs = {arm: after.shards(arm=arm, split="test").shard(0).probs for arm in CROSSED}
+    probs = {arm: after.shards(arm=arm, split="test").shard(0).probs for arm in EPOCHS_OF}
     for arm in ("none", "aswa"):
         own = before.shards(arm=arm, split="test").shard(0).probs
         np.testing.assert_array_equal(probs[arm], own)
-    for arm, (_, of) in CROSSED.items():
+    for arm, (_, of) in EPOCHS_OF.items():
         epochs = [run.scalars["epoch"] for run in chosen(after, arm)]
         assert epochs == [run.scalars["epoch_chosen"] for run in chosen(before, of)]
     for run, run_trained in zip(chosen(after, "none-at-aswa"), chosen(before, "none"), strict=True):
