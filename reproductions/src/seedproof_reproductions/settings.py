@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 from seedproof.errors import OptionError
 from seedproof.typing import is_count
@@ -78,7 +78,7 @@ class BaseSetting:
             if "." in name:
                 continue
             check_known("setting", name, known, error=OptionError)
-            kind = float if known[name] is float else str if known[name] is str else int
+            kind = next((kind for kind in (float, str) if kind in _kinds(known[name])), int)
             try:
                 values[name] = kind(text)
             except ValueError as error:
@@ -86,3 +86,8 @@ class BaseSetting:
                     "{argument!r} is not possible: give a number.", argument=argument
                 ) from error
         return cls(**values)
+
+
+def _kinds(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 - a type, or several
+    """Return the types of a field, such as float and None."""
+    return get_args(annotation) or (annotation,)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
+from seedproof.errors import OptionError
+from seedproof_reproductions.known import check_known
 from seedproof_reproductions.settings import BaseSetting
 
 # Arguments of a run that begin with it describe how a model is explained.
@@ -13,6 +15,8 @@ ARMS = (
     "none", "aswa", "aswa-code", "naswa", "naswa-code", "swa", "ema", "switch-ema", "lawa",
     "none-decayed",
 )  # fmt: skip
+# Adam's is the paper's. The paper states no rate for the others: see plan.toml.
+LEARNING_RATES = {"adam": 1e-3, "sgd": 0.1, "adagrad": 0.01}
 # Rarer words share one vector, which is trained by those that occur once. The paper states
 # nothing; larger texts get a higher bound, since every word costs optimizer time at every step.
 MIN_COUNTS = {"sst": 2, "imdb": 10, "agnews": 5, "snli": 2, "adr": 2, "diabetes": 10, "anemia": 10}
@@ -23,7 +27,8 @@ class Setting(BaseSetting):
     """One data set, one model, and its training: by default as published, except for the vectors.
 
     Training never stops early. `vectors` may be the path of a file, `n_dimensions` is the size of a
-    word's vector, and a split of `n_…` examples is a fixed random part; None is all.
+    word's vector, and a split of `n_…` examples is a fixed random part; None is all. A learning
+    rate of None is the usual one of the optimizer.
     """
 
     choices = {  # noqa: RUF012 - a ClassVar of the base
@@ -40,13 +45,24 @@ class Setting(BaseSetting):
     attention: str = "additive"
     epochs: int = 20
     batch_size: int = 32
-    learning_rate: float = 1e-3
+    optimizer: str = "adam"
+    learning_rate: float | None = None
     weight_decay: float = 1e-5
     vectors: str = "glove-100d"
     n_dimensions: int = 100
     n_train: int | None = None
     n_dev: int | None = None
     n_test: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_known("optimizer", self.optimizer, LEARNING_RATES, error=OptionError)
+
+    @property
+    def rate(self) -> float:
+        """Learning rate of the optimizer."""
+        usual = LEARNING_RATES[self.optimizer]
+        return usual if self.learning_rate is None else self.learning_rate
 
     @property
     def min_count(self) -> int:

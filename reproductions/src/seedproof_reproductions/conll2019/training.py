@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.optim import Adam
+from torch.optim import SGD, Adagrad, Adam, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from seedproof import stabilize
@@ -32,6 +32,8 @@ EVALUATION_BATCH = 128
 WEIGHTS, EPOCHS = "chosen.pt", "epochs.npz"
 # An arm whose name ends so has a learning rate that falls linearly to 0.
 DECAYED = "-decayed"
+# Of SGD: the usual one.
+MOMENTUM = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +75,7 @@ def train_model(prepared: Prepared, setting: Setting, run: Run) -> Trained:
     """
     with run.seeded("init"):
         model = Classifier(prepared.shape, prepared.vectors)
-    optimizer = Adam(
-        model.parameters(),
-        lr=setting.learning_rate,
-        weight_decay=setting.weight_decay,
-        amsgrad=True,
-        fused=True,
-    )
+    optimizer = make_optimizer(model, setting)
     average = stabilize.build(run.arm.removesuffix(DECAYED), model, optimizer)
     order = run.torch_generator("order")
     schedule = None
@@ -108,9 +104,20 @@ def train_model(prepared: Prepared, setting: Setting, run: Run) -> Trained:
     return Trained(model, best_score, best_epoch, loss, epochs)
 
 
+def make_optimizer(model: Classifier, setting: Setting) -> Optimizer:
+    """Return the optimizer of a setting: the paper's Adam, or another that it names."""
+    weights, rate, decay = model.parameters(), setting.rate, setting.weight_decay
+    match setting.optimizer:
+        case "sgd":
+            return SGD(weights, lr=rate, momentum=MOMENTUM, weight_decay=decay, fused=True)
+        case "adagrad":
+            return Adagrad(weights, lr=rate, weight_decay=decay, fused=True)
+    return Adam(weights, lr=rate, weight_decay=decay, amsgrad=True, fused=True)
+
+
 def train_epoch(
     model: Classifier,
-    optimizer: Adam,
+    optimizer: Optimizer,
     split: Encoded,
     batches: tuple[Tensor, ...],
     *,

@@ -7,13 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 from torch.nn.utils import parameters_to_vector
+from torch.optim import SGD, Adagrad
 
+from seedproof.errors import OptionError
 from seedproof_reproductions.conll2019 import training
 from seedproof_reproductions.conll2019.data import encode, prepare
 from seedproof_reproductions.conll2019.settings import Setting
-from seedproof_reproductions.conll2019.training import dev_score, evaluate, loss_of, train_model
+from seedproof_reproductions.conll2019.training import (
+    dev_score,
+    evaluate,
+    loss_of,
+    make_optimizer,
+    train_model,
+)
 from seedproof_reproductions.datasets.texts import Texts, Vocabulary
-from seedproof_reproductions.models import Answer
+from seedproof_reproductions.models import Answer, Classifier
 
 pytestmark = pytest.mark.usefixtures("single_thread")
 SETTING = Setting(epochs=3)
@@ -115,3 +123,20 @@ def test_selected_model_has_the_best_dev_score(prepared, make_run, arm, monkeypa
     assert trained.dev_score == max(scores)
     assert trained.epoch == first + scores.index(max(scores))
     assert dev_score(evaluate(trained.model, prepared.dev), prepared.dev) + 1 == trained.dev_score
+
+
+@pytest.mark.parametrize(("optimizer", "kind"), [("sgd", SGD), ("adagrad", Adagrad)])
+def test_other_optimizers_learn(prepared, make_run, optimizer, kind):
+    """The paper names two others; each has a usual rate, which a setting may replace."""
+    setting = replace(SETTING, optimizer=optimizer)
+    model = Classifier(prepared.shape, prepared.vectors)
+
+    trained = train_model(prepared, setting, make_run(arm="aswa"))
+
+    assert isinstance(make_optimizer(model, setting), kind)
+    assert trained.dev_score > 0.6
+    slow = make_optimizer(model, replace(setting, learning_rate=1e-5))
+    assert slow.param_groups[0]["lr"] == 1e-5
+    assert Setting.from_arguments(setting.as_arguments()) == setting
+    with pytest.raises(OptionError):
+        replace(setting, optimizer="other")
