@@ -71,7 +71,9 @@ class Outcomes:
 def run_suite(n_test_runs: int, seed: int) -> dict[float, list[str]]:
     """Run the suite again and again with the same code; return the outcomes of each test."""
     outcomes = Outcomes(np.random.default_rng(seed))
-    options = ["-q", "-p", "no:cacheprovider", "--seedproof-key", "simulated"]
+    # By default pytest refuses a second module of the same name in this process.
+    options = ["-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
+    options += ["--seedproof-key", "simulated"]
     with TemporaryDirectory() as name:
         suite = Path(name, "test_flaky.py")
         suite.write_text(SUITE, encoding="utf-8")
