@@ -27,6 +27,7 @@ def test_never():
 @pytest.mark.parametrize("word", ["a", "b-c"])
 def test_mostly(word, trial):
     trial.score(trial.number / 8)
+    assert trial.seed >= 0
     assert trial.number != 3
 
 def test_plain():
@@ -37,6 +38,7 @@ import os, pytest
 
 @pytest.mark.trials(8, min_pass_rate=0.8)
 def test_open(trial):
+    assert trial.seed >= 0
     assert str(trial.number) not in os.environ.get("FAILS", "").split(",")
 """
 
@@ -106,6 +108,17 @@ def test_trials_add_up_until_they_decide(run):
 
     assert verdicts == [{"undecided": 1}, {"undecided": 1}, {"passed": 1}]
     assert outcomes(run(key="v2")) == {"undecided": 1}
+
+
+def test_trials_that_do_not_draw_from_their_seed_add_up_only_if_they_differ(run):
+    """All may be the copies of the first ones, of fixed seeds."""
+    suite = OPEN.replace("    assert trial.seed >= 0\n", "")
+
+    verdicts = [outcomes(run("--junitxml=out.xml", suite=suite)) for _ in range(6)]
+
+    assert verdicts == [{"undecided": 1}] * 6
+    properties, _ = cases("out.xml")["test_open"]
+    assert (properties["trials"], properties["trials_possibly_copied"]) == ("48", "40")
 
 
 def test_trials_outside_of_a_repository_do_not_add_up(run):

@@ -42,9 +42,16 @@ class Trial:
     def __init__(self, test: str, number: int, seed: int) -> None:
         self.test = test
         self.number = number
-        self.seed = seed
+        self._seed = seed
         self.scores: dict[str, tuple[float, float, float]] = {}
+        self.is_seeded = False  # whether the test has read the seed
         self.is_misused = False
+
+    @property
+    def seed(self) -> int:
+        """A seed that no other trial has, also in other test runs."""
+        self.is_seeded = True
+        return self._seed
 
     def score(
         self, value: float, *, name: str = "score", scale: tuple[float, float] = (0.0, 1.0)
@@ -97,7 +104,6 @@ def trial(request: pytest.FixtureRequest) -> Trial:
     present: Trial | None = request.node.stash.get(TRIAL, None)
     if present is None:
         _refuse("The fixture trial needs the mark: add {usage} to the test.", usage=USAGE)
-    request.node.user_properties.append(("seed", present.seed))
     return present
 
 
@@ -217,8 +223,11 @@ def pytest_runtest_makereport(
             "least": _arguments(mark)[1] if mark is not None else 0.5,
             "has_passed": report.passed,
             "scores": present.scores,
+            "is_seeded": present.is_seeded,
         }
         report.user_properties += [(name, value[0]) for name, value in present.scores.items()]
+        if present.is_seeded:
+            report.user_properties.append(("seed", present.seed))
         item.user_properties[:] = report.user_properties  # for the report of the teardown
         if report.failed:
             report.outcome = "skipped"
@@ -379,20 +388,11 @@ class _Judge:
     # ------------------------------------------------------------------------------ judging
 
     def _judge_all(self) -> None:
-        from seedproof.integrations.trial_records import NewTrials, ScoreSum, TrialOutcome
+        from seedproof.integrations.trial_records import NewTrials
         from seedproof.integrations.trial_verdicts import TestVerdict
 
         self._count_crashes()
-        new = {}
-        for name, test in self._tests.items():
-            outcomes = {}
-            for number, trial in test.trials.items():
-                scores = {
-                    label: ScoreSum(1, (value - low) / (high - low), low, high)
-                    for label, (value, low, high) in trial["scores"].items()
-                }
-                outcomes[number] = TrialOutcome(trial["has_passed"], scores)
-            new[name] = NewTrials(outcomes)
+        new = {name: NewTrials.of(test.trials) for name, test in self._tests.items()}
         for name, pooled in self._pooled(new).items():
             test = self._tests[name]
             verdict = TestVerdict(test.least, pooled)
@@ -406,7 +406,7 @@ class _Judge:
             number = int(match[1]) if match else 0
             test = self._tests.get(_without_trial(nodeid, number)) if match else None
             if test is not None:
-                test.trials[number] = {"has_passed": False, "scores": {}}
+                test.trials[number] = {"has_passed": False, "scores": {}, "is_seeded": False}
 
     def _pooled(self, new: "dict[str, NewTrials]") -> "dict[str, Pooled]":
         """Return all trials of each test; those of this test run alone if there are no records."""

@@ -3,6 +3,14 @@
 `trials.json` has the trials of each test per state of the code, and `accepted.json` those that were
 accepted last. Both are small; the first is for one machine or a cache of CI, the second may be
 committed.
+
+Trials with fixed seeds repeat their outcomes in every test run, and so do answers from a cache. A
+test run with the outcomes of an earlier one, trial by trial, is therefore a possible copy, unless
+the test draws from `trial.seed`. Chance gives equal outcomes too, above all to tests that always
+pass, so possible copies are counted apart, and verdicts must hold with and without them. If all are
+copies, the distinct test runs are the sample; if none is, all test runs are. One of both intervals
+is valid either way, and an interval that includes both is. To count distinct test runs alone would
+not be: chance repeats likely outcomes more often than others, so that their rate is biased.
 """
 
 import hashlib
@@ -10,7 +18,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from seedproof.errors import LockError
 from seedproof.records.location import Location, writing
@@ -23,6 +31,9 @@ TRIALS, ACCEPTED = "trials.json", "accepted.json"
 MOST_STATES = 10
 # Test runs that are kept one by one, to notice a change that is not part of the code.
 MOST_RECENT = 20
+# Distinct outcomes that are remembered to recognize copies: fixed seeds have one, or a few that
+# depend on the machine.
+MOST_DISTINCT = 50
 # Below this probability, equal outcomes of several test runs are not a coincidence.
 COINCIDENCE = 1e-4
 
@@ -45,46 +56,102 @@ class ScoreSum:
         total = min(self.total + other.total, float(self.n + other.n))
         return replace(self, n=self.n + other.n, total=total)
 
+    def minus(self, part: "ScoreSum") -> "ScoreSum":
+        """Return the sum without some of the trials, at least one of which remains."""
+        n = self.n - part.n
+        return replace(self, n=n, total=min(max(self.total - part.total, 0.0), float(n)))
+
     def scaled(self, share: float) -> float:
         """Return the score at a share of the scale."""
         return self.low + share * (self.high - self.low)
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """Trials of a test with the same code."""
+class Counts:
+    """Number of trials, those that passed, and the sums of their scores."""
 
-    n: int
-    passed: int
-    test_runs: int = 1
+    n: int = 0
+    passed: int = 0
     scores: Mapping[str, ScoreSum] = field(default_factory=dict)
-    # Digest of the last outcomes, and the number of test runs before that had the same ones.
-    outcomes: str = ""
-    repeats: int = 0
-    # Passes and trials of the latest test runs, the last one last.
-    recent: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         check_count("n", self.n, least=0)
         check_count("passed", self.passed, least=0)
-        check_count("test_runs", self.test_runs, least=0)
-        check_count("repeats", self.repeats, least=0)
-        if self.passed > self.n or any(not 0 <= passed <= n for passed, n in self.recent):
+        if self.passed > self.n:
             raise ValueError(f"{self.passed} of {self.n} passed")
 
-    def plus(self, other: "Evidence", *, repeats: int) -> "Evidence":
-        """Return these trials with those of another test run."""
+    def plus(self, other: "Counts") -> "Counts":
+        """Return these trials with others."""
         scores = dict(self.scores)
         for name, score in other.scores.items():
             scores[name] = scores[name] + score if name in scores else score
+        return Counts(self.n + other.n, self.passed + other.passed, scores)
+
+    def minus(self, part: "Counts") -> "Counts":
+        """Return these trials without some of them."""
+        scores = dict(self.scores)
+        for name, score in part.scores.items():
+            whole = scores.pop(name, None)
+            if whole is None or whole.n < score.n:
+                raise ValueError(f"{name} has fewer trials than a part of them")
+            if whole.n > score.n:
+                scores[name] = whole.minus(score)
+        return Counts(self.n - part.n, self.passed - part.passed, scores)
+
+
+@dataclass(frozen=True)
+class TestRun:
+    """Trials of a test in one of the latest test runs."""
+
+    __test__ = False  # pytest collects classes of this name
+
+    passed: int
+    n: int
+    is_copy: bool = False  # possibly; see the top of this module
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.passed <= self.n:
+            raise ValueError(f"{self.passed} of {self.n} passed")
+
+
+@dataclass(frozen=True)
+class Evidence(Counts):
+    """Trials of a test with the same code."""
+
+    test_runs: int = 1
+    copies: Counts = field(default_factory=Counts)  # those of `n` that are possible copies
+    # Digest of the last outcomes, and the number of test runs before that had the same ones.
+    outcomes: str = ""
+    repeats: int = 0
+    seen: tuple[str, ...] = ()  # digests of the latest distinct outcomes
+    recent: tuple[TestRun, ...] = ()  # the last one last
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("test_runs", self.test_runs, least=0)
+        check_count("repeats", self.repeats, least=0)
+        _ = self.distinct  # refuses more copies than trials
+
+    @property
+    def distinct(self) -> Counts:
+        """Trials without those that are possible copies."""
+        return self.minus(self.copies)
+
+    def with_test_run(self, other: "Evidence", *, repeats: int, is_copy: bool) -> "Evidence":
+        """Return these trials with those of another test run, which may be a copy."""
+        both = self.plus(other)
+        recent = [*self.recent, *(replace(run, is_copy=is_copy) for run in other.recent)]
+        seen = [name for name in self.seen if name != other.outcomes]
         return Evidence(
-            self.n + other.n,
-            self.passed + other.passed,
-            self.test_runs + other.test_runs,
-            scores,
-            other.outcomes,
-            repeats,
-            (*self.recent, *other.recent)[-MOST_RECENT:],
+            both.n,
+            both.passed,
+            both.scores,
+            test_runs=self.test_runs + other.test_runs,
+            copies=self.copies.plus(other) if is_copy else self.copies,
+            outcomes=other.outcomes,
+            repeats=repeats,
+            seen=(*seen, other.outcomes)[-MOST_DISTINCT:],
+            recent=tuple(recent[-MOST_RECENT:]),
         )
 
 
@@ -94,6 +161,8 @@ class TrialOutcome:
 
     has_passed: bool
     scores: Mapping[str, ScoreSum] = field(default_factory=dict)
+    # Whether the test read `trial.seed`; not part of what is compared between test runs.
+    is_seeded: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -101,6 +170,18 @@ class NewTrials:
     """Trials of a test in this test run, by their number."""
 
     outcomes: Mapping[int, TrialOutcome]
+
+    @classmethod
+    def of(cls, trials: Mapping[int, Mapping[str, Any]]) -> "NewTrials":
+        """Return trials from the plain data of their reports."""
+        outcomes = {}
+        for number, trial in trials.items():
+            scores = {
+                name: ScoreSum(1, (value - low) / (high - low), low, high)
+                for name, (value, low, high) in trial["scores"].items()
+            }
+            outcomes[number] = TrialOutcome(trial["has_passed"], scores, trial["is_seeded"])
+        return cls(outcomes)
 
     @property
     def evidence(self) -> Evidence:
@@ -110,7 +191,18 @@ class NewTrials:
             for name, score in outcome.scores.items():
                 scores[name] = scores[name] + score if name in scores else score
         passed, n = sum(x.has_passed for x in self.outcomes.values()), len(self.outcomes)
-        return Evidence(n, passed, 1, scores, self._digest(), recent=((passed, n),))
+        digest, recent = self._digest(), TestRun(passed, n)
+        return Evidence(n, passed, scores, outcomes=digest, seen=(digest,), recent=(recent,))
+
+    def may_copy(self, before: Evidence) -> bool:
+        """Return whether these trials may be copies of those of an earlier test run.
+
+        Seeds that a test reads are new, so that its trials are copies only if it ignores them, as
+        a cache would. Then different outcomes stand at the same places as in the last test run.
+        """
+        if not all(outcome.is_seeded for outcome in self.outcomes.values()):
+            return self._digest() in before.seen
+        return self._digest() == before.outcomes and self.coincidence() < 1
 
     def coincidence(self) -> float:
         """Return the probability that other trials have the same outcomes, trial by trial."""
@@ -243,4 +335,5 @@ def _added(before: Evidence | None, trials: NewTrials) -> tuple[Evidence, bool]:
     repeats = before.repeats + 1 if new.outcomes == before.outcomes else 0
     if repeats and trials.coincidence() ** repeats < COINCIDENCE:
         return replace(before, repeats=repeats), True
-    return before.plus(new, repeats=repeats), False
+    is_copy = trials.may_copy(before)
+    return before.with_test_run(new, repeats=repeats, is_copy=is_copy), False

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from seedproof.integrations.trial_records import Evidence, Pooled
+from seedproof.integrations.trial_records import Counts, Evidence, Pooled, TestRun
 from seedproof.stats.pass_rates import (
     TAIL,
     RateInterval,
@@ -32,7 +32,7 @@ class TestVerdict:
 
     @cached_property
     def interval(self) -> RateInterval:
-        """95 % interval of the pass rate, valid for any number of test runs."""
+        """95 % interval of the pass rate, valid for any number of test runs, copies or not."""
         return _interval(self.pooled.evidence)
 
     @cached_property
@@ -48,7 +48,7 @@ class TestVerdict:
 
     @cached_property
     def _of_all(self) -> Verdict:
-        return judge(self.pooled.evidence.passed, self.pooled.evidence.n, self.least)
+        return _judged(self.pooled.evidence, self.pooled.evidence.distinct, self.least)
 
     @property
     def has_changed(self) -> bool:
@@ -62,9 +62,9 @@ class TestVerdict:
         If all together are undecided, that is a rate below the required one.
         """
         opposite = "passed" if self._of_all == "failed" else "failed"
-        for _, passed, n in self._ends():
-            if judge(passed, n, self.least) == opposite:
-                return passed, n
+        for _, counts, distinct in self._ends():
+            if _judged(counts, distinct, self.least) == opposite:
+                return counts.passed, counts.n
         return None
 
     @cached_property
@@ -75,18 +75,23 @@ class TestVerdict:
         so that a rate that never falls is ever failed by this with a probability of at most that.
         """
         return any(
-            judge(passed, n, self.least, tail=TAIL / (first * (first + 1))) == "failed"
-            for first, passed, n in self._ends()
+            _judged(counts, distinct, self.least, TAIL / (first * (first + 1))) == "failed"
+            for first, counts, distinct in self._ends()
             if first > 0
         )
 
-    def _ends(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the place of the first of the latest test runs, and their passes and trials."""
+    def _ends(self) -> Iterator[tuple[int, Counts, Counts]]:
+        """Yield the place of the first of the latest test runs, and their trials.
+
+        These are all trials, and those that are not possible copies.
+        """
         evidence = self.pooled.evidence
-        passed = n = 0
-        for back, (run_passed, run_n) in enumerate(reversed(evidence.recent), start=1):
-            passed, n = passed + run_passed, n + run_n
-            yield evidence.test_runs - back, passed, n
+        counts = distinct = Counts()
+        for back, run in enumerate(reversed(evidence.recent), start=1):
+            counts = counts.plus(_counts(run))
+            if not run.is_copy:
+                distinct = distinct.plus(_counts(run))
+            yield evidence.test_runs - back, counts, distinct
 
     @cached_property
     def change(self) -> Literal["better", "worse"] | None:
@@ -115,11 +120,11 @@ class TestVerdict:
                 "--seedproof-key."
             )
         elif self.verdict == "undecided":
-            yield self._forecast()
+            yield self._copies_text() if self.pooled.evidence.copies.n else self._forecast()
         if self.pooled.has_other_code:
             yield "Trials of other code are not counted."
         for name, score in self.pooled.evidence.scores.items():
-            low, high = rate_interval(score.total, score.n)
+            low, high = self._score_interval(name)
             ends = f"[{score.scaled(low):.3g}, {score.scaled(high):.3g}]"
             yield f"{name} {score.scaled(score.total / score.n):.3g} {ends}."
         if self.pooled.accepted is not None and self.pooled.accepted.n:
@@ -135,6 +140,18 @@ class TestVerdict:
             f"If the rate stays, {about}{more:,} more trial{'s' if more > 1 else ''} will decide."
         )
 
+    def _copies_text(self) -> str:
+        copies = self.pooled.evidence.copies.n
+        return (
+            f"{copies:,} of these trials have the outcomes of an earlier test run, trial by trial. "
+            "They may be copies of it, so that they do not decide. Draw from trial.seed, log a "
+            "score, or make more trials per test run."
+        )
+
+    def _score_interval(self, name: str) -> RateInterval:
+        evidence = self.pooled.evidence
+        return _including(_score_ends(evidence, name), _score_ends(evidence.distinct, name))
+
     def properties(self) -> list[tuple[str, object]]:
         """Return the figures for a JUnit file."""
         evidence = self.pooled.evidence
@@ -146,10 +163,11 @@ class TestVerdict:
             ("min_pass_rate", self.least),
             ("trials", evidence.n),
             ("trials_passed", evidence.passed),
+            ("trials_possibly_copied", evidence.copies.n),
             ("test_runs", evidence.test_runs),
         ]
         for name, score in evidence.scores.items():
-            low, high = rate_interval(score.total, score.n)
+            low, high = self._score_interval(name)
             rows += [
                 (name, _rounded(score.scaled(score.total / score.n))),
                 (f"{name}_low", _rounded(score.scaled(low))),
@@ -163,7 +181,31 @@ class TestVerdict:
 
 
 def _interval(evidence: Evidence) -> RateInterval:
-    return rate_interval(evidence.passed, evidence.n)
+    distinct = evidence.distinct
+    return _including(
+        rate_interval(evidence.passed, evidence.n), rate_interval(distinct.passed, distinct.n)
+    )
+
+
+def _score_ends(counts: Counts, name: str) -> RateInterval:
+    score = counts.scores.get(name)
+    return RateInterval(0.0, 1.0) if score is None else rate_interval(score.total, score.n)
+
+
+def _including(first: RateInterval, second: RateInterval) -> RateInterval:
+    """Return the interval from the lower of two lower ends to the higher of two upper ends."""
+    return RateInterval(min(first.low, second.low), max(first.high, second.high))
+
+
+def _judged(counts: Counts, distinct: Counts, least: float, tail: float = TAIL) -> Verdict:
+    """Return the verdict that holds with and without possible copies."""
+    verdict = judge(counts.passed, counts.n, least, tail=tail)
+    without = judge(distinct.passed, distinct.n, least, tail=tail)
+    return verdict if verdict == without else "undecided"
+
+
+def _counts(run: TestRun) -> Counts:
+    return Counts(run.n, run.passed)
 
 
 def _rate_text(evidence: Evidence) -> str:

@@ -16,22 +16,25 @@ from seedproof.integrations.trial_records import (
 NAME = "test_answer"
 
 
-def trials(text, scores=()):
+def trials(text, scores=(), *, is_seeded=False):
     """Return trials such as "ppf", with scores from 0 to 1."""
     given = dict(enumerate(scores))
     return NewTrials(
         {
             number: TrialOutcome(
-                letter == "p", {"score": ScoreSum(1, given[number])} if number in given else {}
+                letter == "p",
+                {"score": ScoreSum(1, given[number])} if number in given else {},
+                is_seeded,
             )
             for number, letter in enumerate(text)
         }
     )
 
 
-def update(folder, text, *, code="a", scores=(), **options):
+def update(folder, text, *, code="a", scores=(), is_seeded=False, **options):
     """Add the trials of a test run, and return all of the test."""
-    return TrialStore(folder, code).update({NAME: trials(text, scores)}, **options)[NAME]
+    new = trials(text, scores, is_seeded=is_seeded)
+    return TrialStore(folder, code).update({NAME: new}, **options)[NAME]
 
 
 def test_trials_of_the_same_code_add_up(tmp_path):
@@ -103,7 +106,36 @@ def test_tests_that_always_pass_are_no_repeats(tmp_path):
     for _ in range(12):
         pooled = update(tmp_path, "pppp")
 
+    assert not pooled.is_repeated
     assert pooled.evidence.n == 48
+
+
+@pytest.mark.parametrize(
+    ("test_runs", "is_seeded", "distinct"),
+    [
+        (["pp"] * 3, False, (2, 2)),
+        (["pp"] * 3, True, (6, 6)),  # of new seeds: chance
+        (["pf", "fp", "pf"], False, (2, 4)),  # also if another test run is in between
+        (["pf", "fp", "pf"], True, (3, 6)),
+        (["pf", "pf", "pf"], True, (1, 2)),  # of a cache that ignores seeds, or chance
+    ],
+)
+def test_possible_copies_are_counted_apart(tmp_path, test_runs, is_seeded, distinct):
+    for text in test_runs:
+        evidence = update(tmp_path, text, is_seeded=is_seeded).evidence
+
+    assert evidence.n == 2 * len(test_runs)
+    assert (evidence.distinct.passed, evidence.distinct.n) == distinct
+    n_copies = sum(run.n for run in evidence.recent if run.is_copy)
+    assert n_copies == evidence.copies.n == evidence.n - distinct[1]
+
+
+def test_copies_of_scores_are_counted_apart(tmp_path):
+    for scores in [(0.5, 0.25), (0.5, 0.75), (0.5, 0.25)]:
+        evidence = update(tmp_path, "pp", scores=scores).evidence
+
+    assert evidence.scores["score"] == ScoreSum(6, 2.75)
+    assert evidence.distinct.scores["score"] == ScoreSum(4, 2.0)
 
 
 def test_test_runs_at_the_same_time_lose_nothing(tmp_path):

@@ -3,15 +3,28 @@
 import numpy as np
 import pytest
 
-from seedproof.integrations.trial_records import Evidence, Pooled, ScoreSum
+from seedproof.integrations.trial_records import (
+    Counts,
+    Evidence,
+    NewTrials,
+    Pooled,
+    ScoreSum,
+    TestRun,
+    TrialOutcome,
+    TrialStore,
+)
 from seedproof.integrations.trial_verdicts import TestVerdict
-from seedproof.stats.pass_rates import rate_interval
+from seedproof.stats.pass_rates import judge, rate_interval
 
 
-def verdict(passed, n, *, least=0.8, accepted=None, is_repeated=False, **evidence):
+def verdict(passed, n, *, least=0.8, accepted=None, is_repeated=False, recent=(), **evidence):
     """Return the verdict on trials."""
+    runs = tuple(TestRun(*run) for run in recent)
     pooled = Pooled(
-        Evidence(n, passed, **evidence), accepted, is_repeated=is_repeated, has_other_code=False
+        Evidence(n, passed, recent=runs, **evidence),
+        accepted,
+        is_repeated=is_repeated,
+        has_other_code=False,
     )
     return TestVerdict(least, pooled)
 
@@ -74,6 +87,51 @@ def test_latest_test_runs_rarely_fail_a_rate_that_never_falls():
 def test_repeated_test_runs_do_not_pass_and_still_fail():
     assert verdict(100, 100, is_repeated=True).verdict == "undecided"
     assert verdict(10, 100, is_repeated=True).verdict == "failed"
+
+
+@pytest.mark.parametrize("passed", range(9))
+def test_copies_decide_nothing_that_the_distinct_trials_leave_open(tmp_path, passed):
+    """Eight trials with fixed seeds, in 30 test runs: the interval stays that of eight."""
+    trials = NewTrials({number: TrialOutcome(number < passed) for number in range(8)})
+    store = TrialStore(tmp_path, "a")
+    alone = judge(passed, 8, 0.8)
+
+    for _ in range(30):
+        result = TestVerdict(0.8, store.update({"test": trials})["test"])
+
+        assert result.verdict in {alone, "undecided"}
+        low, high = rate_interval(passed, 8)
+        assert result.interval.low <= low
+        assert high <= result.interval.high
+
+
+def test_fixed_seeds_rarely_pass_a_rate_below_the_required_one():
+    """Eight fixed seeds all pass in one of six cases, and never pass the test in 20 test runs."""
+    recent = ((8, 8), *((8, 8, True),) * 19)
+
+    result = verdict(160, 160, test_runs=20, copies=Counts(152, 152), recent=recent)
+
+    assert (result.verdict, result.interval) == ("undecided", rate_interval(8, 8))
+    assert dict(result.properties())["trials_possibly_copied"] == 152
+
+
+def test_copies_of_failures_do_not_fail_the_latest_test_runs():
+    recent = (*((8, 8),) * 5, (4, 8), *((4, 8, True),) * 14)
+
+    copied = verdict(860, 920, test_runs=115, copies=Counts(112, 56), recent=recent)
+    new = verdict(860, 920, test_runs=115, recent=[run[:2] for run in recent])
+
+    assert (copied.verdict, new.verdict) == ("passed", "failed")
+
+
+def test_intervals_of_scores_include_those_of_distinct_trials():
+    copies = Counts(80, 80, {"score": ScoreSum(80, 40.0)})
+
+    figures = verdict(90, 90, scores={"score": ScoreSum(90, 45.0)}, copies=copies).properties()
+
+    low, high = rate_interval(5.0, 10)
+    assert dict(figures)["score_low"] == pytest.approx(low, abs=1e-6)
+    assert dict(figures)["score_high"] == pytest.approx(high, abs=1e-6)
 
 
 @pytest.mark.parametrize(
