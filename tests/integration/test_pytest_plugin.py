@@ -139,6 +139,21 @@ def test_repository_is_the_key_by_default(run, pytester):
     assert outcomes(run(key="")) == {"undecided": 1}
 
 
+def test_records_in_the_folder_of_the_tests(run, pytester):
+    """They do not count as code, and the tests next to them do."""
+    subprocess.run(["git", "init", "--quiet"], cwd=pytester.path, check=True)  # noqa: S607 - any git
+    tests = pytester.mkdir("tests")
+    (tests / "test_open.py").write_text(OPEN, encoding="utf-8")
+    folder = ("--seedproof-folder", "tests", "tests")
+
+    verdicts = [outcomes(run(*folder, key="")) for _ in range(3)]
+    (tests / "test_open.py").write_text(f"{OPEN}# edited\n", encoding="utf-8")
+
+    assert verdicts == [{"undecided": 1}, {"undecided": 1}, {"passed": 1}]
+    assert outcomes(run(*folder, key="")) == {"undecided": 1}
+    assert not (tests / ".gitignore").exists()
+
+
 def test_change_outside_of_the_code_fails(run, monkeypatch):
     """Many passes of earlier test runs do not outvote one in which all fails."""
     for _ in range(12):

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 # Content of larger files is not read: size and time of change stand for it.
@@ -17,7 +17,7 @@ DIFF = "--no-ext-diff", "--no-textconv", "--binary", "--ignore-submodules=none"
 EDITED_SUBMODULE = re.compile(rb"^\+Subproject commit [0-9a-f]+-dirty$", re.MULTILINE)
 
 
-def code_state(folder: Path, *, leave_out: Path) -> str | None:
+def code_state(folder: Path, *, leave_out: Sequence[Path] = ()) -> str | None:
     """Return a digest of the code around a folder; None if it is not known.
 
     It covers the files of the Git repository as they are on disk, committed or not, except for what
@@ -25,21 +25,21 @@ def code_state(folder: Path, *, leave_out: Path) -> str | None:
 
     Args:
         folder: A folder of the repository.
-        leave_out: A folder whose files do not count, such as that of the records.
+        leave_out: Files that do not count, such as records.
 
     Returns:
         16 hexadecimal digits. None outside of a repository, and if Git cannot compare all files.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as name:
-    ...     print(code_state(Path(name), leave_out=Path(name, "records")))
+    ...     print(code_state(Path(name)))
     None
     """
     try:
         top = Path(os.fsdecode(_git(folder, "rev-parse", "--show-toplevel").removesuffix(b"\n")))
         if _is_ignored(folder):
             return None
-        files = ["--", ".", *_excluded(leave_out, top)]
+        files = ["--", ".", *(part for file in leave_out for part in _excluded(file, top))]
         tracked = _git(top, "ls-files", "--stage", "-z", *files)
         edits = _git(top, "diff", *DIFF, *files)
         new = _git(top, "ls-files", "--others", "--exclude-standard", "-z", *files)
@@ -70,10 +70,10 @@ def _is_ignored(folder: Path) -> bool:
     return code == 0
 
 
-def _excluded(folder: Path, top: Path) -> list[str]:
-    """Return the arguments that leave out a folder; none if it is not in the repository."""
-    place = folder.resolve()
-    if not place.is_relative_to(top.resolve()) or place == top.resolve():
+def _excluded(file: Path, top: Path) -> list[str]:
+    """Return the argument that leaves out a file; none if it is not in the repository."""
+    place = file.resolve()
+    if not place.is_relative_to(top.resolve()):
         return []
     return [f":(exclude,literal){place.relative_to(top.resolve()).as_posix()}"]
 

@@ -489,9 +489,10 @@ class _Judge:
         if self._has_code:
             return
         from seedproof.integrations.code_state import code_state
+        from seedproof.integrations.trial_records import FILES
 
         key = self._config.getoption("seedproof_key") or self._config.getini("seedproof_key")
         root = self._config.rootpath
-        state = code_state(root, leave_out=self._folder)
+        state = code_state(root, leave_out=[self._folder / name for name in FILES])
         self._code = f"key {key} {state or ''}".rstrip() if key else state
         self._has_code = True

@@ -22,11 +22,12 @@ from typing import Any, TypeVar
 
 from seedproof.errors import LockError
 from seedproof.records.location import Location, writing
-from seedproof.records.locks import PLAN_SECONDS, claim
+from seedproof.records.locks import LOCK_FILE, PLAN_SECONDS, claim
 from seedproof.records.manifest import loaded, sealed
 from seedproof.typing import check_count
 
 TRIALS, ACCEPTED = "trials.json", "accepted.json"
+FILES = (TRIALS, ACCEPTED, LOCK_FILE)
 # States of the code per test: the present one, and those of other branches.
 MOST_STATES = 10
 # Test runs that are kept one by one, to notice a change that is not part of the code.
@@ -313,11 +314,14 @@ class TrialStore:
         return pooled
 
     def _prepare(self) -> None:
-        """Make the folder, of which Git ignores all but the accepted records."""
-        self._folder.make_folder()
-        ignored = self._folder / ".gitignore"
-        if not ignored.is_file():
-            ignored.replace(f"# Written by seedproof.\n*\n!{ACCEPTED}\n".encode())
+        """Make the folder if needed; then Git ignores all of it but the accepted records.
+
+        A folder that exists may have other files, which Git must not ignore.
+        """
+        if not self._folder.is_folder():
+            self._folder.make_folder()
+            ignored = f"# Written by seedproof.\n*\n!{ACCEPTED}\n"
+            (self._folder / ".gitignore").replace(ignored.encode())
 
     def _loaded(self, name: str, kind: type[_T]) -> _T:
         place = self._folder / name

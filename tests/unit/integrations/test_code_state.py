@@ -28,8 +28,8 @@ def project(tmp_path):
 
 
 def state(folder):
-    """Return the state, with records in a folder of their own."""
-    return code_state(folder, leave_out=folder / ".seedproof")
+    """Return the state without a file of records."""
+    return code_state(folder, leave_out=[folder / ".seedproof" / "accepted.json"])
 
 
 @pytest.mark.parametrize("name", ["code.py", "new.py"])
@@ -78,6 +78,15 @@ def test_records_bytecode_and_ignored_files_keep_the_state(project, name):
     assert state(project) == before
 
 
+def test_other_files_next_to_records_change_the_state(project):
+    (project / ".seedproof").mkdir()
+    before = state(project)
+
+    (project / ".seedproof" / "test_code.py").write_text("x = 1\n")
+
+    assert state(project) != before
+
+
 def test_folder_of_the_repository_sees_all_of_it(project):
     (project / "tests").mkdir()
     before = state(project / "tests")
@@ -100,4 +109,4 @@ def test_installed_packages_change_the_state(project, tmp_path_factory, monkeypa
 def test_ignored_folder_has_no_state(project):
     (project / "out.log").mkdir()
 
-    assert code_state(project / "out.log", leave_out=project) is None
+    assert code_state(project / "out.log") is None

@@ -156,6 +156,15 @@ def test_edited_records_are_refused(tmp_path):
 
 
 def test_git_ignores_all_but_accepted_records(tmp_path):
-    update(tmp_path, "p", accept=True)
+    folder = tmp_path / "records"
 
-    assert (tmp_path / ".gitignore").read_text().splitlines()[1:] == ["*", "!accepted.json"]
+    update(folder, "p", accept=True)
+
+    assert (folder / ".gitignore").read_text().splitlines()[1:] == ["*", "!accepted.json"]
+
+
+def test_folder_that_exists_is_not_ignored(tmp_path):
+    """It may be that of the tests."""
+    update(tmp_path, "p")
+
+    assert not (tmp_path / ".gitignore").exists()
