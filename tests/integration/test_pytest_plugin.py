@@ -139,6 +139,29 @@ def test_repository_is_the_key_by_default(run, pytester):
     assert outcomes(run(key="")) == {"undecided": 1}
 
 
+@pytest.mark.parametrize("processes", [(), ("-n", "1")])
+def test_file_of_the_test_counts_even_if_git_ignores_it(pytester, processes):
+    subprocess.run(["git", "init", "--quiet"], cwd=pytester.path, check=True)  # noqa: S607 - any git
+    (pytester.path / ".gitignore").write_text("test_*.py\nstd*\nrunpytest*\n", encoding="utf-8")
+    options = ("-p", "no:cacheprovider", *processes)
+
+    verdicts = []
+    for suite in [OPEN, OPEN, OPEN, f"{OPEN}# edited\n"]:
+        (pytester.path / "test_open.py").write_text(suite, encoding="utf-8")
+        verdicts.append(outcomes(pytester.runpytest_subprocess(*options)))
+
+    assert verdicts == [{"undecided": 1}, {"undecided": 1}, {"passed": 1}, {"undecided": 1}]
+
+
+def test_other_tests_of_a_test_run_do_not_change_the_code(run, pytester):
+    """Trials of a file count together, whether it runs alone or with others."""
+    pytester.makepyfile(test_other=OPEN)
+
+    verdicts = [outcomes(run(*files, suite=OPEN)) for files in [(), ("test_suite.py",), ()]]
+
+    assert verdicts == [{"undecided": 2}, {"undecided": 1}, {"passed": 1, "undecided": 1}]
+
+
 def test_records_in_the_folder_of_the_tests(run, pytester):
     """They do not count as code, and the tests next to them do."""
     subprocess.run(["git", "init", "--quiet"], cwd=pytester.path, check=True)  # noqa: S607 - any git

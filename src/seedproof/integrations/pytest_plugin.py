@@ -96,6 +96,7 @@ class Trial:
 
 TRIAL = pytest.StashKey[Trial]()
 TEST_RUN = pytest.StashKey[str]()
+FILES = pytest.StashKey[dict[Path, str]]()
 
 
 @pytest.fixture
@@ -148,6 +149,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     worker = getattr(config, "workerinput", None)  # a process of xdist
     config.stash[TEST_RUN] = worker["testrunuid"] if worker else uuid4().hex
+    config.stash[FILES] = {}
     if worker is None:
         config.pluginmanager.register(_Judge(config), "seedproof-judge")
 
@@ -189,6 +191,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
     item.stash[TRIAL] = Trial(test, number, seed)
     item.user_properties.append(("trial", number))
+    files = item.config.stash[FILES]
+    if item.path not in files:  # before the first test, which may write files
+        files[item.path] = hashlib.sha256(item.path.read_bytes()).hexdigest()[:16]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -221,6 +226,7 @@ def pytest_runtest_makereport(
             "test": present.test,
             "number": present.number,
             "least": _arguments(mark)[1] if mark is not None else 0.5,
+            "file": item.config.stash[FILES][item.path],
             "has_passed": report.passed,
             "scores": present.scores,
             "is_seeded": present.is_seeded,
@@ -302,30 +308,9 @@ class _Test:
 
     least: float
     location: tuple[str, int | None, str]
+    file: str  # digest of its content
     trials: dict[int, dict[str, Any]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)  # the first one
-
-
-class _Verdict:
-    """The text of a verdict, in the form that pytest's reports have."""
-
-    def __init__(self, text: str, headline: str, location: tuple[str, int | None, str]) -> None:
-        self.text = text
-        self.reprcrash = _Place(location[0], (location[1] or 0) + 1, headline)
-
-    def __str__(self) -> str:
-        return self.text
-
-    def toterminal(self, out: Any) -> None:  # noqa: ANN401 - pytest's writer
-        """Write the text."""
-        out.line(self.text)
-
-
-@dataclass(frozen=True)
-class _Place:
-    path: str
-    lineno: int
-    message: str
 
 
 class _Judge:
@@ -359,7 +344,8 @@ class _Judge:
             return
         path, line, name = report.location
         location = (path, line, _without_trial(name, trial["number"]))
-        test = self._tests.setdefault(trial["test"], _Test(trial["least"], location))
+        present = _Test(trial["least"], location, trial["file"])
+        test = self._tests.setdefault(trial["test"], present)
         test.trials[trial["number"]] = trial
         if not trial["has_passed"] and not test.failures:
             test.failures.append(f"\nTrial {trial['number']}:\n{report.longreprtext}")
@@ -392,7 +378,7 @@ class _Judge:
         from seedproof.integrations.trial_verdicts import TestVerdict
 
         self._count_crashes()
-        new = {name: NewTrials.of(test.trials) for name, test in self._tests.items()}
+        new = {name: NewTrials.of(test.trials, test.file) for name, test in self._tests.items()}
         for name, pooled in self._pooled(new).items():
             test = self._tests[name]
             verdict = TestVerdict(test.least, pooled)
@@ -437,6 +423,8 @@ class _Judge:
 
     def _log(self, name: str, test: _Test, verdict: "TestVerdict") -> None:
         """Report a test: to the terminal, to JUnit files, and to all other plugins."""
+        from seedproof.integrations.trial_verdicts import VerdictText
+
         allowed = {*(self._config.getoption("seedproof_fail_on") or ())}
         allowed |= {*self._config.getini("seedproof_fail_on")}
         is_worse = verdict.change == "worse" and "worse" in allowed
@@ -461,7 +449,7 @@ class _Judge:
         )
         if has_failed:
             text = "\n".join([headline, *sentences[1:], *test.failures])
-            report.longrepr = _Verdict(text, headline, test.location)  # type: ignore[assignment]
+            report.longrepr = VerdictText(text, headline, test.location)  # type: ignore[assignment]
         elif is_open:
             report.wasxfail = headline
             vars(report)["seedproof_undecided"] = True

@@ -171,9 +171,11 @@ class NewTrials:
     """Trials of a test in this test run, by their number."""
 
     outcomes: Mapping[int, TrialOutcome]
+    # Digest of the file of the test, which is part of the code even if Git ignores it.
+    file: str = ""
 
     @classmethod
-    def of(cls, trials: Mapping[int, Mapping[str, Any]]) -> "NewTrials":
+    def of(cls, trials: Mapping[int, Mapping[str, Any]], file: str) -> "NewTrials":
         """Return trials from the plain data of their reports."""
         outcomes = {}
         for number, trial in trials.items():
@@ -182,7 +184,7 @@ class NewTrials:
                 for name, (value, low, high) in trial["scores"].items()
             }
             outcomes[number] = TrialOutcome(trial["has_passed"], scores, trial["is_seeded"])
-        return cls(outcomes)
+        return cls(outcomes, file)
 
     @property
     def evidence(self) -> Evidence:
@@ -295,16 +297,17 @@ class TrialStore:
         pooled: dict[str, Pooled] = {}
         for name, trials in new.items():
             states = tests.setdefault(name, {})
-            before = states.pop(self._code, None) if self._code is not None else None
+            code = f"{self._code} {trials.file}".rstrip() if self._code is not None else None
+            before = states.pop(code, None) if code is not None else None
             evidence, is_repeated = _added(before, trials)
             pooled[name] = Pooled(
                 evidence,
                 accepted.tests.get(name),
                 is_repeated,
-                has_other_code=self._code is not None and before is None and bool(states),
+                has_other_code=code is not None and before is None and bool(states),
             )
-            if self._code is not None:
-                states[self._code] = evidence
+            if code is not None:
+                states[code] = evidence
                 tests[name] = dict(list(states.items())[-MOST_STATES:])
         kept = _Records({name: _States(states) for name, states in tests.items() if states})
         self._commit(TRIALS, kept)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from seedproof.integrations.trial_records import Counts, Evidence, Pooled, TestRun
 from seedproof.stats.pass_rates import (
@@ -178,6 +178,30 @@ class TestVerdict:
             rows.append(("accepted_pass_rate", _rounded(accepted.passed / accepted.n)))
             rows.append(("change", self.change or "none"))
         return rows
+
+
+class VerdictText:
+    """The text of a verdict, in the form that pytest's reports have."""
+
+    def __init__(self, text: str, headline: str, location: tuple[str, int | None, str]) -> None:
+        self.text = text
+        self.reprcrash = Place(location[0], (location[1] or 0) + 1, headline)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def toterminal(self, out: Any) -> None:  # noqa: ANN401 - pytest's writer
+        """Write the text."""
+        out.line(self.text)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a test is, with a message."""
+
+    path: str
+    lineno: int
+    message: str
 
 
 def _interval(evidence: Evidence) -> RateInterval:
