@@ -15,8 +15,9 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="TARGET",
-            help="A store with several arms; or several tables, stores, .npz files or report "
-            "folders, with the baseline first.",
+            help="A store with several arms, or runs of MLflow with several values of a parameter "
+            "(mlflow:EXPERIMENT); or several tables, stores, .npz files or report folders, with "
+            "the baseline first.",
             show_default=False,
         ),
     ] = None,

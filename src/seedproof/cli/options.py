@@ -25,7 +25,8 @@ Targets: TypeAlias = Annotated[
     typer.Argument(
         metavar="TARGET",
         help="A table (CSV, TSV, Parquet, JSONL, .npz), several tables with one run each, a "
-        "folder or glob pattern of tables, a store, or a log of an evaluation tool.",
+        "folder or glob pattern of tables, a store, a log of an evaluation tool, or runs of "
+        "MLflow (mlflow:EXPERIMENT).",
         show_default=False,
     ),
 ]
