@@ -184,7 +184,7 @@ def _log(
     figures: Mapping[str, float],
     params: Mapping[str, object],
 ) -> None:
-    """Log metrics and parameters in as few calls as MLflow allows; NaN means that there is none."""
+    """Log metrics and parameters in as few calls as MLflow allows; NaN is left out."""
     from mlflow.entities import Metric, Param
 
     now = client.get_run(run_id).info.start_time

@@ -32,7 +32,7 @@ def log_report(result: Result, *, run: Any = None, prefix: str = "seedproof") ->
     active = wandb.run if run is None else run
     if active is None:
         raise RunError(
-            "There is no active run of W&B. Call `wandb.init()` first, or pass the run as `run`."
+            "No run of W&B is active. Call `wandb.init()` first, or pass the run as `run`."
         )
     for name, estimate in _figures(result):
         bounds = {"": estimate.value, "_low": estimate.low, "_high": estimate.high}

@@ -124,7 +124,7 @@ def load_movielens() -> Interactions:
 
 
 def load_ages() -> IntArray | None:
-    """Read the least age of each user's age group; None if there is no file of users."""
+    """Read the least age of each user's age group; None if the file of users is missing."""
     file = local_file(f"{FOLDER}/users.dat")
     if file is None:
         return None

@@ -19,7 +19,7 @@ from seedproof_reproductions.thesis2019.settings import PROBABILITIES, TWO_CLASS
 
 # Bins of the confidence in the predicted class of two, by their lower ends in percent.
 BINS = ("50", "60", "70", "80", "90")
-# With fewer answers in a bin, there is no figure.
+# Bins with fewer answers get no figure.
 MIN_ANSWERS = 10
 CALIBRATED = ("ece", "nll", "probability_sd", "predictive_js")
 
@@ -35,8 +35,8 @@ class Candidates:
 
     Args:
         runs: Names of the runs.
-        probs: Axes (runs, users, candidates); 0 where there is no candidate.
-        is_real: True where there is one, axes (users, candidates).
+        probs: Axes (runs, users, candidates); 0 where a user has fewer candidates.
+        is_real: False at these places, axes (users, candidates).
     """
 
     runs: tuple[str, ...]
