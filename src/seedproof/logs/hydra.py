@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from seedproof.errors import NotFoundError, OptionError
 from seedproof.records.shards import natural_order
@@ -64,32 +65,38 @@ class Sweep:
         """Folders of the jobs that wrote no table."""
         return tuple(job.folder.name for job in self.jobs if not job.file(self.name).is_file())
 
-    def only(self, *, arm: str | None = None, task: str | None = None) -> "Sweep":
+    @property
+    def title(self) -> str:
+        """Subject of sentences about it."""
+        return "The sweep"
+
+    def only(self, *, arm: str | None = None, task: str | None = None) -> Self:
         """Return the jobs of one arm.
 
         Args:
             arm: Name of the arm; all if omitted.
-            task: Must be omitted: a sweep has no tasks.
+            task: Must be omitted: jobs have no tasks.
 
         Returns:
-            The sweep of these jobs.
+            The same with these jobs alone.
 
         Raises:
-            OptionError: The sweep lacks this arm, or a task is named.
+            OptionError: No job has this arm, or a task is named.
         """
         if task is not None:
             raise OptionError("`{option}` applies to logs of evaluations.", option="task")
         if arm is not None and arm not in self.arms:
             raise OptionError(
-                "The sweep has no arm {arm!r}. It has: {listed}.",
+                "{source} has no arm {arm!r}. It has: {listed}.",
                 option="arm",
+                source=self.title,
                 arm=arm,
                 listed=", ".join(self.arms),
                 known=self.arms,
             )
-        return Sweep(self.name, [job for job in self.jobs if arm in {None, job.arm}])
+        return replace(self, jobs=[job for job in self.jobs if arm in {None, job.arm}])
 
-    def groups(self) -> dict[str, "Sweep"]:
+    def groups(self) -> dict[str, Self]:
         """Return the jobs of each arm."""
         return {arm: self.only(arm=arm) for arm in self.arms}
 

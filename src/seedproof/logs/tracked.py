@@ -3,7 +3,7 @@
 import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -93,31 +93,10 @@ class Tracked(Sweep):
         ]
         return tuple(f"{job.raw.name} ({job.raw.status})" for job in lacking)
 
-    def only(self, *, arm: str | None = None, task: str | None = None) -> "Tracked":
-        """Return the runs of one arm.
-
-        Args:
-            arm: Name of the arm; all if omitted.
-            task: Must be omitted: runs have no tasks.
-
-        Returns:
-            The runs of this arm.
-
-        Raises:
-            OptionError: There is no such arm, or a task is named.
-        """
-        if task is not None:
-            raise OptionError("`{option}` applies to logs of evaluations.", option="task")
-        if arm is not None and arm not in self.arms:
-            raise OptionError(
-                "{source} has no arm {arm!r}. It has: {listed}.",
-                option="arm",
-                source=self.source,
-                arm=arm,
-                listed=", ".join(self.arms),
-                known=self.arms,
-            )
-        return replace(self, jobs=[job for job in self.jobs if arm in {None, job.arm}])
+    @property
+    def title(self) -> str:
+        """Subject of sentences about it."""
+        return self.source
 
     def metrics(self) -> pa.Table:
         """Return the metrics of the finished runs, null where a run logged none.
