@@ -1,9 +1,8 @@
 """Sums over the examples that two arms share."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, Generic, Self, TypeAlias
+from typing import Any, ClassVar, Generic, Self, TypeAlias
 
 import numpy as np
 
@@ -203,8 +202,11 @@ class ItemPairs(PairSums[ItemBatch]):
         return [x for x in metrics if x != "label_flips" and not x.endswith("_sd_independent")]
 
 
-class ArmContrast(PairSums[BatchT], ABC):
+class ArmContrast(PairSums[BatchT]):
     """An arm against the baseline: also the examples that change."""
+
+    # Fields of `ComparedArm` for examples whose value falls, and rises.
+    changes: ClassVar[tuple[str, str]] = ("fallen", "risen")
 
     most_changed: MostChanged
 
@@ -217,13 +219,16 @@ class ArmContrast(PairSums[BatchT], ABC):
         super().merge(other)
         self.most_changed.merge(other.most_changed)
 
-    @abstractmethod
     def results(self) -> dict[str, Any]:
         """Return the fields of `ComparedArm` that depend on the kind of answers."""
+        fallen, risen = self.changes
+        return {fallen: self.most_changed.fallen, risen: self.most_changed.risen}
 
 
 class ClassContrast(ClassPairs, ArmContrast[Batch]):
     """An arm of classes against the baseline: also votes, and the examples that change."""
+
+    changes = "settled", "unsettled"
 
     def __init__(
         self,
@@ -261,8 +266,7 @@ class ClassContrast(ClassPairs, ArmContrast[Batch]):
         return {
             "high_entropy": self.high_entropy.result(),
             "votes": self.votes,
-            "settled": self.most_changed.fallen,
-            "unsettled": self.most_changed.risen,
+            **super().results(),
         }
 
 
@@ -275,10 +279,6 @@ class NumberContrast(NumberPairs, ArmContrast[NumberBatch]):
         super().__init__(n_base, n_arm, is_paired=is_paired, are_trials=are_trials, better=better)
         self.most_changed = MostChangedNumbers()
 
-    def results(self) -> dict[str, Any]:
-        """Return the examples whose mean changes most."""
-        return {"fallen": self.most_changed.fallen, "risen": self.most_changed.risen}
-
 
 class ItemContrast(ItemPairs, ArmContrast[ItemBatch]):
     """An arm of lists or sets against the baseline: also where runs agree much more, or less."""
@@ -286,10 +286,6 @@ class ItemContrast(ItemPairs, ArmContrast[ItemBatch]):
     def __init__(self, n_base: int, n_arm: int, *, is_paired: bool) -> None:
         super().__init__(n_base, n_arm, is_paired=is_paired)
         self.most_changed = MostChangedItems()
-
-    def results(self) -> dict[str, Any]:
-        """Return the examples whose lists or sets become steadier, and less steady."""
-        return {"fallen": self.most_changed.fallen, "risen": self.most_changed.risen}
 
 
 def partners_in(

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
 from seedproof.comparison.arms.arm_contrast import ArmContrast, ClassPairs, PairSums
 from seedproof.comparison.arms.most_changed import MostChangedTexts
@@ -56,13 +55,11 @@ class TextPairs(ClassPairs):
 class TextContrast(TextPairs, ArmContrast[Batch]):
     """An arm of texts against the baseline: also the examples on which runs agree more or less."""
 
+    changes = "settled", "unsettled"
+
     def __init__(self, n_base: int, n_arm: int, *, is_paired: bool, are_trials: bool) -> None:
         super().__init__(n_base, n_arm, is_paired=is_paired, are_trials=are_trials)
         self.most_changed = MostChangedTexts()
-
-    def results(self) -> dict[str, Any]:
-        """Return the examples that change most."""
-        return {"settled": self.most_changed.fallen, "unsettled": self.most_changed.risen}
 
 
 class LevelTextPairs(PairSums[Batch]):
@@ -78,10 +75,8 @@ class LevelTextPairs(PairSums[Batch]):
 class LevelTextContrast(LevelTextPairs, ArmContrast[Batch]):
     """An arm of such runs against the baseline: also where trials agree more or less."""
 
+    changes = "settled", "unsettled"
+
     def __init__(self, n_base: int, n_arm: int, *, is_paired: bool) -> None:
         super().__init__(n_base, n_arm, is_paired=is_paired)
         self.most_changed = MostChangedTexts()
-
-    def results(self) -> dict[str, Any]:
-        """Return the examples that change most."""
-        return {"settled": self.most_changed.fallen, "unsettled": self.most_changed.risen}
