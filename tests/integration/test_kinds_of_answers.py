@@ -245,3 +245,31 @@ def test_labels_that_join_classes_lead_to_sets(refused, seedproof):
     summary = json.loads(out)
     assert (summary["kind"], summary["n_labeled"]) == ("sets", N_EXAMPLES)
     assert summary["classes"] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("trial", ["trial", "draw"])
+def test_classes_with_trials_inside_of_runs_are_refused(tmp_path, trial):
+    """The rows are no duplicates, so the error names the level that is not supported."""
+    rows = [f"run,{trial},example,prediction"]
+    rows += [f"{run},{n},{i},{(i + n) % 2}" for run in "ab" for n in range(2) for i in range(4)]
+    file = tmp_path / "trials.csv"
+    file.write_text("\n".join(rows), encoding="utf-8")
+
+    with pytest.raises(OptionError) as caught:
+        sp.measure(file, columns=sp.Columns(trial=trial))
+
+    assert (caught.value.fields["option"], caught.value.fields["column"]) == ("trial", trial)
+
+
+def test_trials_of_lists_are_named_as_trials(tmp_path):
+    rows = ["trial,example,rank,item"]
+    rows += [
+        f"{n},{i},{k},{(i + (n + 1) * k) % 7}" for n in range(3) for i in range(8) for k in (1, 2)
+    ]
+    file = tmp_path / "trials.csv"
+    file.write_text("\n".join(rows), encoding="utf-8")
+
+    report = sp.measure(file)
+
+    assert report.view().repeats == "trials"
+    assert [check.name for check in report.checks] == ["few-trials"]

@@ -19,6 +19,7 @@ CHECK_NAMES = (
     "missing-runs",
     "unexpected-classes",
     "few-runs",
+    "few-trials",
     "transposed",
     "not-categorical",
     "distinct-answers",

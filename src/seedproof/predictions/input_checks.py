@@ -180,7 +180,7 @@ def few_runs(n_runs: int, noun: str = "runs") -> Iterator[Check]:
     """Yield a warning if there are too few runs, or trials, for a verdict."""
     if n_runs < VERDICT_FROM:
         yield Check(
-            "few-runs",
+            f"few-{noun}",
             "warning",
             (),
             f"With fewer than {VERDICT_FROM} {noun} (here {n_runs}), there are figures but no "

@@ -28,6 +28,7 @@ from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
 from seedproof.records.ingest_state import read_state
 from seedproof.records.item_ingest import ItemIngest
 from seedproof.records.item_tables import have_items
+from seedproof.records.levels import explaining_trials_of_classes
 from seedproof.records.location import Location, is_file_name
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.partition import Partition, PartitionWriter
@@ -176,7 +177,9 @@ class Ingest:
             notes += notes_on_dropped_columns(extras.dropped)
             if n_missing := read.gathered.missing["a"]:
                 notes.append(missing_note(n_missing, read.gathered.n_rows))
-            rows.write(store, extras.kept, [str(note) for note in notes])
+            trial = self._options.columns.trial
+            with explaining_trials_of_classes(trial, is_varying=trial in extras.dropped):
+                rows.write(store, extras.kept, [str(note) for note in notes])
         shutil.rmtree(self._rows)
         return tuple(notes)
 

@@ -1,9 +1,10 @@
 """Levels of repetition of numbers: runs, trials of each run, judges of each trial."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from seedproof.errors import MissingExampleError, OptionError
+from seedproof.errors import DuplicateExampleError, MissingExampleError, OptionError
 from seedproof.records.answer_settings import AnswerSettings, Levels
 from seedproof.records.schema import ITEMS, Kind
 from seedproof.records.shards import natural_order
@@ -100,6 +101,26 @@ def refuse_levels_of_items(kind: Kind, settings: AnswerSettings) -> None:
             outer=outer,
             inner=inner,
         )
+
+
+@contextmanager
+def explaining_trials_of_classes(column: str, *, is_varying: bool) -> Iterator[None]:
+    """Name the trials of a run where classes have them, and so appear to repeat examples.
+
+    `column` is that of the trials, and `is_varying` whether rows of an example differ in it.
+    """
+    try:
+        yield
+    except DuplicateExampleError as error:
+        if not is_varying:
+            raise
+        raise OptionError(
+            "A run has several rows per example, which differ in the column {column!r}: classes "
+            "with trials inside of runs are not supported. Keep the rows of one trial per run; "
+            "or keep one run, and name its trials as runs: --run {column}.",
+            option="trial",
+            column=column,
+        ) from error
 
 
 def _codes(names: Sequence[str], repeats: Sequence[Repeat], depth: int) -> tuple[int, ...]:

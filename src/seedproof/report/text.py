@@ -126,7 +126,7 @@ def _least_stable(view: View) -> list[RenderableType]:
         return [Text(""), _unstable(view.unstable[:N_UNSTABLE], view.repeats)]
     if view.numbers:
         return [Text(""), _numbers(view.numbers[:N_UNSTABLE])]
-    return [Text(""), _items(view.items[:N_UNSTABLE])] if view.items else []
+    return [Text(""), _items(view.items[:N_UNSTABLE], view.repeats)] if view.items else []
 
 
 def metric_cells(row: Row) -> tuple[str, ...]:
@@ -247,13 +247,13 @@ def _numbers(examples: Sequence[NumberLine]) -> Table:
     return table
 
 
-def _items(examples: Sequence[ItemLine]) -> Table:
+def _items(examples: Sequence[ItemLine], repeats: str) -> Table:
     """Return the examples whose items differ most; all texts are the user's, never markup."""
     what = "first items" if examples[0].is_ranked else "items"
     columns = {
         "least stable example": [example.example for example in examples],
         "distance": [f"{number(example.distance, 'percent')} %" for example in examples],
-        f"{what} of {len(examples[0].items)} runs": [_counted(example) for example in examples],
+        f"{what} of {len(examples[0].items)} {repeats}": [_counted(x) for x in examples],
     }
     if any(example.right is not None for example in examples):
         columns["right"] = [", ".join(example.right or ()) for example in examples]

@@ -44,6 +44,7 @@ def build_item_view(measurement: Measurement, *, show: Sequence[str] = ()) -> Vi
         ),
         groups=group_tables(measurement),
         items=_lines(measurement, show),
+        repeats=measurement.repeats,
         notes=(
             *checks.notes(measurement.checks),
             *map(str, (*measurement.notes, *sentences.limits(measurement))),
