@@ -221,11 +221,13 @@ def pytest_runtest_makereport(
         return report
     if report.when == "call" and not report.skipped:
         mark = item.get_closest_marker(MARK)
+        n_planned, least = _arguments(mark) if mark is not None else (0, 0.5)
         # Plain data, which xdist sends to the process that judges.
         vars(report)["seedproof_trial"] = {
             "test": present.test,
             "number": present.number,
-            "least": _arguments(mark)[1] if mark is not None else 0.5,
+            "n_planned": n_planned,
+            "least": least,
             "file": item.config.stash[FILES][item.path],
             "has_passed": report.passed,
             "scores": present.scores,
@@ -309,6 +311,7 @@ class _Test:
     least: float
     location: tuple[str, int | None, str]
     file: str  # digest of its content
+    n_planned: int
     trials: dict[int, dict[str, Any]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)  # the first one
 
@@ -344,7 +347,7 @@ class _Judge:
             return
         path, line, name = report.location
         location = (path, line, _without_trial(name, trial["number"]))
-        present = _Test(trial["least"], location, trial["file"])
+        present = _Test(trial["least"], location, trial["file"], trial["n_planned"])
         test = self._tests.setdefault(trial["test"], present)
         test.trials[trial["number"]] = trial
         if not trial["has_passed"] and not test.failures:
@@ -378,7 +381,10 @@ class _Judge:
         from seedproof.integrations.trial_verdicts import TestVerdict
 
         self._count_crashes()
-        new = {name: NewTrials.of(test.trials, test.file) for name, test in self._tests.items()}
+        new = {
+            name: NewTrials.of(test.trials, file=test.file, n_planned=test.n_planned)
+            for name, test in self._tests.items()
+        }
         for name, pooled in self._pooled(new).items():
             test = self._tests[name]
             verdict = TestVerdict(test.least, pooled)

@@ -173,9 +173,12 @@ class NewTrials:
     outcomes: Mapping[int, TrialOutcome]
     # Digest of the file of the test, which is part of the code even if Git ignores it.
     file: str = ""
+    n_planned: int = 0  # more than there are if a test run was interrupted, or a part was selected
 
     @classmethod
-    def of(cls, trials: Mapping[int, Mapping[str, Any]], file: str) -> "NewTrials":
+    def of(
+        cls, trials: Mapping[int, Mapping[str, Any]], *, file: str, n_planned: int
+    ) -> "NewTrials":
         """Return trials from the plain data of their reports."""
         outcomes = {}
         for number, trial in trials.items():
@@ -184,7 +187,7 @@ class NewTrials:
                 for name, (value, low, high) in trial["scores"].items()
             }
             outcomes[number] = TrialOutcome(trial["has_passed"], scores, trial["is_seeded"])
-        return cls(outcomes, file)
+        return cls(outcomes, file, n_planned)
 
     @property
     def evidence(self) -> Evidence:
@@ -197,15 +200,17 @@ class NewTrials:
         digest, recent = self._digest(), TestRun(passed, n)
         return Evidence(n, passed, scores, outcomes=digest, seen=(digest,), recent=(recent,))
 
-    def may_copy(self, before: Evidence) -> bool:
+    def may_be_copied(self, before: Evidence | None) -> bool:
         """Return whether these trials may be copies of those of an earlier test run.
 
         Seeds that a test reads are new, so that its trials are copies only if it ignores them, as
         a cache would. Then different outcomes stand at the same places as in the last test run.
+        Otherwise a part of the planned trials may be copies of, and be copied by, any test run.
         """
-        if not all(outcome.is_seeded for outcome in self.outcomes.values()):
-            return self._digest() in before.seen
-        return self._digest() == before.outcomes and self.coincidence() < 1
+        last, seen = (before.outcomes, before.seen) if before is not None else ("", ())
+        if all(outcome.is_seeded for outcome in self.outcomes.values()):
+            return self._digest() == last and self.coincidence() < 1
+        return len(self.outcomes) < self.n_planned or self._digest() in seen
 
     def coincidence(self) -> float:
         """Return the probability that other trials have the same outcomes, trial by trial."""
@@ -299,7 +304,9 @@ class TrialStore:
             states = tests.setdefault(name, {})
             code = f"{self._code} {trials.file}".rstrip() if self._code is not None else None
             before = states.pop(code, None) if code is not None else None
-            evidence, is_repeated = _added(before, trials)
+            evidence, is_repeated = trials.evidence, False
+            if code is not None:
+                evidence, is_repeated = _added(before, trials)
             pooled[name] = Pooled(
                 evidence,
                 accepted.tests.get(name),
@@ -336,11 +343,10 @@ class TrialStore:
 
 def _added(before: Evidence | None, trials: NewTrials) -> tuple[Evidence, bool]:
     """Return the evidence with new trials, and whether they only repeat earlier ones."""
-    new = trials.evidence
+    new, is_copy = trials.evidence, trials.may_be_copied(before)
     if before is None:
-        return new, False
+        return Evidence(0, 0, test_runs=0).with_test_run(new, repeats=0, is_copy=is_copy), False
     repeats = before.repeats + 1 if new.outcomes == before.outcomes else 0
     if repeats and trials.coincidence() ** repeats < COINCIDENCE:
         return replace(before, repeats=repeats), True
-    is_copy = trials.may_copy(before)
     return before.with_test_run(new, repeats=repeats, is_copy=is_copy), False

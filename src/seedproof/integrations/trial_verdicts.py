@@ -143,9 +143,9 @@ class TestVerdict:
     def _copies_text(self) -> str:
         copies = self.pooled.evidence.copies.n
         return (
-            f"{copies:,} of these trials have the outcomes of an earlier test run, trial by trial. "
-            "They may be copies of it, so that they do not decide. Draw from trial.seed, log a "
-            "score, or make more trials per test run."
+            f"{copies:,} of these trials may be copies and do not decide: their test runs are "
+            "incomplete, or have the outcomes of earlier ones, trial by trial. Draw from "
+            "trial.seed, or make more trials per test run."
         )
 
     def _score_interval(self, name: str) -> RateInterval:

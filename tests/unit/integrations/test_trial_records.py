@@ -59,10 +59,11 @@ def test_trials_of_other_code_are_not_counted(tmp_path):
 
 def test_nothing_is_pooled_if_the_code_is_not_known(tmp_path):
     update(tmp_path, "ppp", code=None)
+    new = NewTrials(trials("pf").outcomes, n_planned=3)
 
-    pooled = update(tmp_path, "pf", code=None)
+    evidence = TrialStore(tmp_path, None).update({NAME: new})[NAME].evidence
 
-    assert (pooled.evidence.passed, pooled.evidence.n) == (1, 2)
+    assert (evidence.passed, evidence.n, evidence.copies.n) == (1, 2, 0)
 
 
 def test_only_the_latest_states_are_kept(tmp_path):
@@ -128,6 +129,25 @@ def test_possible_copies_are_counted_apart(tmp_path, test_runs, is_seeded, disti
     assert (evidence.distinct.passed, evidence.distinct.n) == distinct
     n_copies = sum(run.n for run in evidence.recent if run.is_copy)
     assert n_copies == evidence.copies.n == evidence.n - distinct[1]
+
+
+@pytest.mark.parametrize("test_runs", [["pp", "ppff"], ["ppff", "pp"], ["pp", "pp", "ppff"]])
+def test_a_part_of_the_planned_trials_may_be_copied(tmp_path, test_runs):
+    """Of an interrupted test run, or of trials that were selected by name."""
+    for text in test_runs:
+        new = NewTrials(trials(text).outcomes, n_planned=4)
+        evidence = TrialStore(tmp_path, "a").update({NAME: new})[NAME].evidence
+
+    assert evidence.n == sum(map(len, test_runs))
+    assert (evidence.distinct.passed, evidence.distinct.n) == (2, 4)
+
+
+def test_a_part_of_seeded_trials_counts(tmp_path):
+    new = NewTrials(trials("pp", is_seeded=True).outcomes, n_planned=4)
+
+    evidence = TrialStore(tmp_path, "a").update({NAME: new})[NAME].evidence
+
+    assert evidence.distinct.n == 2
 
 
 def test_copies_of_scores_are_counted_apart(tmp_path):
