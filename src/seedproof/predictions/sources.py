@@ -131,6 +131,13 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         checks = _transposed(texts, is_named=is_named)
         return Loaded(texts, remarks, cluster, tuple(slices or ()), checks=checks)
     kind = item_kind(target.parts, options)
+    if kind is Kind.RANKINGS and options.get("labels") is not None:
+        raise OptionError(
+            "Whole numbers or texts with the axes (runs, examples, items) are ranked lists, and "
+            "`{option}` is for classes and sets. Pass `relevant` for the right items of lists, "
+            "kind='sets' for sets, or predicted classes with the axes (runs, examples).",
+            option="labels",
+        )
     if kind is not None:
         items = item_shards(
             target.parts,

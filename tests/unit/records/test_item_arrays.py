@@ -126,6 +126,9 @@ def test_drawn_lists_stay_as_they_are(case):
         (np.full((2, 3, 2), 0.3), {"thresholds": [0.2, 0.5]}, OptionError),
         (np.ones((2, 3, 2), dtype=bool), {"classes": ["a"]}, ShapeError),
         (np.ones((2, 3), dtype=int), {"kind": "sets"}, ShapeError),
+        # Gold classes of ranked lists would be ignored.
+        (np.array([[[0], [2]], [[0], [1]]]), {"labels": [0, 1]}, OptionError),
+        (np.full((2, 2, 1), "a"), {"labels": ["a", "b"]}, OptionError),
     ],
 )
 def test_wrong_input_is_refused(values, options, error):
