@@ -23,6 +23,7 @@ class BaseSetting:
     # Fields that change no run, and so are not part of the name.
     unnamed: ClassVar[frozenset[str]] = frozenset()
 
+    # By keyword only, so that the fields of a recipe keep their positions.
     seed: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:

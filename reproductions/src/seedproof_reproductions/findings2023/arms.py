@@ -8,6 +8,7 @@ from seedproof_reproductions.known import check_known
 from seedproof_reproductions.packaged import read_toml
 
 Teacher: TypeAlias = Literal["fresh", "shared"]
+Served: TypeAlias = Literal["mean", "soup", "nearest"]
 # Between the name of an arm and the number of the draw.
 DRAW = "-draw-"
 
@@ -50,7 +51,13 @@ class Arm:
         zero_last: Whether the last layer begins with zeros.
         fixed_init: Whether all runs begin with the same weights.
         n_heads: Number of heads on the same features, averaged when they predict.
+        bagged: Whether each head learns from its own bootstrap sample of the run's data.
+        one_init: Whether the heads of a run begin with the same weights; other runs have others.
+        served: What several heads serve: the mean of their probabilities, one head with the mean of
+            their weights (`soup`), or the head whose predictions are `nearest` to the mean.
         codistilled: Whether a second head is trained along with it, and both learn from each other.
+        twins: Weight of the disagreement of two heads that are trained jointly on two bootstrap
+            samples, see `heads.fit_twins`; 0 for none.
         draw: Which draw of what all runs share, a teacher or the first weights.
         title: Shown in place of the name, without a comma between words, since lists have them.
             Arms that train alike are equal, whatever their title.
@@ -65,7 +72,11 @@ class Arm:
     zero_last: bool = False
     fixed_init: bool = False
     n_heads: int = 1
+    bagged: bool = False
+    one_init: bool = False
+    served: Served = "mean"
     codistilled: bool = False
+    twins: float = 0.0
     draw: int = 0
     title: str = field(default="", compare=False)
 
@@ -75,6 +86,11 @@ class Arm:
         if self.soft is None or self.soft.kind in {"smoothing", "knn"}:
             return None
         return self.soft.teacher
+
+    @property
+    def serves_what_trains(self) -> bool:
+        """True if traces of the models that train are traces of what is served."""
+        return self.average == "none" and self.served == "mean" and not self.twins
 
 
 @dataclass(frozen=True)

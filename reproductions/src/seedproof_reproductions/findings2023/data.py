@@ -1,6 +1,6 @@
 """Everything that the runs of a setting share: utterances as models read them, and labels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -30,6 +30,16 @@ class Split:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def at(self, rows: Tensor) -> "Split":
+        """Return the utterances at some rows, which may repeat."""
+        numbers = rows.numpy()
+        return Split(
+            self.utterances.at(numbers),
+            self.inputs[rows],
+            self.labels[rows],
+            self.n_tokens[numbers],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
@@ -46,12 +56,33 @@ def prepare(setting: Setting) -> Prepared:
     return _prepared(setting, data_folder())
 
 
+def resampled(prepared: Prepared, rows: Tensor) -> Prepared:
+    """Return a run's own sample of the training split, which is all that the run knows of it.
+
+    Features have mean 0 and sd 1 over the sample. The same rows give the same object, so that
+    trainings of other arms can be reused.
+    """
+    return _resampled(prepared, tuple(rows.tolist()))
+
+
+@lru_cache(maxsize=1)
+def _resampled(prepared: Prepared, rows: tuple[int, ...]) -> Prepared:
+    train, test = prepared.train.at(torch.tensor(rows)), prepared.test
+    if train.inputs.is_floating_point():  # features, not tokens
+        center, spread = train.inputs.mean(dim=0), train.inputs.std(dim=0, correction=0)
+        scale = torch.where(spread > 0, spread, 1.0)
+        train, test = (
+            replace(split, inputs=(split.inputs - center) / scale) for split in (train, test)
+        )
+    return replace(prepared, train=train, test=test)
+
+
 @lru_cache(maxsize=1)
 def _prepared(setting: Setting, _folder: Path | None) -> Prepared:
     data = LOADERS[setting.dataset]()
     parts = (
         data.train.sample(setting.n_train, seed=PART_SEED),
-        data.test.sample(setting.n_test, seed=PART_SEED),
+        getattr(data, setting.test_split).sample(setting.n_test, seed=PART_SEED),
     )
     inputs, n_tokens = _tokens(*parts) if setting.track == "finetune" else _features(*parts)
     train, test = (

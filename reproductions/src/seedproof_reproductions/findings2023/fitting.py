@@ -32,6 +32,8 @@ class Trained:
 
     def predict(self, inputs: Tensor, average: str) -> Tensor:
         """Return the probabilities of each utterance, with one of the averages."""
+        if average == "none":
+            return self.model.predict(inputs)
         with self.averages[average].applied():
             return self.model.predict(inputs)
 
@@ -63,7 +65,8 @@ def fit(
     """
     train = prepared.train
     models = [
-        _model(prepared, arm, setting, sources).train() for _ in range(2 if arm.codistilled else 1)
+        make_model(prepared, arm, setting, sources).train()
+        for _ in range(2 if arm.codistilled else 1)
     ]
     model = models[0]
     weights = [weight for each in models for weight in each.parameters()]
@@ -73,9 +76,11 @@ def fit(
         name: stabilize.build(name, model, optimizer, policy=_policy(name, n_epochs))
         for name in ((arm.average,) if averages is None else averages)
     }
+    bag = bootstrap_rows(len(train), sources.data) if arm.bagged else None
     step = 0
     for _ in range(n_epochs):
         rows = torch.randperm(len(train), generator=sources.order)
+        rows = rows if bag is None else bag[rows]
         for batch in torch.split(rows, setting.batch_size):
             if arm.decay:
                 for group in optimizer.param_groups:
@@ -93,12 +98,18 @@ def fit(
     return Trained(model, kept, n_epochs * len(train))
 
 
+def bootstrap_rows(n_rows: int, generator: torch.Generator) -> Tensor:
+    """Draw as many rows as there are, with replacement."""
+    return torch.randint(n_rows, (n_rows,), generator=generator)
+
+
 def steps_of(prepared: Prepared, arm: Arm, setting: Setting) -> int:
     """Return the number of steps of a training."""
     return setting.epochs * arm.epochs * -(-len(prepared.train) // setting.batch_size)
 
 
-def _model(prepared: Prepared, arm: Arm, setting: Setting, sources: Sources) -> Classifier:
+def make_model(prepared: Prepared, arm: Arm, setting: Setting, sources: Sources) -> Classifier:
+    """Return a model before its first step: a head, or an encoder with a head."""
     head = Head(prepared.n_features, prepared.data.n_classes, arm, setting.dropout, sources)
     if setting.track == "head":
         return head
@@ -166,6 +177,8 @@ class Cost:
     """Multiplications of a run's models and their teachers: seconds are noisy, machines differ."""
 
     total: float = 0.0
+    # Seconds of trainings that were reused; they do not pass in this run.
+    reused_seconds: float = 0.0
 
     def add_training(self, trained: Trained, n_models: int = 1) -> None:
         """Add a training: every utterance of every batch, forward, and twice as much backward."""

@@ -28,17 +28,19 @@ class Sources(NamedTuple):
     init: torch.Generator
     order: torch.Generator
     dropout: torch.Generator
+    data: torch.Generator
 
     @classmethod
     def of(cls, run: Run, arm: Arm) -> "Sources":
         """Return those of a run, which advance: a second model of the run draws other numbers."""
         init = cls.shared(0, arm.draw).init if arm.fixed_init else run.torch_generator("init")
-        return cls(init, run.torch_generator("order"), run.torch_generator("dropout"))
+        others = (run.torch_generator(source) for source in ("order", "dropout", "data"))
+        return cls(init, *others)
 
     @classmethod
     def shared(cls, index: int, draw: int = 0) -> "Sources":
         """Return those of a model that all runs share, such as a common teacher."""
-        children = np.random.SeedSequence([SHARED_SEED, draw, index]).spawn(3)
+        children = np.random.SeedSequence([SHARED_SEED, draw, index]).spawn(len(cls._fields))
         return cls(*(torch_generator(child, "cpu") for child in children))
 
     @property

@@ -14,7 +14,7 @@ from seedproof_reproductions.findings2023.charts import cell_chart, mitigation_c
 from seedproof_reproductions.findings2023.names import BASELINE, layout, title_of
 from seedproof_reproductions.findings2023.page_data import Data
 from seedproof_reproductions.findings2023.reading import SettingResults, by_setting, published
-from seedproof_reproductions.findings2023.recipe import ARMS_OF_TRACK
+from seedproof_reproductions.findings2023.recipe import USUAL_ARMS
 from seedproof_reproductions.findings2023.results import stored_results
 from seedproof_reproductions.findings2023.settings import Setting
 from seedproof_reproductions.results import shared_versions
@@ -199,7 +199,7 @@ def train_command(setting: SettingResults) -> str:
             given = {"dataset": setting.dataset, "track": setting.track, **smoke, **changed}
             given["seeds"] = setting.n_runs
             # By default a smoke run has few arms.
-            if smoke or not set(ARMS_OF_TRACK[setting.track]) <= set(setting.arms):
+            if smoke or not set(USUAL_ARMS[setting.track]) <= set(setting.arms):
                 given["arms"] = ",".join(setting.arms)
             # One process trains a teacher that runs share once.
             return page.command("findings2023", given | {"engine": "serial"})

@@ -10,7 +10,7 @@ import typer
 from seedproof._optional import require
 from seedproof.errors import OptionError
 from seedproof.training.study import Study
-from seedproof_reproductions.findings2023.arms import ARMS, arm_of
+from seedproof_reproductions.findings2023.arms import ARMS, GROUPS, arm_of
 from seedproof_reproductions.findings2023.results import collect
 from seedproof_reproductions.findings2023.settings import Setting
 from seedproof_reproductions.runs import make_runs, study_of
@@ -18,6 +18,11 @@ from seedproof_reproductions.runs import make_runs, study_of
 ARMS_OF_TRACK: dict[str, tuple[str, ...]] = {
     "head": tuple(ARMS),
     "finetune": ("none", "swa", "ema", "tgtss-every-10", "tgtss-free"),
+}
+# Arms of the paper's study; the others are for new data, see plan.toml.
+USUAL_ARMS = {
+    track: tuple(arm for arm in arms if arm not in GROUPS["retraining"].arms)
+    for track, arms in ARMS_OF_TRACK.items()
 }
 
 
@@ -30,9 +35,14 @@ def study(
 ) -> Study:
     """Return the study of one setting; running it again makes what is missing."""
     known = ARMS_OF_TRACK[setting.track]
-    arms = known if arms is None else arms
+    arms = USUAL_ARMS[setting.track] if arms is None else arms
     for arm in arms:
-        arm_of(arm)
+        if arm_of(arm).teacher == "shared" and setting.train_data != "fixed":
+            raise OptionError(
+                "Arm {arm!r} has a teacher that all runs share, and it would need data that runs "
+                "with their own samples do not have. Leave it out.",
+                arm=arm,
+            )
         if arm not in known:
             raise OptionError(
                 "The track {track!r} has no arm {arm!r}. Known: {known}.",

@@ -4,10 +4,17 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from seedproof.errors import OptionError
+from seedproof_reproductions.known import check_known
 from seedproof_reproductions.settings import BaseSetting
 
-# Utterances to train on and to test on, of the public files.
-WHOLE = {"clinc150": (15_000, 4_500), "massive": (11_514, 2_974)}
+# Utterances of the public files. No run trains on the dev split, and no choice was made by it.
+WHOLE = {
+    "clinc150": {"train": 15_000, "dev": 3_000, "test": 4_500},
+    "massive": {"train": 11_514, "dev": 2_033, "test": 2_974},
+}
+# What a run learns from: the whole training split, or its own bootstrap sample of it.
+TRAIN_DATA = ("fixed", "bootstrap")
+TEST_SPLITS = ("test", "dev")
 # First step whose predictions of the teacher count: the paper's, for 5 epochs of 256 utterances.
 TEACHER_STARTS = {"clinc150": 200, "massive": 180}
 LEARNING_RATES = {"head": 1e-3, "finetune": 1e-4}
@@ -23,6 +30,10 @@ class Setting(BaseSetting):
     `head` trains a head on frozen features, `finetune` encoder and head together. `n_train` and
     `n_test` are fixed random parts; None is all. Predictions of the first `n_traced` runs per arm,
     or `n_traced_control` of the control, are traced while they train.
+
+    With `train_data="bootstrap"` each run draws as many utterances as there are, with replacement,
+    from its source `data`: new data in place of new seeds only. `test_split="dev"` tests on the
+    utterances that are set aside to confirm a choice.
     """
 
     choices = {  # noqa: RUF012 - a ClassVar of the base
@@ -44,9 +55,13 @@ class Setting(BaseSetting):
     n_test: int | None = None
     n_traced: int = 3
     n_traced_control: int = 10
+    train_data: str = "fixed"
+    test_split: str = "test"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_known("kind of training data", self.train_data, TRAIN_DATA, error=OptionError)
+        check_known("test split", self.test_split, TEST_SPLITS, error=OptionError)
         if not 0 <= self.dropout < 1:
             raise OptionError("dropout is {dropout!r}. Pass a share below 1.", dropout=self.dropout)
 
@@ -61,7 +76,7 @@ class Setting(BaseSetting):
 
     def teacher_start(self, n_steps: int) -> int:
         """Return the first step, from 1, that counts for a teacher: at the paper's share of all."""
-        n_train, _ = WHOLE[self.dataset]
+        n_train = WHOLE[self.dataset]["train"]
         published = TEACHER_STARTS[self.dataset] / (5 * -(-n_train // 256))
         return max(1, round(published * n_steps))
 

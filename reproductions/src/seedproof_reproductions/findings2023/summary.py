@@ -56,8 +56,8 @@ def _departures(results: Mapping[str, Any]) -> list[str]:
     usual, whole = Setting(setting["dataset"], setting["track"]), WHOLE[setting["dataset"]]
     nouns = {"epochs": "epochs", "batch_size": "utterances per step", "dropout": "dropout"}
     return [
-        *fewer("training utterances", sizes["train"], whole[0]),
-        *fewer("test utterances", sizes["test"], whole[1]),
+        *fewer("training utterances", sizes["train"], whole["train"]),
+        *fewer("test utterances", sizes["test"], whole[setting.get("test_split", "test")]),
         *(
             f"{setting[name]:,} in place of {getattr(usual, name):,} {noun}"
             for name, noun in nouns.items()

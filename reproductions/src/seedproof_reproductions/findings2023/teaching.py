@@ -17,6 +17,7 @@ from seedproof.training.run import Run
 from seedproof_reproductions.findings2023.arms import ARMS, Arm, SoftLabels
 from seedproof_reproductions.findings2023.data import Prepared
 from seedproof_reproductions.findings2023.fitting import Cost, Trace, Trained, fit, steps_of
+from seedproof_reproductions.findings2023.heads import fit_once
 from seedproof_reproductions.findings2023.models import Classifier, Sources
 from seedproof_reproductions.findings2023.settings import Setting
 
@@ -63,6 +64,7 @@ def soft_targets(
         fresh = [Sources.of(run, arm) for _ in range(arm.soft.n_teachers)]
         targets = taught_labels(prepared, setting, teacher, arm.soft, sources=fresh, cost=spent)
     cost.total += spent.total
+    cost.reused_seconds += spent.reused_seconds
     return targets
 
 
@@ -110,7 +112,7 @@ def _final_probs(
     prepared: Prepared, setting: Setting, teacher: Arm, sources: Sources, cost: Cost
 ) -> Tensor:
     """Return the predictions of a trained teacher for the training split."""
-    trained = fit(prepared, teacher, setting, sources)
+    trained = fit_once(prepared, teacher, setting, sources, cost)
     cost.add_training(trained)
     cost.add_prediction(trained.model, len(prepared.train))
     return trained.predict(prepared.train.inputs, teacher.average)

@@ -1,14 +1,22 @@
 """One run: make soft labels if its arm has them, train, and log the predictions."""
 
 import time
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from seedproof.training.run import Run
 from seedproof_reproductions.findings2023.arms import CONTROL, Arm, arm_of
-from seedproof_reproductions.findings2023.data import Prepared, prepare
-from seedproof_reproductions.findings2023.fitting import Cost, Trace, Trained, fit, steps_of
+from seedproof_reproductions.findings2023.data import Prepared, prepare, resampled
+from seedproof_reproductions.findings2023.fitting import (
+    Cost,
+    Trace,
+    Trained,
+    bootstrap_rows,
+    steps_of,
+)
+from seedproof_reproductions.findings2023.heads import train_heads
 from seedproof_reproductions.findings2023.models import Sources
 from seedproof_reproductions.findings2023.settings import Setting
 from seedproof_reproductions.findings2023.teaching import AVERAGES, soft_targets, train_on_gold
@@ -24,11 +32,15 @@ def log_run(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
     """Train the models of a run, and log predictions, dynamics and costs."""
     began = time.perf_counter()
     cost = Cost()
+    if setting.train_data == "bootstrap":
+        # Drawn before all else, so that every arm of a seed learns from the same sample.
+        prepared = resampled(
+            prepared, bootstrap_rows(len(prepared.train), run.torch_generator("data"))
+        )
     n_traced = setting.n_traced_control if arm == CONTROL else setting.n_traced
-    # The weights that train are traced: those of an average are not served before the end.
-    is_traced = int(run.name) < n_traced and arm.average == "none"
+    is_traced = int(run.name) < n_traced and arm.serves_what_trains
     models, trace = _train_models(run, prepared, setting, arm, cost, is_traced=is_traced)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - began + cost.reused_seconds
     test, training = (
         torch.stack([trained.predict(split.inputs, arm.average) for trained in models]).mean(dim=0)
         for split in (prepared.test, prepared.train)
@@ -61,12 +73,8 @@ def _train_models(
     every = setting.trace_every(steps_of(prepared, arm, setting))
     trace = Trace(prepared, every=every, n_models=arm.n_heads)
     on_step = trace.after_step if is_traced else None
-    models = [
-        fit(prepared, arm, setting, Sources.of(run, arm), targets=targets, on_step=on_step)
-        for _ in range(arm.n_heads)
-    ]
-    for trained in models:
-        cost.add_training(trained, n_models=2 if arm.codistilled else 1)
+    sources = partial(Sources.of, run, arm)
+    models = train_heads(prepared, setting, arm, sources, cost, targets=targets, on_step=on_step)
     return models, trace
 
 

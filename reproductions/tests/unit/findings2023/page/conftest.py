@@ -119,7 +119,7 @@ def made(dataset="clinc150", track="head", arms=None, **setting):
     return {
         "name": f"{dataset}-{track}",
         "setting": {**asdict(usual), "learning_rate": usual.learning_rate, **setting},
-        "sizes": dict(zip(("train", "test"), WHOLE[dataset], strict=True)),
+        "sizes": {split: WHOLE[dataset][split] for split in ("train", "test")},
         "n_classes": 150,
         "versions": {"python": "3.11.7", "torch": "2.13.0"},
         "arms": made_arms() if arms is None else arms,

@@ -14,7 +14,7 @@ from seedproof_reproductions.findings2023.pages import (
     write_page,
 )
 from seedproof_reproductions.findings2023.reading import SettingResults
-from seedproof_reproductions.findings2023.recipe import ARMS_OF_TRACK
+from seedproof_reproductions.findings2023.recipe import USUAL_ARMS
 from seedproof_reproductions.findings2023.results import stored_results
 from seedproof_reproductions.findings2023.settings import Setting
 
@@ -114,7 +114,7 @@ def test_settings_are_described_with_the_papers_values(both, make):
 
 def test_commands_repeat_the_settings(make, make_arm, finetuned):
     """Only values that differ from the default are options; dropout can only be set in Python."""
-    arms = {arm: make_arm() for arm in ARMS_OF_TRACK["head"]}
+    arms = {arm: make_arm() for arm in USUAL_ARMS["head"]}
     every = make(arms=arms, epochs=2)
     smoke = make(arms=arms, **asdict(replace(Setting().smoke(), n_train=700)))
     given = {
