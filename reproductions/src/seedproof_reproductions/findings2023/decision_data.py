@@ -9,7 +9,7 @@ from seedproof_reproductions.figures import MISSING, change, figure, multiple
 from seedproof_reproductions.findings2023 import reading, selection
 from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, layout, title_of
 from seedproof_reproductions.findings2023.page_data import Data, Settings, paired_header, spanned
-from seedproof_reproductions.findings2023.reading import ACCURACY, ALL_FLIPS, SettingResults
+from seedproof_reproductions.findings2023.reading import ALL_ACCURACY, ALL_FLIPS, SettingResults
 from seedproof_reproductions.findings2023.selection import Candidate, has_enough
 from seedproof_reproductions.page import Table
 from seedproof_reproductions.rules import loses
@@ -23,10 +23,15 @@ def choices_table(chosen: Mapping[str, Candidate], frozen: Settings) -> Table:
     """Return the choices with flips and accuracy on each data set, and costs."""
     pairs, rows = paired_header(frozen), []
     for budget, arm in chosen.items():
-        own = {setting.dataset: setting for setting in arm.settings}
+        # Only new seeds: the table of new data has the others.
+        own = {
+            setting.dataset: setting
+            for setting in arm.settings
+            if setting.content["setting"].get("train_data", "fixed") == "fixed"
+        }
         effects = [
             change(own[head.dataset].effect(arm.arm, path)) if head.dataset in own else MISSING
-            for path in (ALL_FLIPS, reading.ALL_ACCURACY)
+            for path in (ALL_FLIPS, ALL_ACCURACY)
             for head in frozen
         ]
         training, head = multiple(arm.cost("training")), arm.cost("heads")
@@ -47,7 +52,8 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate]) -> Data:
     for name, rule in rules.items():
         shown = [arm for arm in rule["arms"] if is_so(frozen, arm, rule["verdicts"])]
         data[name] = _figures(frozen, shown[:1] if rule.get("is_first_enough") else shown)
-    if data["heads"].get("lost"):
+    heads = data["heads"].get("arms", [])
+    if not all(Candidate(arm, tuple(frozen)).keeps_accuracy for arm in heads):
         data["heads"] = {}
     has_shared = all(has_enough(setting, SHARED) for setting in frozen)
     data["shared"] = [change(s.effect(SHARED, ALL_FLIPS)) for s in frozen] if has_shared else []
@@ -95,8 +101,8 @@ def _figures(settings: Settings, arms: Sequence[str]) -> Data:
     return {
         "arms": arms,
         "flips": _spans(settings, arms, ALL_FLIPS),
-        "accuracy": _spans(settings, arms, ACCURACY),
-        "lost": [s.short_title for s in settings if loses(s.effect(arms[0], ACCURACY))],
+        "accuracy": _spans(settings, arms, ALL_ACCURACY),
+        "lost": [s.short_title for s in settings if loses(s.effect(arms[0], ALL_ACCURACY))],
         "ece": [levels(settings, arm, "ece") for arm in arms],
         "epochs": max(setting.content["setting"]["epochs"] for setting in settings),
         **{kind: multiple(first.cost(kind)) for kind in ("training", "serving")},

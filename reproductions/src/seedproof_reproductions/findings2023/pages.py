@@ -13,9 +13,11 @@ from seedproof_reproductions.findings2023 import decision_data, page_data, readi
 from seedproof_reproductions.findings2023.charts import cell_chart, mitigation_chart
 from seedproof_reproductions.findings2023.names import BASELINE, layout, title_of
 from seedproof_reproductions.findings2023.page_data import Data
+from seedproof_reproductions.findings2023.planned import stored_studies
 from seedproof_reproductions.findings2023.reading import SettingResults, by_setting, published
 from seedproof_reproductions.findings2023.recipe import USUAL_ARMS
 from seedproof_reproductions.findings2023.results import stored_results
+from seedproof_reproductions.findings2023.retraining import retraining
 from seedproof_reproductions.findings2023.settings import Setting
 from seedproof_reproductions.results import shared_versions
 
@@ -26,7 +28,11 @@ DECISION = "which-mitigation.md"
 OPTIONS = {"epochs", "n_train", "n_test"}
 
 
-def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str] = PAGE) -> Data:
+def build_data(
+    results: Sequence[Mapping[str, Any]],
+    path: str | os.PathLike[str] = PAGE,
+    retrained: Sequence[Mapping[str, Any]] | None = None,
+) -> Data:
     """Return all names that the template of the results page uses, except its charts."""
     settings = by_setting(results)
     compared = [setting for setting in settings if BASELINE in setting.arms]
@@ -41,6 +47,7 @@ def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str
         "decision": decision_name(path),
         "settings": described,
         "answers": page_data.short_answer(compared) if compared else {},
+        "retraining": retraining(compared, retrained_with(settings, retrained), {}),
         "goal": page_data.goal(compared),
         **page.claims_data(claims),
         "checked": {item.claim.name: item for item in claims},
@@ -58,16 +65,23 @@ def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str
 
 
 def build_decision(
-    results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str] = PAGE
+    results: Sequence[Mapping[str, Any]],
+    path: str | os.PathLike[str] = PAGE,
+    retrained: Sequence[Mapping[str, Any]] | None = None,
 ) -> Data:
-    """Return all names of the template of the decision page, except its chart."""
+    """Return all names of the template of the decision page, except its chart.
+
+    If results on new data are omitted, those of the package go with the results of the package.
+    """
     settings = by_setting(results)
+    studies = retrained_with(settings, retrained)
     compared = [setting for setting in settings if BASELINE in setting.arms]
     frozen = reading.heads(compared)
     names = [setting.short_title for setting in frozen]
     can_advise = all(setting.n_runs >= selection.ENOUGH["head"] for setting in frozen) and names
-    chosen = selection.choices(compared) if can_advise else {}
+    chosen = selection.choices(compared, studies) if can_advise else {}
     return {
+        "retraining": retraining(compared, studies, chosen) if can_advise else {},
         "page": Path(path).name,
         "titles": lambda arms: listed([title_of(arm) for arm in arms]),
         "folder": Path(path).stem,
@@ -85,14 +99,25 @@ def build_decision(
     }
 
 
+def retrained_with(
+    settings: Sequence[SettingResults], retrained: Sequence[Mapping[str, Any]] | None
+) -> tuple[SettingResults, ...]:
+    """Return results on new data: those given, or the package's if `settings` are the package's."""
+    if retrained is None:
+        retrained = stored_studies() if is_packaged(settings) else ()
+    return by_setting(retrained) if retrained else ()
+
+
 def write_page(
-    results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]
+    results: Sequence[Mapping[str, Any]],
+    path: str | os.PathLike[str],
+    retrained: Sequence[Mapping[str, Any]] | None = None,
 ) -> tuple[Path, ...]:
     """Write the results page, the decision page next to it, and their charts into a folder.
 
     Return all files that were written, the pages first.
     """
-    data, choice = build_data(results, path), build_decision(results, path)
+    data, choice = (build(results, path, retrained) for build in (build_data, build_decision))
     compared = [setting for setting in by_setting(results) if BASELINE in setting.arms]
     cells = {name: cell_chart(name, compared) for name in published()["figures"]}
     pareto = mitigation_chart(choice["points"], choice["recommended"], choice["on"])

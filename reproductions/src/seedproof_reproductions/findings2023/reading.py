@@ -86,6 +86,18 @@ def by_setting(results: Sequence[Mapping[str, Any]]) -> tuple[SettingResults, ..
     return in_order(map(SettingResults, results))
 
 
+def studies(
+    results: Sequence[SettingResults], train_data: str, *, root: int
+) -> tuple[SettingResults, ...]:
+    """Return the studies of `planned` on one kind of training data, with seeds of one root."""
+    return tuple(
+        study
+        for study in results
+        if study.content["setting"]["train_data"] == train_data
+        and study.content["setting"]["seed"] == root
+    )
+
+
 def heads(settings: Sequence[SettingResults]) -> tuple[SettingResults, ...]:
     """Return the settings in which a head was trained."""
     return tuple(setting for setting in settings if setting.track == "head")

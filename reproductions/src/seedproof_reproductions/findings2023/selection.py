@@ -1,4 +1,7 @@
-"""Rules that select arms: the goal beyond the paper, and what to use for a given budget."""
+"""Rules that select arms: the goal beyond the paper, and what to use for a given budget.
+
+Arms are selected among many, so every rule reads intervals that are simultaneous over all arms.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +11,7 @@ from seedproof.stats.effect import Effect
 from seedproof_reproductions.findings2023 import reading
 from seedproof_reproductions.findings2023.names import BASELINE, layout
 from seedproof_reproductions.findings2023.reading import SettingResults
-from seedproof_reproductions.rules import excludes_loss, has_verdict, loses
+from seedproof_reproductions.rules import MARGIN, excludes_loss
 
 # The goal: training at most 1.5 times the control's, half of the flips, a cut of 40 % excluded.
 MOST_TRAINING, AT_MOST, EXCLUDED = 1.5, 0.5, 0.6
@@ -23,11 +26,6 @@ MOST_CHOICES = 7
 def is_cut(effect: Effect | None) -> bool:
     """Return whether a cut is shown."""
     return effect is not None and effect.verdict == "steadier"
-
-
-def keeps(accuracy: Effect | None) -> bool:
-    """Return whether no loss is shown although there are enough runs for a verdict."""
-    return has_verdict(accuracy) and not loses(accuracy)
 
 
 def halves(flips: Effect | None) -> bool:
@@ -77,48 +75,61 @@ class Candidate:
 
     @property
     def keeps_accuracy(self) -> bool:
-        """True if no loss is shown in any setting."""
-        return all(map(keeps, self.effects(reading.ACCURACY)))
+        """True if a loss of more than half a point is excluded in every setting."""
+        return self.loses_at_most(MARGIN)
 
-    def loses_at_most(self, loss: float, path: str = reading.ACCURACY) -> bool:
+    def loses_at_most(self, loss: float) -> bool:
         """Return whether a larger loss of accuracy is excluded in every setting."""
-        return all(excludes_loss(effect, loss) for effect in self.effects(path))
-
-    @property
-    def halves_together(self) -> bool:
-        """True if simultaneous intervals still show that flips are halved."""
-        return all(map(halves, self.effects(reading.ALL_FLIPS)))
+        return all(excludes_loss(effect, loss) for effect in self.effects(reading.ALL_ACCURACY))
 
     @property
     def reaches(self) -> bool:
         """True if it reaches the goal, whatever its runs share."""
-        does_halve = all(map(halves, self.effects(reading.FLIPS)))
+        does_halve = all(map(halves, self.effects(reading.ALL_FLIPS)))
         return self.affords(MOST_TRAINING) and self.keeps_accuracy and does_halve
 
     @property
     def cuts(self) -> bool:
-        """True if enough runs show a cut everywhere by simultaneous intervals."""
+        """True if enough runs show a cut everywhere."""
         enough = (has_enough(setting, self.arm) for setting in self.settings)
         return all(map(is_cut, self.effects(reading.ALL_FLIPS))) and all(enough)
 
     @property
     def worst(self) -> float:
         """Largest ratio of its flip rate to the control's; infinite if one is unknown."""
-        effects = self.effects(reading.FLIPS)
+        effects = self.effects(reading.ALL_FLIPS)
         values = [inf if e is None or e.value is None else e.value for e in effects]
         return max(values, default=1.0)
 
 
-def candidates(settings: Sequence[SettingResults]) -> tuple[Candidate, ...]:
-    """Return every arm that all head settings have, except redraws; the largest cuts first."""
+def candidates(
+    settings: Sequence[SettingResults], retrained: Sequence[SettingResults] = ()
+) -> tuple[Candidate, ...]:
+    """Return every arm that was trained on each data set, except redraws; the largest cuts first.
+
+    With results of `planned`, arms must have been trained under new seeds and under new data: an
+    arm that the head settings lack has its results under new seeds there.
+    """
     frozen = reading.heads(settings)
-    arms = [
-        Candidate(arm, frozen)
-        for arm in (frozen[0].treatments if frozen else ())
-        if all(arm in setting.arms for setting in frozen)
-        and frozen[0].of(arm, "group") != "redrawn"
-    ]
+    resampled = reading.studies(retrained, "bootstrap", root=0)
+    more = reading.studies(retrained, "fixed", root=0)
+    names = dict.fromkeys(arm for setting in (*frozen, *more) for arm in setting.treatments)
+    arms = []
+    for name in names:
+        own = [_first_with(name, setting.dataset, (setting, *more)) for setting in frozen]
+        own += [_first_with(name, setting.dataset, (setting,)) for setting in resampled]
+        known = tuple(setting for setting in own if setting is not None)
+        if len(known) == len(own) and known[0].of(name, "group") != "redrawn":
+            arms.append(Candidate(name, known))
     return tuple(sorted(arms, key=lambda arm: arm.worst))
+
+
+def _first_with(
+    arm: str, dataset: str, settings: Sequence[SettingResults]
+) -> SettingResults | None:
+    """Return the first setting of a data set that has an arm; None if none has."""
+    able = (each for each in settings if each.dataset == dataset and arm in each.arms)
+    return next(able, None)
 
 
 def closest(ranked: Sequence[Candidate]) -> Candidate | None:
@@ -128,13 +139,15 @@ def closest(ranked: Sequence[Candidate]) -> Candidate | None:
     return next(able, known[0] if known else None)
 
 
-def choices(settings: Sequence[SettingResults]) -> dict[str, Candidate]:
+def choices(
+    settings: Sequence[SettingResults], retrained: Sequence[SettingResults] = ()
+) -> dict[str, Candidate]:
     """Return what to use by budget, the cheapest first; none repeats the arm of a cheaper one."""
-    known = [arm for arm in candidates(settings) if arm.cuts]
+    known = [arm for arm in candidates(settings, retrained) if arm.cuts]
     honest = [arm for arm in known if arm.is_honest]
     able = {
         "kept": [arm for arm in honest if arm.keeps_accuracy],
-        "nearly": [arm for arm in honest if arm.loses_at_most(SMALL_LOSS, reading.ALL_ACCURACY)],
+        "nearly": [arm for arm in honest if arm.loses_at_most(SMALL_LOSS)],
         "deployed": [arm for arm in known if arm.arm == DEPLOYED and arm.keeps_accuracy],
     }
     rows = {
@@ -152,7 +165,7 @@ def choices(settings: Sequence[SettingResults]) -> dict[str, Candidate]:
 
 
 def best_of(setting: SettingResults) -> Candidate | None:
-    """Return the honest arm of one setting with the largest cut that loses no accuracy."""
+    """Return the honest arm of one setting with the largest cut that keeps accuracy."""
     arms = (Candidate(arm, (setting,)) for arm in setting.treatments)
     kept = [arm for arm in arms if arm.is_honest and arm.keeps_accuracy and arm.cuts]
     return min(kept, key=lambda arm: arm.worst, default=None)

@@ -70,4 +70,4 @@ def test_shared_sources_differ_by_index_draw_and_purpose():
     first, again = ([Sources.shared(*pair).state for pair in which] for _ in range(2))
 
     assert first == again
-    assert len({state for states in first for state in states}) == 3 * len(which)
+    assert len({state for states in first for state in states}) == len(Sources._fields) * len(which)

@@ -55,7 +55,7 @@ def test_page_is_rendered_if_no_arm_reaches_the_goal(both, tmp_path, verdict):
         for name in ("fixed-init", "deployed-shared"):
             del results["arms"][name]
         for name in set(results["arms"]) - {"none"}:
-            results["arms"][name]["effects"]["flip_rate"]["verdict"] = verdict
+            results["arms"][name]["of_all"]["flip_rate"]["verdict"] = verdict
 
     goal = build_data(both)["goal"]
 

@@ -11,7 +11,6 @@ from seedproof_reproductions.findings2023.selection import (
     choices,
     closest,
     halves,
-    keeps,
 )
 
 # What people can afford, in the order of the page.
@@ -59,7 +58,7 @@ def test_two_runs_never_reach_the_goal(settings):
                     effect["verdict"] = "too few runs"
 
     assert reached(settings) == []
-    assert not keeps(settings[0].effect("heads-16", "effects.accuracy"))
+    assert not Candidate("heads-16", settings).keeps_accuracy
     reasons = shortfalls(Candidate("heads-16", settings))
     assert reasons == [{"reason": "runs", "on": name} for name in ("CLINC150", "MASSIVE")]
 
@@ -69,44 +68,51 @@ def test_loss_of_accuracy_is_reported_as_a_shortfall(settings):
     reasons = shortfalls(Candidate("linear", settings))
 
     losses = [(item["reason"], item["change"]) for item in reasons]
-    assert losses == [("accuracy", "−1.00\xa0pts [−1.20, −0.80]")] * 2
+    assert losses == [("accuracy", "−1.00\xa0pts [−1.30, −0.70]")] * 2
 
 
 @pytest.mark.parametrize(
     "content",
     [
         {"training": 1.51},
-        {"accuracy": -0.0021},  # the interval ends at −0.01 points
+        {"accuracy": -0.0021},  # the interval begins at −0.51 points
         {"flips": 0.51},
-        {"half": 0.36},  # an end at 0.61
+        {"loose": 0.36},  # an end at 0.61
         {"shares": "teacher"},
     ],
 )
 @pytest.mark.parametrize("place", [0, 1])
 def test_each_part_of_the_goal_counts_on_every_data_set(settings, make_arm, content, place):
-    """An arm that misses one part by a little does not reach the goal; an end at 0.55 does."""
-    assert reached(settings) == ["heads-16", "wide-decay-zero-smooth"]
+    """An arm that misses one part by a little does not reach the goal; an end at 0.33 does."""
+    assert reached(settings) == ["heads-16"]
 
     settings[place].content["arms"]["heads-16"] = make_arm(**({"flips": 0.25} | content))
 
-    assert reached(settings) == ["wide-decay-zero-smooth"]
+    assert reached(settings) == []
+
+
+def test_loss_below_the_margin_keeps_accuracy(settings, make_arm):
+    """A loss that is shown, of 0.1 to 0.4 points, is below half a point."""
+    replace_everywhere(settings, "heads-16", make_arm(0.25, -0.0015))
+    for setting in settings:
+        for end, value in {"low": -0.004, "high": -0.001}.items():
+            setting.content["arms"]["heads-16"]["of_all"]["accuracy"][end] = value
+
+    assert Candidate("heads-16", settings).keeps_accuracy
 
 
 def test_goal_separates_arms_that_share_something(settings, make_arm):
-    """The simultaneous interval of one arm ends at 0.62, that of the other at 0.33."""
+    """The interval of another arm ends at 0.62, which includes a reduction of 40 %."""
     deployed = make_arm(0.3, shares="teacher", group="cheaper")
     replace_everywhere(settings, "deployed-shared", deployed)
 
     data = goal(settings)
 
     assert data["shared"]["arms"] == ["deployed-shared"]
-    assert (len(data["honest"]["arms"]), data["honest"]["of"]) == (2, 11)
-    assert data["honest"]["together"] == 1
-    first, second = data["honest"]["table"].rows
-    assert first[:2] == ("16 heads", "−75\xa0% [−80, −70]")
-    assert first[-4:-2] == ("1.25×", "1.02×")
-    assert second[-4:-1] == ("1.05×", "1.00×", first[-2])
-    assert second[-1] != first[-1] == first[-2]
+    assert (data["honest"]["arms"], data["honest"]["of"]) == (["heads-16"], 11)
+    (row,) = data["honest"]["table"].rows
+    assert row[:2] == ("16 heads", "−75\xa0% [−83, −67]")
+    assert row[-2:] == ("1.25×", "1.02×")
 
 
 def test_closest_arm_is_cheap_and_keeps_accuracy(settings):

@@ -1,0 +1,141 @@
+"""The study of new data: studies of `plan.toml`, their runs, and results for the pages.
+
+`python -m seedproof_reproductions.findings2023.planned FOLDER` makes the runs of the choice in a
+folder of stores, and writes results to `FOLDER/results`. With arms after the folder it makes
+those of the confirmation, for these arms. What is finished is kept.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from seedproof.comparison.arms.compare import ArmData
+from seedproof_reproductions.findings2023.comparison import compare_once
+from seedproof_reproductions.findings2023.names import BASELINE
+from seedproof_reproductions.findings2023.recipe import study
+from seedproof_reproductions.findings2023.results import FORMAT, PAPER, SPLIT, collect
+from seedproof_reproductions.findings2023.settings import TRAIN_DATA, Setting
+from seedproof_reproductions.packaged import read_toml
+from seedproof_reproductions.results import plain_effects, read_results, write_results
+from seedproof_reproductions.runs import arms_of, make_runs
+
+# What the pages need of each arm.
+KEPT = ("group", "shares", "n_runs", "costs", "of_all")
+METRICS = ("accuracy", "flip_rate", "ece")
+
+
+def plan() -> Mapping[str, Any]:
+    """Return the content of `plan.toml`."""
+    return read_toml(__package__, "plan.toml")
+
+
+@dataclass(frozen=True)
+class PlannedStudy:
+    """One data set under new seeds or under new data, with the number of seeds of each arm."""
+
+    setting: Setting
+    seeds: Mapping[str, int]
+
+    def make(self, folder: Path) -> Path:
+        """Make the runs that are missing, arms with few seeds along with the others."""
+        store = folder / self.setting.name
+        for n_seeds in sorted(set(self.seeds.values())):
+            arms = [arm for arm, wanted in self.seeds.items() if wanted >= n_seeds]
+            # In one process, arms of a seed reuse each other's trainings.
+            made = study(self.setting, store=store, seeds=n_seeds, arms=arms)
+            make_runs(made, check=lambda: None, engine="serial")
+        return store
+
+
+def choice_studies() -> Iterator[PlannedStudy]:
+    """Return the studies by which arms are chosen."""
+    for part in plan()["studies"].values():
+        yield from _studies(part["root"], part["train_data"], part["test_split"], part["arms"])
+
+
+def confirmation_studies(arms: Sequence[str]) -> Iterator[PlannedStudy]:
+    """Return the studies that confirm arms, on other seeds and on utterances set aside."""
+    part = plan()["confirmation"]
+    for train_data in TRAIN_DATA:
+        yield from _studies(part["root"], train_data, part["test_split"], (BASELINE, *arms))
+
+
+def _studies(
+    root: int, train_data: str, test_split: str, arms: Sequence[str]
+) -> Iterator[PlannedStudy]:
+    many, few = plan()["many_heads"], plan()["seeds_of_many_heads"]
+    seeds = {arm: few if arm in many else plan()["seeds"] for arm in arms}
+    for dataset in plan()["datasets"]:
+        setting = Setting(
+            dataset,
+            n_traced=0,
+            n_traced_control=0,
+            train_data=train_data,
+            test_split=test_split,
+            seed=root,
+        )
+        yield PlannedStudy(setting, seeds)
+
+
+def collect_study(store: str | os.PathLike[str]) -> dict[str, Any]:
+    """Collect what the pages need of one study: changes with simultaneous intervals, and costs."""
+    results = collect(store)
+    for arm in results["arms"].values():
+        arm["metrics"] = {name: arm["metrics"][name] for name in METRICS}
+        for name in set(arm) - {*KEPT, "metrics"}:
+            del arm[name]
+    return results | {"control": None}
+
+
+def collect_published(folder: Path, dataset: str) -> dict[str, Any]:
+    """Collect the contrasts of published figures on one data set, by protocol and arm.
+
+    Intervals hold simultaneously for the arms of a figure. In the published protocol, arms other
+    than the control draw their samples from the whole training split.
+    """
+    own, whole = (folder / Setting(dataset, train_data=kind).name for kind in reversed(TRAIN_DATA))
+    sides = {store: {side.name: side for side in _sides(store)} for store in (own, whole)}
+    contrasts: dict[str, Any] = {}
+    for figure in plan()["published"]:
+        for protocol in figure["protocols"]:
+            arms = sides[own if protocol == "own" else whole]
+            # The control of both protocols learns from one sample.
+            base = (
+                sides[own][BASELINE] if figure["against"] == BASELINE else arms[figure["against"]]
+            )
+            compared = compare_once([base, *(arms[arm] for arm in figure["arms"])])
+            contrasts.setdefault(figure["name"], {})[protocol] = {
+                arm: plain_effects({"flip_rate": compared[arm].of_all["flip_rate"]})
+                for arm in figure["arms"]
+            }
+    return contrasts
+
+
+def _sides(store: Path) -> list[ArmData]:
+    return arms_of(store, baseline=BASELINE, split=SPLIT)
+
+
+def stored_studies(folder: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
+    """Read the results of all studies of the plan; if omitted, those of the package."""
+    place = files(__package__) / "retraining" if folder is None else Path(folder)
+    return read_results(PAPER, os.fspath(str(place)), version=FORMAT)
+
+
+def make_all(folder: Path, arms: Sequence[str] = ()) -> Iterator[Path]:
+    """Make the studies of the choice, or of the confirmation of some arms; return the results."""
+    studies = list(confirmation_studies(arms) if arms else choice_studies())
+    stores = [each.make(folder) for each in studies]
+    for each, store in zip(studies, stores, strict=True):
+        results = collect_study(store)
+        if not arms and each.setting.train_data == "bootstrap":
+            results["published"] = collect_published(folder, each.setting.dataset)
+        yield write_results(results, folder / "results")
+
+
+if __name__ == "__main__":
+    for written in make_all(Path(sys.argv[1]), sys.argv[2:]):
+        sys.stdout.write(f"{written}\n")

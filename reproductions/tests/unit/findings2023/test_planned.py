@@ -1,0 +1,117 @@
+"""The study of new data: what is planned, made in a moment on made data, and collected."""
+
+import numpy as np
+import pytest
+
+from seedproof_reproductions.findings2023 import planned
+from seedproof_reproductions.findings2023.arms import ARMS
+from seedproof_reproductions.findings2023.planned import (
+    PlannedStudy,
+    choice_studies,
+    collect_published,
+    collect_study,
+    confirmation_studies,
+    plan,
+    stored_studies,
+)
+from seedproof_reproductions.findings2023.reading import by_setting
+from seedproof_reproductions.findings2023.settings import Setting
+
+
+def test_plan_names_known_arms():
+    """Every study begins with the control, and published figures are about planned arms."""
+    studies = plan()["studies"]
+
+    for study in studies.values():
+        assert study["arms"][0] == "none"
+        assert set(study["arms"]) <= set(ARMS)
+        assert all(ARMS[arm].teacher != "shared" for arm in study["arms"])
+    assert set(plan()["many_heads"]) <= set(studies["data"]["arms"])
+    for figure in plan()["published"]:
+        named = {*figure["arms"], figure["against"]}
+        assert named <= set(studies["data"]["arms"])
+        if "published" in figure["protocols"]:
+            assert named <= set(studies["seeds"]["arms"])
+
+
+def test_confirmation_has_other_seeds_and_other_utterances():
+    """On both data sets, under new seeds and under new data; large arms have fewer seeds."""
+    choice = [study.setting for study in choice_studies()]
+    studies = list(confirmation_studies(["heads-4", "heads-16"]))
+
+    assert len(choice) == len(studies) == 4
+    assert {setting.seed for setting in choice} == {0}
+    assert {(study.setting.seed, study.setting.test_split) for study in studies} == {(1, "dev")}
+    assert {setting.test_split for setting in choice} == {"test"}
+    kinds = {(study.setting.dataset, study.setting.train_data) for study in studies}
+    assert len(kinds) == 4
+    assert studies[0].seeds == {"none": 16, "heads-4": 16, "heads-16": 8}
+
+
+@pytest.fixture
+def made(prepared, monkeypatch, tmp_path):
+    """Stores of a small study under new seeds and under new data."""
+    from seedproof_reproductions.findings2023 import training
+
+    monkeypatch.setattr(training, "prepare", lambda _: prepared)
+    arms = ("none", "swa", "heads-4", "heads-16", "bagging-2", "bagging-4", "bagging-16", "twins-1",
+            "twins-10")  # fmt: skip
+    for kind in ("fixed", "bootstrap"):
+        setting = Setting("massive", epochs=2, batch_size=64, n_traced=0, n_traced_control=0,
+                          train_data=kind)  # fmt: skip
+        PlannedStudy(setting, {arm: 3 if arm.endswith("16") else 4 for arm in arms}).make(tmp_path)
+    return tmp_path
+
+
+def test_studies_are_made_and_collected(made):
+    """Arms with fewer seeds stay so; every change has a simultaneous interval."""
+    name = Setting("massive", epochs=2, batch_size=64, train_data="bootstrap").name
+    results = collect_study(made / name)
+
+    assert results["setting"]["train_data"] == "bootstrap"
+    arms = results["arms"]
+    assert {arm: content["n_runs"] for arm, content in arms.items()}["heads-16"] == 3
+    assert arms["none"]["n_runs"] == 4
+    assert set(arms["swa"]) == {"group", "shares", "n_runs", "costs", "of_all", "metrics"}
+    assert arms["bagging-4"]["costs"]["heads"] == 4
+    (setting,) = by_setting([results])
+    assert setting.effect("heads-4", "of_all.flip_rate").low is not None
+
+
+def test_published_protocol_draws_from_the_whole_split(made, monkeypatch):
+    """Its arms are those of the study of new seeds; the control is that of new data."""
+    monkeypatch.setattr(
+        planned,
+        "Setting",
+        lambda dataset, train_data: Setting(
+            dataset, epochs=2, batch_size=64, train_data=train_data
+        ),
+    )
+
+    contrasts = collect_published(made, "massive")
+
+    assert {name: list(protocols) for name, protocols in contrasts.items()} == {
+        "bagging": ["own", "published"],
+        "twins": ["own", "published"],
+        "parameters": ["own"],
+    }
+    own, published = (contrasts["bagging"][kind] for kind in ("own", "published"))
+    assert list(own) == ["bagging-2", "bagging-4", "bagging-16"]
+    values = np.array(
+        [[side[arm]["flip_rate"]["value"] for arm in own] for side in (own, published)]
+    )
+    assert np.isfinite(values).all()
+    assert not np.allclose(*values)
+
+
+def test_stored_studies_follow_the_plan():
+    """Arms, seeds and utterances of every stored study are those of the plan."""
+    for content in stored_studies():
+        setting = content["setting"]
+        assert setting["dataset"] in plan()["datasets"]
+        root = plan()["confirmation"]["root"]
+        part = plan()["confirmation"] if setting["seed"] == root else {"test_split": "test"}
+        assert setting["test_split"] == part["test_split"]
+        for arm, stored in content["arms"].items():
+            few = arm in plan()["many_heads"]
+            assert stored["n_runs"] <= plan()["seeds_of_many_heads" if few else "seeds"]
