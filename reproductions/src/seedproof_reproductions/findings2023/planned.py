@@ -35,19 +35,18 @@ def plan() -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class PlannedStudy:
-    """One data set under new seeds or under new data, with the number of seeds of each arm."""
+    """One data set under new seeds or under new data."""
 
     setting: Setting
-    seeds: Mapping[str, int]
+    arms: Sequence[str]
+    seeds: int
 
     def make(self, folder: Path) -> Path:
-        """Make the runs that are missing, arms with few seeds along with the others."""
+        """Make the runs that are missing, and return their store."""
         store = folder / self.setting.name
-        for n_seeds in sorted(set(self.seeds.values())):
-            arms = [arm for arm, wanted in self.seeds.items() if wanted >= n_seeds]
-            # In one process, arms of a seed reuse each other's trainings.
-            made = study(self.setting, store=store, seeds=n_seeds, arms=arms)
-            make_runs(made, check=lambda: None, engine="serial")
+        made = study(self.setting, store=store, seeds=self.seeds, arms=self.arms)
+        # In one process, arms of a seed reuse each other's trainings.
+        make_runs(made, check=lambda: None, engine="serial")
         return store
 
 
@@ -67,8 +66,6 @@ def confirmation_studies(arms: Sequence[str]) -> Iterator[PlannedStudy]:
 def _studies(
     root: int, train_data: str, test_split: str, arms: Sequence[str]
 ) -> Iterator[PlannedStudy]:
-    many, few = plan()["many_heads"], plan()["seeds_of_many_heads"]
-    seeds = {arm: few if arm in many else plan()["seeds"] for arm in arms}
     for dataset in plan()["datasets"]:
         setting = Setting(
             dataset,
@@ -78,7 +75,7 @@ def _studies(
             test_split=test_split,
             seed=root,
         )
-        yield PlannedStudy(setting, seeds)
+        yield PlannedStudy(setting, arms, plan()["seeds"])
 
 
 def collect_study(store: str | os.PathLike[str]) -> dict[str, Any]:

@@ -26,7 +26,6 @@ def test_plan_names_known_arms():
         assert study["arms"][0] == "none"
         assert set(study["arms"]) <= set(ARMS)
         assert all(ARMS[arm].teacher != "shared" for arm in study["arms"])
-    assert set(plan()["many_heads"]) <= set(studies["data"]["arms"])
     for figure in plan()["published"]:
         named = {*figure["arms"], figure["against"]}
         assert named <= set(studies["data"]["arms"])
@@ -35,7 +34,7 @@ def test_plan_names_known_arms():
 
 
 def test_confirmation_has_other_seeds_and_other_utterances():
-    """On both data sets, under new seeds and under new data; large arms have fewer seeds."""
+    """On both data sets, under new seeds and under new data."""
     choice = [study.setting for study in choice_studies()]
     studies = list(confirmation_studies(["heads-4", "heads-16"]))
 
@@ -45,7 +44,7 @@ def test_confirmation_has_other_seeds_and_other_utterances():
     assert {setting.test_split for setting in choice} == {"test"}
     kinds = {(study.setting.dataset, study.setting.train_data) for study in studies}
     assert len(kinds) == 4
-    assert studies[0].seeds == {"none": 16, "heads-4": 16, "heads-16": 8}
+    assert studies[0].arms == ("none", "heads-4", "heads-16")
 
 
 @pytest.fixture
@@ -59,19 +58,18 @@ def made(prepared, monkeypatch, tmp_path):
     for kind in ("fixed", "bootstrap"):
         setting = Setting("massive", epochs=2, batch_size=64, n_traced=0, n_traced_control=0,
                           train_data=kind)  # fmt: skip
-        PlannedStudy(setting, {arm: 3 if arm.endswith("16") else 4 for arm in arms}).make(tmp_path)
+        PlannedStudy(setting, arms, 4).make(tmp_path)
     return tmp_path
 
 
 def test_studies_are_made_and_collected(made):
-    """Arms with fewer seeds stay so; every change has a simultaneous interval."""
+    """Every change has a simultaneous interval."""
     name = Setting("massive", epochs=2, batch_size=64, train_data="bootstrap").name
     results = collect_study(made / name)
 
     assert results["setting"]["train_data"] == "bootstrap"
     arms = results["arms"]
-    assert {arm: content["n_runs"] for arm, content in arms.items()}["heads-16"] == 3
-    assert arms["none"]["n_runs"] == 4
+    assert {content["n_runs"] for content in arms.values()} == {4}
     assert set(arms["swa"]) == {"group", "shares", "n_runs", "costs", "of_all", "metrics"}
     assert arms["bagging-4"]["costs"]["heads"] == 4
     (setting,) = by_setting([results])
@@ -112,6 +110,6 @@ def test_stored_studies_follow_the_plan():
         root = plan()["confirmation"]["root"]
         part = plan()["confirmation"] if setting["seed"] == root else {"test_split": "test"}
         assert setting["test_split"] == part["test_split"]
-        for arm, stored in content["arms"].items():
-            few = arm in plan()["many_heads"]
-            assert stored["n_runs"] <= plan()["seeds_of_many_heads" if few else "seeds"]
+        assert {arm["n_runs"] for arm in content["arms"].values()} <= set(
+            range(plan()["seeds"] + 1)
+        )
