@@ -8,7 +8,7 @@ those of the confirmation, for these arms. What is finished is kept.
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -88,13 +88,19 @@ def collect_study(store: str | os.PathLike[str]) -> dict[str, Any]:
     return results | {"control": None}
 
 
-def collect_published(folder: Path, dataset: str) -> dict[str, Any]:
+def collect_published(own: str | os.PathLike[str], whole: str | os.PathLike[str]) -> dict[str, Any]:
     """Collect the contrasts of published figures on one data set, by protocol and arm.
 
-    Intervals hold simultaneously for the arms of a figure. In the published protocol, arms other
-    than the control draw their samples from the whole training split.
+    Intervals hold simultaneously for the arms of a figure.
+
+    Args:
+        own: Store whose runs draw their own data.
+        whole: Store whose runs learn from the whole training split. In the published protocol, its
+            arms are compared with the control of the other store.
+
+    Returns:
+        Effects on the flip rate, by figure, protocol and arm.
     """
-    own, whole = (folder / Setting(dataset, train_data=kind).name for kind in reversed(TRAIN_DATA))
     sides = {store: {side.name: side for side in _sides(store)} for store in (own, whole)}
     contrasts: dict[str, Any] = {}
     for figure in plan()["published"]:
@@ -112,7 +118,7 @@ def collect_published(folder: Path, dataset: str) -> dict[str, Any]:
     return contrasts
 
 
-def _sides(store: Path) -> list[ArmData]:
+def _sides(store: str | os.PathLike[str]) -> list[ArmData]:
     return arms_of(store, baseline=BASELINE, split=SPLIT)
 
 
@@ -129,7 +135,8 @@ def make_all(folder: Path, arms: Sequence[str] = ()) -> Iterator[Path]:
     for each, store in zip(studies, stores, strict=True):
         results = collect_study(store)
         if not arms and each.setting.train_data == "bootstrap":
-            results["published"] = collect_published(folder, each.setting.dataset)
+            whole = replace(each.setting, train_data="fixed")
+            results["published"] = collect_published(store, folder / whole.name)
         yield write_results(results, folder / "results")
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from seedproof_reproductions.findings2023 import planned
 from seedproof_reproductions.findings2023.arms import ARMS
 from seedproof_reproductions.findings2023.planned import (
     PlannedStudy,
@@ -47,46 +46,39 @@ def test_confirmation_has_other_seeds_and_other_utterances():
     assert studies[0].arms == ("none", "heads-4", "heads-16")
 
 
-@pytest.fixture
-def made(prepared, monkeypatch, tmp_path):
-    """Stores of a small study under new seeds and under new data."""
+@pytest.fixture(scope="module")
+def made(prepared, tmp_path_factory):
+    """Stores of a small study, by the kind of training data."""
     from seedproof_reproductions.findings2023 import training
 
-    monkeypatch.setattr(training, "prepare", lambda _: prepared)
+    folder, stores = tmp_path_factory.mktemp("stores"), {}
     arms = ("none", "swa", "heads-4", "heads-16", "bagging-2", "bagging-4", "bagging-16", "twins-1",
             "twins-10")  # fmt: skip
     for kind in ("fixed", "bootstrap"):
         setting = Setting("massive", epochs=2, batch_size=64, n_traced=0, n_traced_control=0,
                           train_data=kind)  # fmt: skip
-        PlannedStudy(setting, arms, 4).make(tmp_path)
-    return tmp_path
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(training, "prepare", lambda _: prepared)
+            stores[kind] = PlannedStudy(setting, arms, 3).make(folder)
+    return stores
 
 
 def test_studies_are_made_and_collected(made):
     """Every change has a simultaneous interval."""
-    name = Setting("massive", epochs=2, batch_size=64, train_data="bootstrap").name
-    results = collect_study(made / name)
+    results = collect_study(made["bootstrap"])
 
     assert results["setting"]["train_data"] == "bootstrap"
     arms = results["arms"]
-    assert {content["n_runs"] for content in arms.values()} == {4}
+    assert {content["n_runs"] for content in arms.values()} == {3}
     assert set(arms["swa"]) == {"group", "shares", "n_runs", "costs", "of_all", "metrics"}
     assert arms["bagging-4"]["costs"]["heads"] == 4
     (setting,) = by_setting([results])
     assert setting.effect("heads-4", "of_all.flip_rate").low is not None
 
 
-def test_published_protocol_draws_from_the_whole_split(made, monkeypatch):
+def test_published_protocol_draws_from_the_whole_split(made):
     """Its arms are those of the study of new seeds; the control is that of new data."""
-    monkeypatch.setattr(
-        planned,
-        "Setting",
-        lambda dataset, train_data: Setting(
-            dataset, epochs=2, batch_size=64, train_data=train_data
-        ),
-    )
-
-    contrasts = collect_published(made, "massive")
+    contrasts = collect_published(made["bootstrap"], made["fixed"])
 
     assert {name: list(protocols) for name, protocols in contrasts.items()} == {
         "bagging": ["own", "published"],
