@@ -33,13 +33,19 @@ def retraining(settings: Settings, retrained: Settings, chosen: Mapping[str, Can
             "seeds": levels(frozen, BASELINE, "flip_rate"),
             "data": levels(resampled, BASELINE, "flip_rate"),
         },
-        "seeds": list(dict.fromkeys(setting.seeds for setting in resampled)),
+        "seeds": _seeds(resampled),
+        "more_seeds": _seeds(reading.studies(retrained, "fixed", root=0)),
         "table": mitigations_table(arms, [arm.arm for arm in recommended]),
         "accuracy": accuracy_table(arms),
         "kept": kept_cuts(arms),
         "published": published_figures(resampled),
         "confirmation": confirmation(recommended, retrained),
     }
+
+
+def _seeds(studies: Settings) -> list[str]:
+    """Return the numbers of seeds per arm, each once."""
+    return list(dict.fromkeys(study.seeds for study in studies))
 
 
 def _header(arm: Candidate) -> list[str]:
@@ -164,5 +170,5 @@ def confirmation(recommended: Sequence[Candidate], retrained: Settings) -> Data:
         "confirmed": confirmed,
         "open": [arm for arm in arms if arm not in confirmed],
         "sizes": [f"{size:,} of {title}" for title, size in sizes.items()],
-        "seeds": list(dict.fromkeys(each.seeds for each in studies)),
+        "seeds": _seeds(studies),
     }
