@@ -103,7 +103,9 @@ class CheckedClaim:
         contrary = {"hold": Verdict.FAILS, "fail": Verdict.HOLDS}.get(self.outcome)
         if contrary is None or contrary not in self.verdicts[1:]:
             return ""
-        return f"{contrary.words} in {self.verdicts.count(contrary)} further"
+        n_contrary = self.verdicts.count(contrary)
+        noun = "comparison" if n_contrary == 1 else "comparisons"
+        return f"{contrary.words} in {n_contrary} further {noun}"
 
 
 def _by_group(checks: Sequence[Case]) -> str:

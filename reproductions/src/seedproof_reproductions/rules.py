@@ -244,7 +244,8 @@ def runs_to_decide(rule: str, evidence: Evidence) -> int | None:
         return None
     most = max((width / left) ** 2 if left > 0 else math.inf for width, left in steps)
     needed = evidence.n_runs * most
-    if needed > MOST_RUNS:
+    # What as many runs did not decide is open for another reason.
+    if not evidence.n_runs < needed <= MOST_RUNS:
         return None
     unit = int(10 ** max(math.floor(math.log10(needed)) - 1, 0))
     return unit * math.ceil(needed / unit - ROUNDING)
@@ -265,8 +266,14 @@ def _steps(rule: str, evidence: Evidence) -> list[tuple[float, float]]:
     match rule:
         case "direction" | "positive":
             steps = [from_none]
-        case "cut":
-            steps = [from_none, known]
+        case "cut" if evidence.published is not None:
+            missed, error = value - math.log(1 - evidence.published / 100), evidence.published_error
+            if missed <= below:
+                steps = [from_none, known]
+            elif error is None:  # it shrinks as ours does
+                steps = [(math.sqrt(2) * below, missed)]
+            else:  # more of our runs do not change it
+                steps = [(below, math.sqrt(max(missed**2 - error**2, 0.0)))]
         case "loss" | "accuracy":
             left = value + MARGIN
             steps = [(below, left) if left > 0 else (above, -left)]

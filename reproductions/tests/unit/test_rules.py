@@ -108,7 +108,12 @@ def test_published_cut_has_an_error_of_its_own(error, verdict):
         # Widths are halved by four times the runs.
         ("direction", Evidence(ratio(0.5**1.5, 2**0.5)), 40),
         ("loss", Evidence(difference(-0.02, 0.02)), 160),
-        ("cut", Evidence(ratio(0.125, 0.5, 0.25), published=60.0), 10),
+        ("cut", Evidence(ratio(0.0625, 1.0, 0.25), published=60.0), 40),
+        # A cut of 50 % at most, where 75 % are published, with the same error as ours.
+        ("cut", Evidence(ratio(0.5, 1.0, 2**-0.5), published=75.0), None),
+        ("cut", Evidence(ratio(0.5, 1.0, 2**-0.5), published=55.0), 12),
+        ("cut", Evidence(ratio(0.5, 1.0, 2**-0.5), published=55.0, published_error=0.4), 28),
+        ("cut", Evidence(ratio(0.5, 1.0, 2**-0.5), published=55.0, published_error=0.5), None),
         ("range", Evidence(estimate=Estimate(0.5, 0.3, 0.7), between=(0.4, 0.6)), 40),
         ("range", Evidence(estimate=Estimate(0.7, 0.5, 0.9), between=(0.4, 0.6)), 40),
         ("positive", Evidence(estimate=Estimate(-0.1, -0.3, 0.1)), 40),

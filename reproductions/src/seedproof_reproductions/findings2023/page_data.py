@@ -57,7 +57,12 @@ def arms_of(setting: SettingResults, method: str) -> tuple[str, ...]:
 
 def checked_claims(settings: Settings) -> tuple[CheckedClaim, ...]:
     """Return every claim of the paper with a verdict for each result that it is about."""
-    return evaluate(read_claims(__package__), partial(_cases, settings))
+    return evaluate(read_claims(__package__), partial(_cases, like_for_like_first(settings)))
+
+
+def like_for_like_first(settings: Settings) -> list[SettingResults]:
+    """Return settings with those of fine-tuned encoders, the paper's kind of model, first."""
+    return sorted(settings, key=lambda setting: setting.track != "finetune")
 
 
 def _cases(settings: Settings, claim: Claim) -> Iterator[Case]:
@@ -79,11 +84,12 @@ def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Case 
     case = partial(Case, setting.dataset, f"{setting.title}: {title_of(arm)}", group=group)
     row, both = setting.published(claim.method, method), (arm, claim.more.get("reference", ""))
     effect = setting.effect(arm, claim.more.get("effect", ENTROPY))
+    changed = partial(Evidence, effect, n_runs=setting.of(arm, "n_runs"))
     match claim.rule:
         case "cut" if effect is not None and "cut" in row:
             also = setting.effect(arm, claim.more.get("also", ""))
             ours = f"{change(effect)}; {change(also)} where it is high in the arm"
-            evidence = Evidence(effect, published=row["cut"], also=also)
+            evidence = changed(published=row["cut"], also=also)
             return case(evidence, ours=ours if also else "")
         case "share" if "share" in row and (whole := setting.effect(both[1], ENTROPY)):
             part, percent = share_of_cut(effect, whole), row["share"]
@@ -91,7 +97,7 @@ def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Case 
         case "accuracy" if effect is not None and "accuracy" in row:
             before = setting.published(claim.method, "control")["accuracy"]
             gain = row["accuracy"][0] - before[0]
-            return case(Evidence(effect), f"+{gain:.1f}{NO_BREAK}pts")
+            return case(changed(), f"+{gain:.1f}{NO_BREAK}pts")
         case "cost" if None not in (costs := [setting.cost(x, "training") for x in both]):
             ours = "{} of one training, the ensemble {}".format(*map(multiple, costs))
             return case(Evidence(cost=costs[0], other_cost=costs[1]), ours=ours)
@@ -118,7 +124,7 @@ def paper_tables(settings: Settings) -> dict[str, Table]:
     """Return Tables 3 to 6 of the paper next to our figures."""
     trained = [
         (setting, method, arm)
-        for setting in settings
+        for setting in like_for_like_first(settings)
         for method in METHODS
         for arm in arms_of(setting, method)
     ]
