@@ -57,6 +57,9 @@ class Setting(BaseSetting):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_known("optimizer", self.optimizer, LEARNING_RATES, error=OptionError)
+        if self.learning_rate == LEARNING_RATES[self.optimizer]:
+            # The usual rate gives the same runs, whether it is given or not.
+            object.__setattr__(self, "learning_rate", None)
 
     @property
     def rate(self) -> float:

@@ -1,4 +1,4 @@
-"""Which source of randomness acts, the initial weights or the order: a study in blocks."""
+"""A study in blocks that separates two sources of flips: the initial weights and the order."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -123,5 +123,9 @@ def test_pages_have_new_data_only_with_its_results(both, studies, tmp_path):
     assert len(data["table"].header) == len(data["table"].rows[0]) == 8
     assert build_decision(both)["retraining"] == {}
     assert retraining_data(by_setting(both), (), {}) == {}
-    pages = write_page(both, tmp_path / "page.md", retrained=contents)
-    assert all("## New data" in page.read_text("utf-8") for page in pages[:2])
+    pages, without = (
+        write_page(both, tmp_path / name, retrained=retrained)
+        for name, retrained in (("page.md", contents), ("without.md", []))
+    )
+    for page, shorter in zip(pages[:2], without[:2], strict=True):
+        assert len(page.read_text("utf-8")) > len(shorter.read_text("utf-8"))
