@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from seedproof.stats.effect import Effect
 from seedproof_reproductions.claims import summarize
-from seedproof_reproductions.figures import change, cut, multiple
+from seedproof_reproductions.figures import change, cut, listed, multiple
 from seedproof_reproductions.findings2023 import reading, selection
 from seedproof_reproductions.findings2023.decision_data import levels
 from seedproof_reproductions.findings2023.names import BASELINE, layout, title_of
@@ -25,8 +25,10 @@ def retraining(settings: Settings, retrained: Settings, chosen: Mapping[str, Can
         return {}
     studied = set(resampled[0].treatments)
     arms = [arm for arm in selection.candidates(settings, retrained) if arm.arm in studied]
-    recommended = [arm for arm in chosen.values() if arm.arm in studied]
-    frozen = reading.heads(settings)
+    # A fine-tuned arm is recommended by other runs.
+    recommended = [arm for arm in chosen.values() if arm in arms]
+    frozen, also = reading.heads(settings), plan()["confirmation"]["also"]
+    confirmed = [*recommended, *(arm for arm in arms if arm.arm in also and arm not in recommended)]
     return {
         "on": [setting.short_title for setting in resampled],
         "flips": {
@@ -39,7 +41,8 @@ def retraining(settings: Settings, retrained: Settings, chosen: Mapping[str, Can
         "accuracy": accuracy_table(arms),
         "kept": kept_cuts(arms),
         "published": published_figures(resampled),
-        "confirmation": confirmation(recommended, retrained),
+        "also": [arm.arm for arm in confirmed if arm not in recommended],
+        "confirmation": confirmation(confirmed, retrained),
     }
 
 
@@ -115,16 +118,21 @@ def published_figures(resampled: Settings) -> list[Data]:
     for figure in plan()["published"]:
         protocols = []
         for protocol in figure["protocols"]:
-            rows, verdicts = [], []
+            rows, verdicts, values = [], [], []
             for arm in figure["arms"]:
                 effects = [
                     _contrast(setting, figure["name"], protocol, arm) for setting in resampled
                 ]
                 verdicts += [judge_published(effect, figure["cut"]) for effect in effects]
                 rows.append((title_of(arm), *map(change, effects)))
+                known = (
+                    effect and Effect("flip_rate", "ratio", effect.value) for effect in effects
+                )
+                values.append(f"{' / '.join(map(change, known))} with {title_of(arm)}")
             names = [setting.short_title for setting in resampled]
             table = Table.of((f"against {title_of(figure['against'])}", *names), rows)
-            protocols.append({"name": protocol, "table": table, "verdict": summarize(verdicts)})
+            judged = {"verdict": summarize(verdicts), "changes": listed(values)}
+            protocols.append({"name": protocol, "table": table, **judged})
         printed = "none" if figure["cut"] == "none" else cut(figure["cut"])
         figures.append({**figure, "printed": printed, "protocols": protocols})
     return figures
@@ -142,16 +150,16 @@ def judge_published(effect: Effect | None, published: float | str) -> Verdict:
     return judge("cut", Evidence(effect=effect, published=published))
 
 
-def confirmation(recommended: Sequence[Candidate], retrained: Settings) -> Data:
-    """Return recommended arms on other seeds and other utterances, next to the choice."""
+def confirmation(arms: Sequence[Candidate], retrained: Settings) -> Data:
+    """Return arms on other seeds and other utterances, next to the choice."""
     root = plan()["confirmation"]["root"]
     studies = [each for kind in TRAIN_DATA for each in reading.studies(retrained, kind, root=root)]
-    rows, confirmed, arms = [], [], []
-    for arm in recommended:
+    rows, confirmed, trained = [], [], []
+    for arm in arms:
         own = Candidate(arm.arm, tuple(each for each in studies if arm.arm in each.arms))
         if len(own.settings) < len(arm.settings):
             continue
-        arms.append(arm.arm)
+        trained.append(arm.arm)
         # A budget that accepts a small loss is confirmed by that loss.
         margin = MARGIN if arm.keeps_accuracy else selection.SMALL_LOSS
         if own.cuts and own.loses_at_most(margin):
@@ -168,7 +176,7 @@ def confirmation(recommended: Sequence[Candidate], retrained: Settings) -> Data:
     return {
         "table": Table.of(header, rows),
         "confirmed": confirmed,
-        "open": [arm for arm in arms if arm not in confirmed],
+        "open": [arm for arm in trained if arm not in confirmed],
         "sizes": [f"{size:,} of {title}" for title, size in sizes.items()],
         "seeds": _seeds(studies),
     }

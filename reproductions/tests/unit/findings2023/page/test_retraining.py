@@ -121,6 +121,9 @@ def test_pages_have_new_data_only_with_its_results(both, studies, tmp_path):
     first, *_ = data["table"].rows
     assert first[0].endswith("`linear`**")
     assert len(data["table"].header) == len(data["table"].rows[0]) == 8
+    bagging, twins, parameters = data["published"]
+    assert [len(figure["protocols"]) for figure in (bagging, twins, parameters)] == [2, 2, 1]
+    assert bagging["protocols"][0]["changes"].count("−20\xa0% / −20\xa0%") == 3
     assert build_decision(both)["retraining"] == {}
     assert retraining_data(by_setting(both), (), {}) == {}
     pages, without = (
