@@ -36,6 +36,7 @@ def retraining(settings: Settings, retrained: Settings, chosen: Mapping[str, Can
             "data": levels(resampled, BASELINE, "flip_rate"),
         },
         "seeds": _seeds(resampled),
+        "planned": plan()["seeds"],
         "more_seeds": _seeds(reading.studies(retrained, "fixed", root=0)),
         "table": mitigations_table(arms, [arm.arm for arm in recommended]),
         "accuracy": accuracy_table(arms),
