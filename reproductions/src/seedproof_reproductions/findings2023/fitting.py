@@ -143,9 +143,11 @@ def _policy(average: str, n_epochs: int) -> Policy | None:
 class Trace:
     """Predictions for the test split while models train: of several, their mean."""
 
-    def __init__(self, prepared: Prepared, *, every: int = 1, n_models: int = 1) -> None:
+    def __init__(
+        self, prepared: Prepared, setting: Setting, n_steps: int, *, n_models: int = 1
+    ) -> None:
         self._test = prepared.test
-        self._every = every
+        self._start, self._every = setting.trace_start(n_steps), setting.trace_every(n_steps)
         self._n_models = n_models
         self._sums: dict[int, Tensor] = {}
         self._dynamics = Dynamics(
@@ -156,7 +158,7 @@ class Trace:
 
     def after_step(self, step: int, model: Classifier, *_batch: Tensor) -> None:
         """Predict with a model after a step, if it is time."""
-        if step % self._every:
+        if step < self._start or step % self._every:
             return
         probs = model.predict(self._test.inputs)
         if self._n_models == 1:

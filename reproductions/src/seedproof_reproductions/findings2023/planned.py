@@ -1,8 +1,9 @@
-"""The study of new data: studies of `plan.toml`, their runs, and results for the pages.
+"""Studies of `plan.toml`: new data and details, their runs, and results for the pages.
 
-`python -m seedproof_reproductions.findings2023.planned FOLDER` makes the runs of the choice in a
-folder of stores, and writes results to `FOLDER/results`. With arms after the folder it makes
-those of the confirmation, for these arms. What is finished is kept.
+`python -m seedproof_reproductions.findings2023.planned FOLDER choice` makes the runs of the choice
+in a folder of stores, and writes results to `FOLDER/results`. `details` in place of `choice` makes
+those of the exponent and of late steps, and names of arms those of their confirmation. What is
+finished is kept.
 """
 
 import os
@@ -26,6 +27,8 @@ from seedproof_reproductions.runs import arms_of, make_runs
 # What the pages need of each arm.
 KEPT = ("group", "shares", "n_runs", "costs", "of_all")
 METRICS = ("accuracy", "flip_rate", "ece")
+# Effects of the exponent.
+DETAILS = ("accuracy", "label_entropy")
 
 
 def plan() -> Mapping[str, Any]:
@@ -35,7 +38,7 @@ def plan() -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class PlannedStudy:
-    """One data set under new seeds or under new data."""
+    """One data set of a study."""
 
     setting: Setting
     arms: Sequence[str]
@@ -63,6 +66,17 @@ def confirmation_studies(arms: Sequence[str]) -> Iterator[PlannedStudy]:
         yield from _studies(part["root"], train_data, part["test_split"], (BASELINE, *arms))
 
 
+def details_studies() -> Iterator[PlannedStudy]:
+    """Return the studies of the exponent and of late steps."""
+    part = plan()["details"]
+    for dataset in plan()["datasets"]:
+        n = part["seeds"]
+        setting = Setting(
+            dataset, seed=part["root"], traced=part["traced"], n_traced=n, n_traced_control=n
+        )
+        yield PlannedStudy(setting, part["arms"], n)
+
+
 def _studies(
     root: int, train_data: str, test_split: str, arms: Sequence[str]
 ) -> Iterator[PlannedStudy]:
@@ -85,6 +99,21 @@ def collect_study(store: str | os.PathLike[str]) -> dict[str, Any]:
         arm["metrics"] = {name: arm["metrics"][name] for name in METRICS}
         for name in set(arm) - {*KEPT, "metrics"}:
             del arm[name]
+    return results | {"control": None}
+
+
+def collect_details(store: str | os.PathLike[str]) -> dict[str, Any]:
+    """Collect effects on LE_m and LE_s, and the effect of the exponent in pairs of arms."""
+    results = collect(store)
+    for arm in results["arms"].values():
+        for name in set(arm) - {"n_runs", "n_traced", "n_steps", "single_run_effects"}:
+            del arm[name]
+    sides = {side.name: side for side in _sides(store)}
+    results["exponent"] = {}
+    for used, plain in plan()["details"]["exponent"]:
+        effects = compare_once([sides[plain], sides[used]])[used].effects
+        kept = {name: effects[name] for name in DETAILS}
+        results["exponent"][used] = plain_effects(kept)
     return results | {"control": None}
 
 
@@ -128,18 +157,28 @@ def stored_studies(folder: str | os.PathLike[str] | None = None) -> list[dict[st
     return read_results(PAPER, os.fspath(str(place)), version=FORMAT)
 
 
-def make_all(folder: Path, arms: Sequence[str] = ()) -> Iterator[Path]:
-    """Make the studies of the choice, or of the confirmation of some arms; return the results."""
-    studies = list(confirmation_studies(arms) if arms else choice_studies())
+def make_all(folder: Path, part: str, *arms: str) -> Iterator[Path]:
+    """Make all studies of a part of the plan, and return the files of their results.
+
+    Args:
+        folder: Where stores and results are.
+        part: `choice`, `details`, or the first arm that is confirmed.
+        arms: Further arms that are confirmed.
+
+    Returns:
+        Paths, each as soon as it is written.
+    """
+    parts = {"choice": choice_studies, "details": details_studies}
+    studies = list(parts[part]() if part in parts else confirmation_studies((part, *arms)))
     stores = [each.make(folder) for each in studies]
     for each, store in zip(studies, stores, strict=True):
-        results = collect_study(store)
-        if not arms and each.setting.train_data == "bootstrap":
+        results = collect_details(store) if part == "details" else collect_study(store)
+        if part == "choice" and each.setting.train_data == "bootstrap":
             whole = replace(each.setting, train_data="fixed")
             results["published"] = collect_published(store, folder / whole.name)
         yield write_results(results, folder / "results")
 
 
 if __name__ == "__main__":
-    for written in make_all(Path(sys.argv[1]), sys.argv[2:]):
+    for written in make_all(Path(sys.argv[1]), *sys.argv[2:]):
         sys.stdout.write(f"{written}\n")

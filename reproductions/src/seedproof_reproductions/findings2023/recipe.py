@@ -19,9 +19,10 @@ ARMS_OF_TRACK: dict[str, tuple[str, ...]] = {
     "head": tuple(ARMS),
     "finetune": ("none", "swa", "ema", "tgtss-every-10", "tgtss-free"),
 }
-# Arms of the paper's study; the others are for new data, see plan.toml.
+# Arms of the paper's study; the others belong to later ones, see plan.toml.
+LATER_ARMS = {*GROUPS["retraining"].arms, *GROUPS["exponent"].arms}
 USUAL_ARMS = {
-    track: tuple(arm for arm in arms if arm not in GROUPS["retraining"].arms)
+    track: tuple(arm for arm in arms if arm not in LATER_ARMS)
     for track, arms in ARMS_OF_TRACK.items()
 }
 

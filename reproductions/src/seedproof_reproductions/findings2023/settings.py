@@ -15,6 +15,8 @@ WHOLE = {
 # What a run learns from: the whole training split, or its own bootstrap sample of it.
 TRAIN_DATA = ("fixed", "bootstrap")
 TEST_SPLITS = ("test", "dev")
+# Steps whose predictions are traced: all, or those from the first that counts for a teacher.
+TRACED = ("all", "late")
 # First step whose predictions of the teacher count: the paper's, for 5 epochs of 256 utterances.
 TEACHER_STARTS = {"clinc150": 200, "massive": 180}
 LEARNING_RATES = {"head": 1e-3, "finetune": 1e-4}
@@ -33,7 +35,8 @@ class Setting(BaseSetting):
 
     With `train_data="bootstrap"` each run draws as many utterances as there are, with replacement,
     from its source `data`: new data in place of new seeds only. `test_split="dev"` tests on the
-    utterances that are set aside to confirm a choice.
+    utterances that are set aside to confirm a choice. With `traced="late"` a trace begins where the
+    predictions of a teacher begin to count.
     """
 
     choices = {  # noqa: RUF012 - a ClassVar of the base
@@ -57,11 +60,13 @@ class Setting(BaseSetting):
     n_traced_control: int = 10
     train_data: str = "fixed"
     test_split: str = "test"
+    traced: str = "all"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_known("kind of training data", self.train_data, TRAIN_DATA, error=OptionError)
         check_known("test split", self.test_split, TEST_SPLITS, error=OptionError)
+        check_known("part of the steps", self.traced, TRACED, error=OptionError)
         if not 0 <= self.dropout < 1:
             raise OptionError("dropout is {dropout!r}. Pass a share below 1.", dropout=self.dropout)
 
@@ -73,6 +78,10 @@ class Setting(BaseSetting):
     def trace_every(self, n_steps: int) -> int:
         """Return the number of steps between traced predictions; there is at least one."""
         return min(TRACED_STEPS[self.track], n_steps)
+
+    def trace_start(self, n_steps: int) -> int:
+        """Return the first step, from 1, that may be traced."""
+        return 1 if self.traced == "all" else self.teacher_start(n_steps)
 
     def teacher_start(self, n_steps: int) -> int:
         """Return the first step, from 1, that counts for a teacher: at the paper's share of all."""

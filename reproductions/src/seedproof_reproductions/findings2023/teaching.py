@@ -182,7 +182,7 @@ def _train_on_gold(
 ) -> GoldTraining:
     costs = {soft: Cost() for soft in TEACHERS}
     listeners = {soft: Listener(prepared, setting, arm, soft, cost) for soft, cost in costs.items()}
-    trace = Trace(prepared, every=setting.trace_every(steps_of(prepared, arm, setting)))
+    trace = Trace(prepared, setting, steps_of(prepared, arm, setting))
 
     def after_step(step: int, model: Classifier, rows: Tensor, logits: Tensor) -> None:
         trace.after_step(step, model)

@@ -70,8 +70,8 @@ def _train_models(
         cost.total += gold.cost.total
         return [gold.trained], gold.trace
     targets = soft_targets(run, prepared, setting, arm, cost)
-    every = setting.trace_every(steps_of(prepared, arm, setting))
-    trace = Trace(prepared, every=every, n_models=arm.n_heads)
+    n_steps = steps_of(prepared, arm, setting)
+    trace = Trace(prepared, setting, n_steps, n_models=arm.n_heads)
     on_step = trace.after_step if is_traced else None
     sources = partial(Sources.of, run, arm)
     models = train_heads(prepared, setting, arm, sources, cost, targets=targets, on_step=on_step)

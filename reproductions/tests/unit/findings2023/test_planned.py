@@ -1,5 +1,7 @@
 """The study of new data: what is planned, made in a moment on made data, and collected."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,9 +9,11 @@ from seedproof_reproductions.findings2023.arms import ARMS
 from seedproof_reproductions.findings2023.planned import (
     PlannedStudy,
     choice_studies,
+    collect_details,
     collect_published,
     collect_study,
     confirmation_studies,
+    details_studies,
     plan,
     stored_studies,
 )
@@ -44,6 +48,22 @@ def test_confirmation_has_other_seeds_and_other_utterances():
     kinds = {(study.setting.dataset, study.setting.train_data) for study in studies}
     assert len(kinds) == 4
     assert studies[0].arms == ("none", "heads-4", "heads-16")
+
+
+def test_details_have_seeds_of_their_own():
+    """All runs are traced, and both arms of each pair are trained."""
+    studies, part = list(details_studies()), plan()["details"]
+
+    assert {study.setting.seed for study in studies} == {2}
+    assert len({study.setting.dataset for study in studies}) == 2
+    for study in studies:
+        assert study.setting.n_traced == study.setting.n_traced_control == study.seeds
+        assert study.setting.traced == "late"
+        paired = {arm for pair in part["exponent"] for arm in pair}
+        assert {*paired, *part["late"], "none"} == set(study.arms) <= set(ARMS)
+    for used, plain in part["exponent"]:
+        assert (ARMS[used].draw, ARMS[used].teacher) == (ARMS[plain].draw, ARMS[plain].teacher)
+        assert (ARMS[used].soft.power, ARMS[plain].soft.power) == (0.5, 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -94,14 +114,34 @@ def test_published_protocol_draws_from_the_whole_split(made):
     assert not np.allclose(*values)
 
 
+def test_details_compare_late_steps_and_exponents(prepared, tmp_path):
+    """Arms are compared with the control, and arms with the exponent with those without."""
+    from seedproof_reproductions.findings2023 import training
+
+    (_, planned), arms = list(details_studies()), ("none", "tgtss")
+    setting = replace(planned.setting, epochs=2, batch_size=64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "prepare", lambda _: prepared)
+        store = PlannedStudy(setting, planned.arms, 3).make(tmp_path)
+    results = collect_details(store)
+
+    assert list(results["exponent"]) == [used for used, _ in plan()["details"]["exponent"]]
+    assert all(pair["label_entropy"]["low"] is not None for pair in results["exponent"].values())
+    for arm in arms:
+        assert results["arms"][arm]["n_traced"] == 3
+        assert results["arms"][arm]["n_steps"] < 2 * len(prepared.train) / 64
+    (stored,) = by_setting([results])
+    assert stored.effect("tgtss", "single_run_effects.all").value is not None
+
+
 def test_stored_studies_follow_the_plan():
     """Arms, seeds and utterances of every stored study are those of the plan."""
+    parts = plan()["confirmation"], plan()["details"]
+    splits = {part["root"]: part.get("test_split", "test") for part in parts}
+    most = {plan()["details"]["root"]: plan()["details"]["seeds"]}
     for content in stored_studies():
         setting = content["setting"]
         assert setting["dataset"] in plan()["datasets"]
-        root = plan()["confirmation"]["root"]
-        part = plan()["confirmation"] if setting["seed"] == root else {"test_split": "test"}
-        assert setting["test_split"] == part["test_split"]
-        assert {arm["n_runs"] for arm in content["arms"].values()} <= set(
-            range(plan()["seeds"] + 1)
-        )
+        assert setting["test_split"] == splits.get(setting["seed"], "test")
+        planned = most.get(setting["seed"], plan()["seeds"])
+        assert {arm["n_runs"] for arm in content["arms"].values()} <= set(range(planned + 1))

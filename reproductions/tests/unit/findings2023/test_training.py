@@ -93,7 +93,12 @@ def test_costs_are_counted(logged):
 
 def test_several_heads_are_traced_and_served_by_their_mean(logged, make_run, prepared, setting):
     """They are trained one after another, and the sources of the run advance."""
-    arm, run, steps, trace = ARMS["heads-4"], make_run(1), [], Trace(prepared, n_models=4)
+    arm, run, steps, trace = (
+        ARMS["heads-4"],
+        make_run(1),
+        [],
+        Trace(prepared, setting, 8, n_models=4),
+    )
 
     def after_step(step, model, *_):
         trace.after_step(step, model)
@@ -110,6 +115,34 @@ def test_several_heads_are_traced_and_served_by_their_mean(logged, make_run, pre
     counts = torch.nn.functional.one_hot(means.argmax(dim=2), 5).sum(dim=0) / 8
     expected = -(counts * counts.clamp(min=1e-30).log()).sum(dim=1)
     np.testing.assert_allclose(trace.dynamics().label_entropy(), expected, atol=1e-6)
+
+
+def test_late_trace_begins_with_the_steps_that_count_for_a_teacher(prepared, setting):
+    """The steps before it are not counted, and those after it all are."""
+    late = replace(setting, traced="late")
+    trace, probs = Trace(prepared, late, 8), torch.rand(8, 100, 5)
+    for step in range(1, 9):
+        if step >= late.teacher_start(8):
+            trace.after_step(step, Fixed(probs[step - 1]))
+        else:
+            trace.after_step(step, None)
+
+    counted = probs[late.teacher_start(8) - 1 :].argmax(dim=2)
+    assert 1 < late.teacher_start(8) < 8
+    shares = torch.nn.functional.one_hot(counted, 5).double().mean(dim=0)
+    expected = torch.special.entr(shares).sum(dim=1)
+    np.testing.assert_allclose(trace.dynamics().label_entropy(), expected, atol=1e-6)
+
+
+class Fixed:
+    """A model whose predictions are given."""
+
+    def __init__(self, probs):
+        self._probs = probs
+
+    def predict(self, _):
+        """Return the predictions."""
+        return self._probs / self._probs.sum(dim=1, keepdim=True)
 
 
 @pytest.mark.parametrize("name", ["label-smoothing-0.5", "knn", "tgtss", "tgtss-shared"])
