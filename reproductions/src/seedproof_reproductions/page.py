@@ -49,6 +49,20 @@ class Chart:
     svg: str
 
 
+def hours_table(results: Iterable[Mapping[str, Any]]) -> Table | None:
+    """Return how many runs each study has and how long they took; None if no study says it."""
+    rows = [
+        (
+            f"`{study['name']}`",
+            f"{sum(arm['n_runs'] for arm in study['arms'].values()):,}",
+            f"{study['hours']:.2g}",
+        )
+        for study in sorted(results, key=lambda study: str(study["name"]))
+        if study.get("hours")
+    ]
+    return Table.of(("study", "runs", "hours"), rows) if rows else None
+
+
 def claims_data(claims: Sequence[CheckedClaim]) -> dict[str, Any]:
     """Return the claims, their topics by outcome, and a table of their verdicts."""
     rows = ((item.claim.in_full, item.claim.where, item.decision) for item in claims)

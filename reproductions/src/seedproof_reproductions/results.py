@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seedproof.errors import OptionError, UnreadableError
+from seedproof.records.manifest import RunManifest
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate
 
@@ -63,6 +64,11 @@ def plain_effect(effect: Effect) -> dict[str, Any]:
 def plain_effects(effects: Mapping[str, Effect]) -> dict[str, dict[str, Any]]:
     """Return `plain_effect` of each metric."""
     return {name: plain_effect(effect) for name, effect in effects.items()}
+
+
+def run_hours(runs: Iterable[RunManifest]) -> float:
+    """Return how long runs took in total, in hours; a run has one thread."""
+    return short(sum(float(run.facts.get("seconds", 0.0)) for run in runs) / 3600) or 0.0
 
 
 def shared_versions(versions: Iterable[Mapping[str, str]]) -> dict[str, str]:

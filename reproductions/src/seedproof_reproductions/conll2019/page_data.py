@@ -17,7 +17,7 @@ from seedproof_reproductions.conll2019.published import published
 from seedproof_reproductions.conll2019.reading import SettingResults, by_setting
 from seedproof_reproductions.figures import MISSING, UNDETERMINED, figure, judged_change, listed
 from seedproof_reproductions.packaged import read_toml
-from seedproof_reproductions.page import Table, claims_data, command, render, write
+from seedproof_reproductions.page import Table, claims_data, command, hours_table, render, write
 from seedproof_reproductions.results import shared_versions
 
 TEMPLATE = "conll2019/page.md.jinja"
@@ -119,6 +119,7 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "further": _further(max(settings, key=lambda each: len(each.content["arms"]))),
         "sizes": _sizes(settings),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
+        "hours": hours_table(results),
         "commands": [_command(setting) for setting in settings],
     }
 

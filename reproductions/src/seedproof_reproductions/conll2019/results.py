@@ -22,6 +22,7 @@ from seedproof_reproductions.results import (
     plain_effects,
     plain_figures,
     read_results,
+    run_hours,
     shared_versions,
     short,
 )
@@ -69,6 +70,7 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
         "sizes": _sizes(finished, setting, first.n_examples),
         "classes": list(first.classes),
         "versions": shared_versions(run.facts.get("versions", {}) for run in finished),
+        "hours": run_hours(finished),
         "arms": arms,
         "rivals": None if rivals is None else _plain_changes(rivals),
         "answers": answers(sides),

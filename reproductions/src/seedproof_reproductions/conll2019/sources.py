@@ -14,7 +14,7 @@ from seedproof_reproductions.conll2019.names import BLOCKS
 from seedproof_reproductions.conll2019.recipe import train
 from seedproof_reproductions.conll2019.results import FORMAT, PAPER, SPLIT
 from seedproof_reproductions.conll2019.settings import Setting
-from seedproof_reproductions.results import short
+from seedproof_reproductions.results import run_hours, short
 from seedproof_reproductions.runs import open_study, study_of
 
 SOURCES = ("init", "order")
@@ -41,6 +41,7 @@ def collect_sources(store: str | os.PathLike[str]) -> dict[str, Any]:
         "paper": PAPER,
         "name": records.study.name,
         "setting": asdict(Setting.from_arguments(plan["arguments"])),
+        "hours": run_hours(run for run in records.runs if run.status == "finished"),
         "arms": {arm: _plain_blame(store, arm) for arm in records.arms()},
     }
 

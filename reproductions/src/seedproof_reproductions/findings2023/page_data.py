@@ -11,7 +11,7 @@ from seedproof.stats.intervals import Estimate
 from seedproof_reproductions import figures, rules
 from seedproof_reproductions.claims import Case, CheckedClaim, Claim, evaluate, read_claims
 from seedproof_reproductions.figures import MISSING, change, cut, figure, multiple, share
-from seedproof_reproductions.findings2023 import reading, selection
+from seedproof_reproductions.findings2023 import selection
 from seedproof_reproductions.findings2023.arms import GROUPS
 from seedproof_reproductions.findings2023.names import BASELINE, IN_COMMON, layout, title_of
 from seedproof_reproductions.findings2023.reading import (
@@ -35,7 +35,7 @@ PROTOCOLS = {
     "with a shared teacher": ("tgtss-shared", "tgtss-every-10-shared"),
     "with fresh teachers": FRESH_TEACHER,
 }
-ENSEMBLE, PLAIN_EXPONENT = "ensemble-shared", "tgtss-power-1"
+ENSEMBLE, EXPONENTS = "ensemble-shared", ("tgtss", "tgtss-power-1")
 # The strength of label smoothing that the paper chose on each data set.
 SMOOTHING = {"clinc150": "label-smoothing-0.5", "massive": "label-smoothing-0.1"}
 METHODS = ("control", "ensemble", "l2", "swa", "label-smoothing", "tgtss")
@@ -49,15 +49,24 @@ def arms_of(setting: SettingResults, method: str) -> tuple[str, ...]:
         "ensemble": (ENSEMBLE,),
         "label-smoothing": (SMOOTHING[setting.dataset],),
         "tgtss": tuple(setting.first_of(arms) or "" for arms in PROTOCOLS.values()),
-        # The exponent was changed only with a teacher that predicts after every step.
-        "tgtss-exponent": FRESH_TEACHER[:1],
     }.get(method, (method,))
     return tuple(arm for arm in known if arm in setting.arms)
 
 
-def checked_claims(settings: Settings) -> tuple[CheckedClaim, ...]:
-    """Return every claim of the paper with a verdict for each result that it is about."""
-    return evaluate(read_claims(__package__), partial(_cases, like_for_like_first(settings)))
+def checked_claims(
+    settings: Settings, studies: Mapping[str, Iterable[Case]] | None = None
+) -> tuple[CheckedClaim, ...]:
+    """Return every claim of the paper with a verdict for each result that it is about.
+
+    Args:
+        settings: Results of the paper's study.
+        studies: Cases of other studies, by the name that a claim calls them.
+
+    Returns:
+        The claims as listed.
+    """
+    cases = partial(_cases, like_for_like_first(settings), studies or {})
+    return evaluate(read_claims(__package__), cases)
 
 
 def like_for_like_first(settings: Settings) -> list[SettingResults]:
@@ -65,7 +74,10 @@ def like_for_like_first(settings: Settings) -> list[SettingResults]:
     return sorted(settings, key=lambda setting: setting.track != "finetune")
 
 
-def _cases(settings: Settings, claim: Claim) -> Iterator[Case]:
+def _cases(
+    settings: Settings, studies: Mapping[str, Iterable[Case]], claim: Claim
+) -> Iterator[Case]:
+    yield from studies.get(claim.more.get("study", ""), ())
     for setting in settings:
         if claim.rule == "correlation":
             paths = claim.more["figure"], "stand_in.reference"
@@ -103,12 +115,7 @@ def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Case 
             return case(Evidence(cost=costs[0], other_cost=costs[1]), ours=ours)
         case "better" if effect is not None and (others := _others(setting, claim)):
             titled = {title_of(name): other for name, other in others.items()}
-            ours = stated = ""
-            if PLAIN_EXPONENT in others:
-                ours = f"{change(effect)}; {change(others[PLAIN_EXPONENT])} without"
-                percents = reading.published()["exponent"].get(setting.dataset)
-                stated = "{}; {} without".format(*map(cut, percents)) if percents else ""
-            return case(Evidence(effect, others=titled), stated, ours)
+            return case(Evidence(effect, others=titled))
     return None
 
 
@@ -314,8 +321,7 @@ def changes(settings: Settings, arms: Sequence[str], path: str) -> list[Data]:
 
 def short_answer(settings: Settings) -> Data:
     """Return figures by question; a question that no run answers is empty."""
-    exponents = FRESH_TEACHER[0], PLAIN_EXPONENT
-    both = [s for s in settings if all(s.effect(arm, ENTROPY) for arm in exponents)]
+    both = [s for s in settings if all(s.effect(arm, ENTROPY) for arm in EXPONENTS)]
 
     def part(setting: SettingResults, arm: str) -> Estimate | None:
         return share_of_cut(setting.effect(arm, ENTROPY), setting.effect(ENSEMBLE, ENTROPY))
@@ -338,7 +344,7 @@ def short_answer(settings: Settings) -> Data:
         "pearson": control("pearson", figures.correlation),
         "ceiling": control("reference", figures.correlation),
         "precision": control("precision", lambda value: figure("accuracy", value)),
-        "exponent": [changes(both, [arm], ENTROPY) for arm in exponents] if both else [],
+        "exponent": [changes(both, [arm], ENTROPY) for arm in EXPONENTS] if both else [],
         "levers": levers(settings),
     }
 

@@ -11,6 +11,11 @@ from seedproof_reproductions.claims import summarize
 from seedproof_reproductions.figures import UNDETERMINED, listed
 from seedproof_reproductions.findings2023 import decision_data, page_data, reading, selection
 from seedproof_reproductions.findings2023.charts import cell_chart, mitigation_chart
+from seedproof_reproductions.findings2023.details import (
+    details,
+    exponent_cases,
+    studies_of_details,
+)
 from seedproof_reproductions.findings2023.names import BASELINE, layout, title_of
 from seedproof_reproductions.findings2023.page_data import Data
 from seedproof_reproductions.findings2023.planned import stored_studies
@@ -37,7 +42,10 @@ def build_data(
     settings = by_setting(results)
     compared = [setting for setting in settings if BASELINE in setting.arms]
     described = [setting_data(setting) for setting in settings]
-    claims = page_data.checked_claims(compared) if compared else ()
+    studies = retrained_with(settings, retrained)
+    detailed = studies_of_details(studies)
+    cases = {"details": tuple(exponent_cases(detailed))}
+    claims = page_data.checked_claims(compared, cases) if compared else ()
     data: Data = {
         "paper": published()["paper"],
         "printed": {name: row["tgtss"] for name, row in published()["table3"].items()},
@@ -47,7 +55,8 @@ def build_data(
         "decision": decision_name(path),
         "settings": described,
         "answers": page_data.short_answer(compared) if compared else {},
-        "retraining": retraining(compared, retrained_with(settings, retrained), {}),
+        "retraining": retraining(compared, studies, {}),
+        "details": details(compared, detailed),
         "goal": page_data.goal(compared),
         **page.claims_data(claims),
         "checked": {item.claim.name: item for item in claims},
@@ -57,6 +66,7 @@ def build_data(
         "all_arms": {setting.title: page_data.all_arms(setting) for setting in settings},
         "differences": differences(described),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
+        "hours": page.hours_table([study.content for study in (*settings, *studies)]),
         "commands": [train_command(setting) for setting in settings],
         "command": page_command(settings, path),
         "is_packaged": is_packaged(settings),

@@ -27,6 +27,7 @@ from seedproof_reproductions.results import (
     plain_figure,
     plain_figures,
     read_results,
+    run_hours,
     shared_versions,
     short,
 )
@@ -75,6 +76,7 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
         "sizes": {"train": int(finished[0].scalars["n_train"]), "test": first.n_examples},
         "n_classes": len(first.classes),
         "versions": shared_versions(run.facts.get("versions", {}) for run in finished),
+        "hours": run_hours(finished),
         "arms": {arm.name: _plain_arm(arm, control) for arm in in_order},
         "control": None if control is None else plain_control(control.source, control.predictions),
     }
