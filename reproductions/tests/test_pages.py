@@ -51,7 +51,7 @@ def test_committed_page_matches_the_stored_results(built, name):
 
 def test_figures_of_the_page_match_the_json_file():
     """For SST with a CNN."""
-    path = files("seedproof_reproductions.conll2019") / "results" / "sst-cnn-additive.json"
+    path = files("seedproof_reproductions.conll2019") / "results" / "sst-cnn-additive-seed-1.json"
     arms = json.loads(path.read_text(encoding="utf-8"))["arms"]
     effect = arms["aswa"]["effects"]["flip_rate"]
     rows = {row[0]: row[1:] for row in page_data(stored_results())["headline"]["table"].rows}

@@ -74,8 +74,9 @@ def test_simultaneous_intervals_are_wider(stored, own, at):
 
 
 def test_stored_results_keep_their_verdicts(stored):
-    """Of SST with three models, AG News, IMDB and SNLI; two per setting with both arms."""
-    claims = checked(*stored.values())
+    """Of the first round: SST with three models, AG News, IMDB and SNLI; two arms per setting."""
+    first_round = (study for study in stored.values() if not study["setting"].get("seed"))
+    claims = checked(*first_round)
 
     assert {name: item.verdicts for name, item in claims.items()} == {
         "sd-cut-cnn": (OPEN,) * 6,
