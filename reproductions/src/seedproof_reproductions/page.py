@@ -55,10 +55,10 @@ def hours_table(results: Iterable[Mapping[str, Any]]) -> Table | None:
         (
             f"`{study['name']}`",
             f"{sum(arm['n_runs'] for arm in study['arms'].values()):,}",
-            f"{study['hours']:.2g}",
+            f"{study['hours']:.1f}",
         )
         for study in sorted(results, key=lambda study: str(study["name"]))
-        if study.get("hours")
+        if round(study.get("hours") or 0.0, 1)
     ]
     return Table.of(("study", "runs", "hours"), rows) if rows else None
 

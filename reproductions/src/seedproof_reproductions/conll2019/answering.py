@@ -4,7 +4,7 @@ from typing import Any
 
 from seedproof.stats.effect import Effect
 from seedproof_reproductions.conll2019.names import ARMS, layout
-from seedproof_reproductions.conll2019.plan import Question, plan, questions
+from seedproof_reproductions.conll2019.plan import Question, plan, planned_seeds, questions
 from seedproof_reproductions.conll2019.reading import Contrast, SettingResults
 from seedproof_reproductions.figures import MISSING, change, figure, share
 from seedproof_reproductions.page import Table
@@ -41,6 +41,7 @@ def _answer(setting: SettingResults, question: Question) -> dict[str, Any] | Non
     return {
         "asks": question.asks,
         "n_runs": min(contrast.n_runs for contrast in contrasts.values()),
+        "planned": planned_seeds(setting.content["setting"]),
         "changes": changes,
         "table": Table.of(("", *changes), rows),
     }
@@ -73,6 +74,7 @@ def crossed_values(setting: SettingResults) -> Table | None:
     arms = lookup(setting.content, "crossed.arms")
     if not arms:
         return None
+    arms = {name: arm for name, arm in arms.items() if not name.endswith("-last")}
     places = {
         "flip rate": ("flip_rate", "metrics.flip_rate"),
         "flip rate, same share": ("flip_rate", "matched.metrics.flip_rate"),

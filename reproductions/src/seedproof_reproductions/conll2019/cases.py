@@ -44,6 +44,10 @@ def _case(setting: SettingResults, claim: Claim, arm: str, method: str) -> Case 
     effect, named = setting.effect(arm, f"{at}effects.{claim.metric}"), f"{title}, {ARMS[arm]}"
     if "rivals" in claim.more:
         effect, named = setting.rival(claim.metric, method), title
+    planned = setting.contrast(claim.more.get("question", ""), arm, BASELINE)
+    if planned is not None:
+        # Its interval holds together with those of the other contrasts of the question.
+        effect = planned.effect(f"effects.{claim.metric}")
     n_runs = setting.of(arm, "n_runs" if not method else f"explanations.{method}.n_runs")
     changed = partial(Evidence, effect, n_runs=n_runs)
     ours = partial(

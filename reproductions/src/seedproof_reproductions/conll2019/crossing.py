@@ -9,21 +9,27 @@ epoch that dev chose for the other.
 import os
 from dataclasses import dataclass
 
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
 from seedproof.training.run import Run
 from seedproof.training.study import Study
 from seedproof_reproductions.conll2019.data import prepare
-from seedproof_reproductions.conll2019.names import CROSSED
+from seedproof_reproductions.conll2019.names import BASELINE, CROSSED, PAPER_ARMS
 from seedproof_reproductions.conll2019.settings import Setting
 from seedproof_reproductions.conll2019.training import load_epoch, trained_run
 from seedproof_reproductions.runs import study_of
 
 SPLIT = "test"
-# For each arm, the arm whose training is shown, and the arm for which dev chose the epoch.
+LAST = "last"
+# For each arm, the arm whose training is shown, and the arm for which dev chose the epoch, or the
+# last epoch.
 EPOCHS_OF = {
     "none": ("none", "none"),
     "none-at-aswa": ("none", "aswa"),
     "aswa-at-none": ("aswa", "none"),
     "aswa": ("aswa", "aswa"),
+    "none-at-last": ("none", LAST),
+    "none-decayed-at-last": ("none-decayed", LAST),
 }
 
 
@@ -39,9 +45,11 @@ class Crossing:
 
     def __call__(self, run: Run) -> None:
         """Log the predictions and the attention of the trajectory and epoch of a run's arm."""
-        prepared = prepare(Setting.from_arguments(run.arguments))
-        trained, chosen = (trained_run(self.source, run, arm) for arm in EPOCHS_OF[run.arm])
-        number = int(chosen.scalars["epoch_chosen"])
+        setting = Setting.from_arguments(run.arguments)
+        prepared, (trajectory, chosen) = prepare(setting), EPOCHS_OF[run.arm]
+        trained, number = trained_run(self.source, run, trajectory), setting.epochs
+        if chosen != LAST:
+            number = int(trained_run(self.source, run, chosen).scalars["epoch_chosen"])
         epoch = load_epoch(self.source, trained, number)
         texts, classes = prepared.test.texts, prepared.data.classes
         run.log_predictions(
@@ -56,7 +64,7 @@ class Crossing:
 def crossed_study(
     setting: Setting, *, source: str, store: str | os.PathLike[str], seeds: int
 ) -> Study:
-    """Return the study that crosses the trainings of another."""
-    return study_of(
-        setting, Crossing(source), store=store, seeds=seeds, arms=tuple(EPOCHS_OF), suffix=CROSSED
-    )
+    """Return the study that crosses the trainings of another, as far as it has their arms."""
+    known = {BASELINE, *PAPER_ARMS[:1], *Store(Location.of(source)).arms()}
+    arms = tuple(arm for arm, (trajectory, _) in EPOCHS_OF.items() if trajectory in known)
+    return study_of(setting, Crossing(source), store=store, seeds=seeds, arms=arms, suffix=CROSSED)

@@ -107,6 +107,9 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "answers": answering.answered(settings[0]),
         "crossed": answering.crossed_values(settings[0]),
         "sources": answering.source_shares(settings[0]),
+        "decayed_epoch": figures.median_and_range(
+            settings[0].scalars("none-decayed", "epoch_chosen")
+        ),
         "plan": plan(),
         **claims_data(claims),
         "titles": lambda datasets: listed([names.DATASETS[name] for name in datasets]),

@@ -33,9 +33,12 @@ def exponent_cases(studies: Settings) -> Iterator[Case]:
         if percents is None:
             continue
         used, plain = (1 - percent / 100 for percent in percents)
-        stated = f"{cut(100 * (1 - used / plain))} ({cut(percents[0])}; {cut(percents[1])} without)"
+        whole = cut(100 * (1 - used / plain), digits=0)
+        stated = f"{whole} ({cut(percents[0])}; {cut(percents[1])} without)"
         for arm, effect in _pairs(study):
-            evidence = Evidence(effect, published=100 * (1 - used / plain), n_runs=study.n_runs)
+            evidence = Evidence(
+                effect, published=100 * (1 - used / plain), n_runs=study.of(arm, "n_runs")
+            )
             group = next(name for name in PROTOCOLS if str(arm_of(arm).teacher) in name)
             yield Case(
                 study.dataset, f"{study.title}: {title_of(arm)}", evidence, stated, group=group
@@ -59,7 +62,7 @@ def details(settings: Settings, studies: Settings) -> Data:
         for arm in plan()["details"]["late"]
     ]
     return {
-        "seeds": plan()["details"]["seeds"],
+        "seeds": list(dict.fromkeys(study.seeds for study in studies)),
         "exponent": Table.of(("", "LE_m, with against without", "accuracy"), exponent),
         "late": Table.of(("", "published", "all steps", "late steps"), late),
         "steps": [{"on": s.short_title, "n": s.of(s.arms[0], "n_steps")} for s in studies],

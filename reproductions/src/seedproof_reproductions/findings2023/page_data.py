@@ -376,6 +376,6 @@ def levers(settings: Settings) -> Data:
         "published": [arm.arm for arm in paper],
         "winners": len(winners),
         "of": len(ours),
-        "largest": {arm: changes(frozen, [arm], ENTROPY) for arm in largest},
+        "largest": {arm: changes(frozen, [arm], "of_all.label_entropy") for arm in largest},
         "beat_ensemble": sum(beats(arm, ensemble) for arm in winners) if has_ensemble else None,
     }

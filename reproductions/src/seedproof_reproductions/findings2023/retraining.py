@@ -1,6 +1,6 @@
 """Plain data of the pages on new data: mitigations, published figures and the confirmation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from seedproof.stats.effect import Effect
 from seedproof_reproductions.claims import summarize
@@ -43,7 +43,7 @@ def retraining(settings: Settings, retrained: Settings, chosen: Mapping[str, Can
         "kept": kept_cuts(arms),
         "published": published_figures(resampled),
         "also": [arm.arm for arm in confirmed if arm not in recommended],
-        "confirmation": confirmation(confirmed, retrained),
+        "confirmation": confirmation(confirmed, retrained, accepts_loss(chosen)),
     }
 
 
@@ -145,14 +145,31 @@ def _contrast(setting: SettingResults, name: str, protocol: str, arm: str) -> Ef
 
 
 def judge_published(effect: Effect | None, published: float | str) -> Verdict:
-    """Judge a cut of a published size; that nothing is cut fails if a cut is shown."""
+    """Judge a cut of a published size; a published lack of one fails if a cut is shown."""
     if isinstance(published, str):
         return decide(fails=is_cut(effect), holds=False)
     return judge("cut", Evidence(effect=effect, published=published))
 
 
-def confirmation(arms: Sequence[Candidate], retrained: Settings) -> Data:
-    """Return arms on other seeds and other utterances, next to the choice."""
+def accepts_loss(chosen: Mapping[str, Candidate]) -> set[str]:
+    """Return the arms that were chosen for a budget that accepts a small loss of accuracy."""
+    budgets = {row["says"] for row in layout()["budgets"] if row["arms"] == "nearly"}
+    return {arm.arm for budget, arm in chosen.items() if budget in budgets}
+
+
+def confirmation(
+    arms: Sequence[Candidate], retrained: Settings, may_lose: Collection[str] = ()
+) -> Data:
+    """Return arms on other seeds and other utterances, next to the choice.
+
+    Args:
+        arms: The arms of the choice.
+        retrained: All studies of the plan.
+        may_lose: Arms whose budget accepts a small loss of accuracy; they are confirmed by it.
+
+    Returns:
+        A table, and arms that are confirmed or not; empty without runs.
+    """
     root = plan()["confirmation"]["root"]
     studies = [each for kind in TRAIN_DATA for each in reading.studies(retrained, kind, root=root)]
     rows, confirmed, trained = [], [], []
@@ -161,8 +178,7 @@ def confirmation(arms: Sequence[Candidate], retrained: Settings) -> Data:
         if len(own.settings) < len(arm.settings):
             continue
         trained.append(arm.arm)
-        # A budget that accepts a small loss is confirmed by that loss.
-        margin = MARGIN if arm.keeps_accuracy else selection.SMALL_LOSS
+        margin = selection.SMALL_LOSS if arm.arm in may_lose else MARGIN
         if own.cuts and own.loses_at_most(margin):
             confirmed.append(arm.arm)
         for chosen, setting in zip(arm.settings, own.settings, strict=True):

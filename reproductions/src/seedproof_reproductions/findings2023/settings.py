@@ -80,8 +80,11 @@ class Setting(BaseSetting):
         return min(TRACED_STEPS[self.track], n_steps)
 
     def trace_start(self, n_steps: int) -> int:
-        """Return the first step, from 1, that may be traced."""
-        return 1 if self.traced == "all" else self.teacher_start(n_steps)
+        """Return the first step, from 1, that may be traced; at least one step is."""
+        if self.traced == "all":
+            return 1
+        every = self.trace_every(n_steps)
+        return min(self.teacher_start(n_steps), n_steps // every * every)
 
     def teacher_start(self, n_steps: int) -> int:
         """Return the first step, from 1, that counts for a teacher: at the paper's share of all."""

@@ -8,7 +8,12 @@ from seedproof.stats.effect import Effect, judged
 from seedproof_reproductions.findings2023.pages import build_decision, write_page
 from seedproof_reproductions.findings2023.planned import plan
 from seedproof_reproductions.findings2023.reading import by_setting
-from seedproof_reproductions.findings2023.retraining import confirmation, judge_published, kept_cuts
+from seedproof_reproductions.findings2023.retraining import (
+    accepts_loss,
+    confirmation,
+    judge_published,
+    kept_cuts,
+)
 from seedproof_reproductions.findings2023.retraining import retraining as retraining_data
 from seedproof_reproductions.findings2023.selection import candidates, choices
 from seedproof_reproductions.rules import Verdict
@@ -80,17 +85,20 @@ def test_new_data_separates_arms_that_still_help(settings, studies):
 
 
 def test_confirmation_needs_fewer_flips_and_accuracy_everywhere(settings, studies, make_arm):
-    """A budget with a loss of up to 2 points is confirmed by that margin."""
-    chosen = list(choices(settings, studies).values())
-    check = confirmation(chosen, studies)
+    """An arm is confirmed by a loss of up to 2 points only if its budget accepts that."""
+    budgets = choices(settings, studies)
+    chosen, may_lose = list(budgets.values()), accepts_loss(budgets)
+    assert may_lose == {"linear"}
+    assert confirmation(chosen, studies)["confirmed"] == ["heads-16"]
+    check = confirmation(chosen, studies, may_lose)
     assert check["confirmed"] == ["linear", "heads-16"]
     assert len(check["table"].rows) == 8  # an arm that was not trained again has none
 
     last = [each for each in studies if each.content["setting"]["seed"] == 1][-1]
     last.content["arms"]["heads-16"] = make_arm(0.97)
     last.content["arms"]["linear"] = make_arm(0.3, -0.02)
-    assert confirmation(chosen, studies)["confirmed"] == []
-    assert confirmation(chosen, studies)["open"] == ["linear", "heads-16"]
+    assert confirmation(chosen, studies, may_lose)["confirmed"] == []
+    assert confirmation(chosen, studies, may_lose)["open"] == ["linear", "heads-16"]
 
 
 @pytest.mark.parametrize(
