@@ -20,10 +20,6 @@ KNOWN_WITHIN = 2.0
 SD_OF_TEN_SEEDS = 0.6
 # A correlation from here on counts as strong.
 STRONG = 0.7
-# A number of runs beyond this is not stated.
-MOST_RUNS = 10_000
-# Floating point errors do not raise a number of runs.
-ROUNDING = 1e-9
 # Half of another arm's computation, or less, is a fraction of it.
 FRACTION = 0.5
 # Factor by which two intervals are widened so that they hold simultaneously.
@@ -230,62 +226,6 @@ _JUDGES: tuple[Callable[[Evidence], Verdict], ...] = (
     judge_positive, judge_share, judge_correlation, judge_cost, judge_better,
 )  # fmt: skip
 RULES = {rule.__name__.removeprefix("judge_"): rule for rule in _JUDGES}
-
-
-def runs_to_decide(rule: str, evidence: Evidence) -> int | None:
-    """Return about how many runs per arm would decide an open claim, if our figure is the truth.
-
-    Widths of intervals fall with the square root of the number of runs. The number has two digits.
-    None if the rule has no such number, if it is beyond `MOST_RUNS`, or if our runs cannot decide
-    the claim because the published figure is too uncertain.
-    """
-    steps = _steps(rule, evidence)
-    if evidence.n_runs is None or not steps:
-        return None
-    most = max((width / left) ** 2 if left > 0 else math.inf for width, left in steps)
-    needed = evidence.n_runs * most
-    # What as many runs did not decide is open for another reason.
-    if not evidence.n_runs < needed <= MOST_RUNS:
-        return None
-    unit = int(10 ** max(math.floor(math.log10(needed)) - 1, 0))
-    return unit * math.ceil(needed / unit - ROUNDING)
-
-
-def _steps(rule: str, evidence: Evidence) -> list[tuple[float, float]]:
-    """Return the width of an interval towards each bound that matters, and the way to it."""
-    is_estimate = rule in {"value", "range", "positive"}
-    interval = evidence.interval if is_estimate else interval_of(evidence.effect)
-    is_ratio = rule == "value" or (evidence.effect is not None and evidence.effect.scale == "ratio")
-    if interval is None or (is_ratio and min(interval) <= 0):
-        return []
-    value, low, high = (math.log(x) for x in interval) if is_ratio else interval
-    below, above = value - low, high - value
-    from_none = (below, value) if value > 0 else (above, -value)
-    known = (max(below, above), math.log(KNOWN_WITHIN))
-    steps = []
-    match rule:
-        case "direction" | "positive":
-            steps = [from_none]
-        case "cut" if evidence.published is not None:
-            missed, error = value - math.log(1 - evidence.published / 100), evidence.published_error
-            if missed <= below:
-                steps = [from_none, known]
-            elif error is None:  # it shrinks as ours does
-                steps = [(math.sqrt(2) * below, missed)]
-            else:  # more of our runs do not change it
-                steps = [(below, math.sqrt(max(missed**2 - error**2, 0.0)))]
-        case "loss" | "accuracy":
-            left = value + MARGIN
-            steps = [(below, left) if left > 0 else (above, -left)]
-        case "value" if evidence.published is not None:
-            steps = [known] if interval[1] <= evidence.published <= interval[2] else []
-        case "range" if evidence.between is not None:
-            least, most = evidence.between
-            if least <= value <= most:
-                steps = [(below, value - least), (above, most - value)]
-            else:
-                steps = [(below, value - most) if value > most else (above, least - value)]
-    return steps
 
 
 def interval_of(figure: Effect | Estimate | None) -> Interval | None:

@@ -14,7 +14,6 @@ from seedproof_reproductions.rules import (
     is_below,
     judge,
     loses,
-    runs_to_decide,
     share_of_cut,
 )
 
@@ -100,35 +99,6 @@ def test_published_cut_has_an_error_of_its_own(error, verdict):
     evidence = Evidence(ratio(0.45, 0.9), published=60.0, published_error=error)
 
     assert judge("cut", evidence) == verdict
-
-
-@pytest.mark.parametrize(
-    ("rule", "evidence", "n_runs"),
-    [
-        # Widths are halved by four times the runs.
-        ("direction", Evidence(ratio(0.5**1.5, 2**0.5)), 40),
-        ("loss", Evidence(difference(-0.02, 0.02)), 160),
-        ("cut", Evidence(ratio(0.0625, 1.0, 0.25), published=60.0), 40),
-        # A cut of 50 % at most, where 75 % are published, with the same error as ours.
-        ("cut", Evidence(ratio(0.5, 1.0, 2**-0.5), published=75.0), None),
-        ("cut", Evidence(ratio(0.5, 1.0, 2**-0.5), published=55.0), 12),
-        ("cut", Evidence(ratio(0.5, 1.0, 2**-0.5), published=55.0, published_error=0.4), 28),
-        ("cut", Evidence(ratio(0.5, 1.0, 2**-0.5), published=55.0, published_error=0.5), None),
-        ("range", Evidence(estimate=Estimate(0.5, 0.3, 0.7), between=(0.4, 0.6)), 40),
-        ("range", Evidence(estimate=Estimate(0.7, 0.5, 0.9), between=(0.4, 0.6)), 40),
-        ("positive", Evidence(estimate=Estimate(-0.1, -0.3, 0.1)), 40),
-        ("value", Evidence(estimate=Estimate(1.0, 0.25, 4.0), published=1.5), 40),
-        # The published value is outside, and may be wrong by as much.
-        ("value", Evidence(estimate=Estimate(1.2, 1.1, 1.3), published=1.0), None),
-        ("direction", Evidence(ratio(0.5, 2.0)), None),  # no number of runs is enough
-        ("direction", Evidence(NO_INTERVAL), None),
-        ("better", Evidence(ratio(0.5, 0.9)), None),
-    ],
-)
-def test_number_of_runs_that_would_decide(rule, evidence, n_runs):
-    """Of ten runs; without their number it is unknown."""
-    assert runs_to_decide(rule, replace(evidence, n_runs=10)) == n_runs
-    assert runs_to_decide(rule, evidence) is None
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,8 @@ def _cases(
             paths = claim.more["figure"], "stand_in.reference"
             estimate, ceiling = map(setting.of_control, paths)
             if estimate is not None:
-                evidence = Evidence(estimate=estimate, ceiling=ceiling)
+                n_runs = setting.of(BASELINE, "n_runs")
+                evidence = Evidence(estimate=estimate, ceiling=ceiling, n_runs=n_runs)
                 yield Case(setting.dataset, setting.title, evidence)
         for method in claim.arms:
             cases = (_case(setting, claim, method, arm) for arm in arms_of(setting, method))
@@ -105,7 +106,8 @@ def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Case 
             return case(evidence, ours=ours if also else "")
         case "share" if "share" in row and (whole := setting.effect(both[1], ENTROPY)):
             part, percent = share_of_cut(effect, whole), row["share"]
-            return case(Evidence(estimate=part, published=percent), share(Estimate(percent / 100)))
+            evidence = Evidence(estimate=part, published=percent, n_runs=setting.of(arm, "n_runs"))
+            return case(evidence, share(Estimate(percent / 100)))
         case "accuracy" if effect is not None and "accuracy" in row:
             before = setting.published(claim.method, "control")["accuracy"]
             gain = row["accuracy"][0] - before[0]
@@ -115,7 +117,7 @@ def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Case 
             return case(Evidence(cost=costs[0], other_cost=costs[1]), ours=ours)
         case "better" if effect is not None and (others := _others(setting, claim)):
             titled = {title_of(name): other for name, other in others.items()}
-            return case(Evidence(effect, others=titled))
+            return case(changed(others=titled))
     return None
 
 
