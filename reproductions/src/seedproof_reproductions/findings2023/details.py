@@ -8,7 +8,14 @@ from seedproof_reproductions.figures import change, cut
 from seedproof_reproductions.findings2023 import reading
 from seedproof_reproductions.findings2023.arms import arm_of
 from seedproof_reproductions.findings2023.names import title_of
-from seedproof_reproductions.findings2023.page_data import PROTOCOLS, SMOOTHING, Data, Settings
+from seedproof_reproductions.findings2023.page_data import (
+    FRESH_TEACHER,
+    PROTOCOLS,
+    SMOOTHING,
+    Data,
+    Settings,
+    changes,
+)
 from seedproof_reproductions.findings2023.planned import plan
 from seedproof_reproductions.findings2023.reading import SettingResults, published
 from seedproof_reproductions.page import Table
@@ -65,6 +72,8 @@ def details(settings: Settings, studies: Settings) -> Data:
         "seeds": list(dict.fromkeys(study.seeds for study in studies)),
         "exponent": Table.of(("", "LE_m, with against without", "accuracy"), exponent),
         "late": Table.of(("", "published", "all steps", "late steps"), late),
+        "of_late": changes(studies, FRESH_TEACHER, LATE),
+        "of_all": changes(reading.heads(settings), FRESH_TEACHER, LATE),
         "steps": [{"on": s.short_title, "n": s.of(s.arms[0], "n_steps")} for s in studies],
     }
 
