@@ -7,6 +7,7 @@ from seedproof.stats.intervals import Estimate
 from seedproof.testing.errors import WithFields
 from seedproof_reproductions import results
 from seedproof_reproductions.conll2019 import results as conll2019
+from seedproof_reproductions.conll2019.names import BLOCKS, CROSSED, EXPLAINED
 from seedproof_reproductions.findings2023 import results as findings2023
 
 RESULTS = conll2019.stored_results()[0]
@@ -57,10 +58,11 @@ def test_file_without_results_is_refused_by_name(tmp_path, content):
     ("recipe", "derived"), [(conll2019, "min_count"), (findings2023, "learning_rate")]
 )
 def test_packaged_results_are_named_by_their_setting(recipe, derived):
-    """Results of explained models have a suffix."""
+    """Results of explained and crossed models, and of blocks, have a suffix."""
     stored = recipe.stored_results()
 
     assert stored
     for content in stored:
         given = {name: value for name, value in content["setting"].items() if name != derived}
-        assert content["name"].removesuffix("-explained") == recipe.Setting(**given).name
+        name = recipe.Setting(**given).name
+        assert content["name"] in {name, *(name + end for end in (EXPLAINED, CROSSED, BLOCKS))}
