@@ -79,24 +79,24 @@ def planned_seeds(setting: Mapping[str, Any]) -> int | None:
 
 def _contrast(arm: ArmData, reference: ArmData, question: Question) -> dict[str, Any]:
     """Compare two arms in the metrics of a question."""
-    pair, n_together, asked = (reference, arm), len(question.contrasts), set(question.metrics)
+    pair, n_together, metrics = (reference, arm), len(question.contrasts), set(question.metrics)
     compared = compare_with_first(pair, n_together=n_together)[arm.name]
     matched = {}
     if all(map(has_one_threshold, pair)):
         moved = compare_with_first(pair, match_rates=True, n_together=n_together)[arm.name]
-        matched = {name: moved.effects[name] for name in MATCHED if name + SAME_SHARE in asked}
+        matched = {name: moved.effects[name] for name in MATCHED if name + SAME_SHARE in metrics}
     return {
         "arm": arm.name,
         "reference": reference.name,
         "n_runs": compared.measurement.n_runs,
-        "effects": plain_effects(_only(compared.effects, asked)),
+        "effects": plain_effects(_only(compared.effects, metrics)),
         "matched": plain_effects(matched),
         "explanations": {
-            method: plain_effects(_only(effects, asked))
+            method: plain_effects(_only(effects, metrics))
             for method, effects in compared.explanations.items()
         },
     }
 
 
-def _only(effects: Mapping[str, Effect], asked: Collection[str]) -> dict[str, Effect]:
-    return {name: effect for name, effect in effects.items() if name in asked}
+def _only(effects: Mapping[str, Effect], metrics: Collection[str]) -> dict[str, Effect]:
+    return {name: effect for name, effect in effects.items() if name in metrics}

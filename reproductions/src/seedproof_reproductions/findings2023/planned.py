@@ -160,13 +160,7 @@ def stored_studies(folder: str | os.PathLike[str] | None = None) -> list[dict[st
 def make_all(folder: Path, part: str, *arms: str) -> Iterator[Path]:
     """Make all studies of a part of the plan, and return the files of their results.
 
-    Args:
-        folder: Where stores and results are.
-        part: `choice`, `details`, or the first arm that is confirmed.
-        arms: Further arms that are confirmed.
-
-    Returns:
-        Paths, each as soon as it is written.
+    The part is `choice`, `details`, or arms that are confirmed.
     """
     parts = {"choice": choice_studies, "details": details_studies}
     studies = list(parts[part]() if part in parts else confirmation_studies((part, *arms)))
