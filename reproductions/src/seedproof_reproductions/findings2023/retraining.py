@@ -132,7 +132,12 @@ def published_figures(resampled: Settings) -> list[Data]:
                 values.append(f"{' / '.join(map(change, known))} with {title_of(arm)}")
             names = [setting.short_title for setting in resampled]
             table = Table.of((f"against {title_of(figure['against'])}", *names), rows)
-            judged = {"verdict": summarize(verdicts), "changes": listed(values)}
+            words = summarize(verdicts)
+            if isinstance(figure["cut"], str):
+                n_shown = verdicts.count(Verdict.FAILS)
+                words = f"contrary to this, a reduction is shown in {n_shown} of {len(verdicts)}"
+                words = words if n_shown else "no reduction is shown here either"
+            judged = {"verdict": words, "changes": listed(values)}
             protocols.append({"name": protocol, "table": table, **judged})
         printed = "none" if figure["cut"] == "none" else cut(figure["cut"])
         figures.append({**figure, "printed": printed, "protocols": protocols})
