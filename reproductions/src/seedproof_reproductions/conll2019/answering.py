@@ -3,7 +3,7 @@
 from typing import Any
 
 from seedproof.stats.effect import Effect
-from seedproof_reproductions.conll2019.names import ARMS, layout
+from seedproof_reproductions.conll2019.names import ARMS, AT_LAST, layout
 from seedproof_reproductions.conll2019.plan import Question, plan, planned_seeds, questions
 from seedproof_reproductions.conll2019.reading import Contrast, SettingResults
 from seedproof_reproductions.figures import MISSING, change, figure, share
@@ -74,7 +74,7 @@ def crossed_values(setting: SettingResults) -> Table | None:
     arms = lookup(setting.content, "crossed.arms")
     if not arms:
         return None
-    arms = {name: arm for name, arm in arms.items() if not name.endswith("-last")}
+    arms = {name: arm for name, arm in arms.items() if not name.endswith(AT_LAST)}
     places = {
         "flip rate": ("flip_rate", "metrics.flip_rate"),
         "flip rate, same share": ("flip_rate", "matched.metrics.flip_rate"),

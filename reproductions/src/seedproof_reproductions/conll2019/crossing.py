@@ -14,7 +14,7 @@ from seedproof.records.reader import Store
 from seedproof.training.run import Run
 from seedproof.training.study import Study
 from seedproof_reproductions.conll2019.data import prepare
-from seedproof_reproductions.conll2019.names import BASELINE, CROSSED, PAPER_ARMS
+from seedproof_reproductions.conll2019.names import AT_LAST, BASELINE, CROSSED, PAPER_ARMS
 from seedproof_reproductions.conll2019.settings import Setting
 from seedproof_reproductions.conll2019.training import load_epoch, trained_run
 from seedproof_reproductions.runs import study_of
@@ -28,8 +28,8 @@ EPOCHS_OF = {
     "none-at-aswa": ("none", "aswa"),
     "aswa-at-none": ("aswa", "none"),
     "aswa": ("aswa", "aswa"),
-    "none-at-last": ("none", LAST),
-    "none-decayed-at-last": ("none-decayed", LAST),
+    f"none{AT_LAST}": ("none", LAST),
+    f"none-decayed{AT_LAST}": ("none-decayed", LAST),
 }
 
 
@@ -65,6 +65,7 @@ def crossed_study(
     setting: Setting, *, source: str, store: str | os.PathLike[str], seeds: int
 ) -> Study:
     """Return the study that crosses the trainings of another, as far as it has their arms."""
+    # Runs say so if none or ASWA is missing; the decayed rate is not needed.
     known = {BASELINE, *PAPER_ARMS[:1], *Store(Location.of(source)).arms()}
     arms = tuple(arm for arm, (trajectory, _) in EPOCHS_OF.items() if trajectory in known)
     return study_of(setting, Crossing(source), store=store, seeds=seeds, arms=arms, suffix=CROSSED)

@@ -9,6 +9,8 @@ BASELINE = "none"
 # Ends of the names of studies that belong to another: its models explained, at each other's epochs,
 # and trained in blocks.
 EXPLAINED, CROSSED, BLOCKS = "-explained", "-crossed", "-blocks"
+# End of the names of arms at the last epoch.
+AT_LAST = "-at-last"
 # The paper's two averages. It says that the second is steadier than the first.
 PAPER_ARMS = ("aswa", "naswa")
 KL, JACCARD, OVERLAP = "explanation_kl", "explanation_jaccard_20", "explanation_overlap"

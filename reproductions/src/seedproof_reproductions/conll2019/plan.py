@@ -53,8 +53,8 @@ def questions() -> tuple[Question, ...]:
 def answers(sides: Sequence[ArmData]) -> dict[str, list[dict[str, Any]]]:
     """Compare arms for every question, as far as its arms are among the sides.
 
-    The intervals of one question hold simultaneously, each metric alone; also with contrasts that
-    are not among the sides yet.
+    The intervals of one question hold simultaneously, each metric alone. Contrasts whose arms are
+    missing count as well, so that intervals do not widen when they are added.
     """
     named = {side.name: side for side in sides}
     compared = {

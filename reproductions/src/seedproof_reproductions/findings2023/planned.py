@@ -174,5 +174,7 @@ def make_all(folder: Path, part: str, *arms: str) -> Iterator[Path]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     for written in make_all(Path(sys.argv[1]), *sys.argv[2:]):
         sys.stdout.write(f"{written}\n")

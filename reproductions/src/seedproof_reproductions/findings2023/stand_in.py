@@ -10,13 +10,13 @@ import numpy as np
 from seedproof.metrics.statistic import ExampleValues
 from seedproof.stats.intervals import NORMAL, PLAIN, Estimate, jackknife_variance
 from seedproof.typing import FloatArray, IntArray
+from seedproof_reproductions.deciding import CEILING_RUNS
 from seedproof_reproductions.findings2023.comparison import entropies_over
 from seedproof_reproductions.findings2023.single_runs import Predictions
 
 # With fewer runs, or fewer traced ones, what varies between runs is not known.
 MIN_RUNS, MIN_TRACED = 5, 3
-# Halves of fewer than four runs are too unlike all runs for Spearman and Brown's formula.
-HALVED_RUNS, MAX_HALVINGS = 8, 10
+MAX_HALVINGS = 10
 
 
 def correlation(x: ExampleValues, y: ExampleValues) -> Estimate | None:
@@ -53,7 +53,8 @@ def other_runs(final: IntArray) -> Estimate | None:
     Halves of the runs are correlated, and Spearman and Brown's formula extrapolates to all but one.
     None with fewer than eight runs, or if runs always agree.
     """
-    if len(final) < HALVED_RUNS:
+    # Halves of fewer than four runs are too unlike all runs for Spearman and Brown's formula.
+    if len(final) < CEILING_RUNS:
         return None
 
     def lengthened(runs: IntArray) -> tuple[float, FloatArray]:
