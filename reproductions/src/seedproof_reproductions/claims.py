@@ -7,13 +7,12 @@ nearest to the paper's setting. It alone decides the claim, so that further comp
 a claim easier or harder to hold.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from seedproof_reproductions import figures
-from seedproof_reproductions.deciding import MOST_RUNS, is_imprecise, runs_to_decide
+from seedproof_reproductions.deciding import forecast_claim
 from seedproof_reproductions.packaged import read_toml
 from seedproof_reproductions.rules import RULES, Evidence, Verdict, judge
 
@@ -52,20 +51,12 @@ class Case:
     ours: str = ""  # as text; from the evidence if omitted
     group: str = ""  # cases of a group are summarized together
     verdict: Verdict = Verdict.OPEN
-    n_needed: float | None = None  # runs per arm that would decide an open case, if known
-    is_imprecise: bool = False  # no number of our runs would decide: the published figure is vague
+    to_decide: str = ""  # what would decide an open case, in words
 
     @property
     def words(self) -> str:
         """The verdict on the page, with what would decide an open case."""
-        words = self.verdict.words
-        if self.is_imprecise:
-            return f"{words}; the published figure is too uncertain for any number of our seeds"
-        if self.n_needed is None:
-            return words
-        if math.isinf(self.n_needed):
-            return f"{words}; more than {MOST_RUNS:,} seeds would be needed"
-        return f"{words}; about {self.n_needed:,.0f} seeds would decide"
+        return f"{self.verdict.words}; {self.to_decide}" if self.to_decide else self.verdict.words
 
 
 @dataclass(frozen=True)
@@ -161,10 +152,8 @@ def _check(claim: Claim, case: Case) -> Case:
     published = case.published or claim.expected or figures.cut(evidence.published or 0.0)
     ours, verdict = case.ours or _ours(claim, evidence), judge(claim.rule, evidence)
     is_decided = verdict in {Verdict.HOLDS, Verdict.FAILS}
-    n_needed = None if is_decided else runs_to_decide(claim.rule, evidence)
-    vague = not is_decided and is_imprecise(claim.rule, evidence)
-    judged = replace(case, verdict=verdict, n_needed=n_needed, is_imprecise=vague)
-    return replace(judged, published=published, ours=ours)
+    needed = "" if is_decided else forecast_claim(claim.rule, evidence).words
+    return replace(case, verdict=verdict, to_decide=needed, published=published, ours=ours)
 
 
 def _ours(claim: Claim, evidence: Evidence) -> str:

@@ -15,7 +15,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from seedproof.report.numbers import NO_BREAK
 from seedproof_reproductions.claims import CheckedClaim
-from seedproof_reproductions.figures import listed
+from seedproof_reproductions.figures import MISSING, listed
+from seedproof_reproductions.results import study_hours
 
 INTERVAL = re.compile(r"\[([^],]+), ([^]]+)\]")
 BLANK_LINES = re.compile(r"\n{3,}")
@@ -49,18 +50,20 @@ class Chart:
     svg: str
 
 
-def hours_table(results: Iterable[Mapping[str, Any]]) -> Table | None:
-    """Return how many runs each study has and how long they took; None if no study says it."""
-    rows = [
-        (
-            f"`{study['name']}`",
-            f"{sum(arm['n_runs'] for arm in study['arms'].values()):,}",
-            f"{study['hours']:.1f}",
+def hours_table(results: Iterable[Mapping[str, Any]]) -> Table:
+    """Return how many arms and runs each study has and how long they took, and the total."""
+    rows, totals = [], [0.0, 0.0]
+    for study in sorted(results, key=lambda study: str(study["name"])):
+        n_runs, hours = sum(arm["n_runs"] for arm in study["arms"].values()), study_hours(study)
+        totals = [totals[0] + n_runs, totals[1] + (hours or 0.0)]
+        cells = (
+            f"{len(study['arms']):,}",
+            f"{n_runs:,}",
+            MISSING if hours is None else f"{hours:.1f}",
         )
-        for study in sorted(results, key=lambda study: str(study["name"]))
-        if round(study.get("hours") or 0.0, 1)
-    ]
-    return Table.of(("study", "runs", "hours"), rows) if rows else None
+        rows.append((f"`{study['name']}`", *cells))
+    rows.append(("total", "", f"{totals[0]:,.0f}", f"{totals[1]:.1f}"))
+    return Table.of(("study", "arms", "runs", "hours"), rows)
 
 
 def claims_data(claims: Sequence[CheckedClaim]) -> dict[str, Any]:

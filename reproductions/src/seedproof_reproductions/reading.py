@@ -83,7 +83,10 @@ def in_order(settings: Iterable[AnyResults]) -> tuple[AnyResults, ...]:
 
     def place(setting: AnyResults) -> tuple[list[int], str]:
         chosen = setting.content["setting"]
-        places = [values.index(chosen[part]) for part, values in setting.order.items()]
+        # Values that the page does not name come last.
+        places = [
+            [*values, chosen[part]].index(chosen[part]) for part, values in setting.order.items()
+        ]
         return places, setting.content["name"]
 
     if ordered := tuple(sorted(settings, key=place)):

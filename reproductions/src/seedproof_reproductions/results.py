@@ -24,7 +24,7 @@ DIGITS = 6
 # Keys of the results of every recipe.
 REQUIRED = {"format", "paper", "name", "setting", "arms"}
 # Fields of an effect that are not kept.
-LEFT_OUT = {"metric", "note"}
+LEFT_OUT = {"metric", "note", "detectable"}
 # Packages whose version may change results.
 VERSIONED = {"python", "torch", "numpy", "seedproof"}
 
@@ -56,7 +56,7 @@ def plain_figures(estimates: Mapping[str, Estimate]) -> dict[str, list[float | N
 
 
 def plain_effect(effect: Effect) -> dict[str, Any]:
-    """Return what `Effect` takes, except for the metric's name and the note."""
+    """Return what `Effect` takes, except for the metric's name and what no page shows."""
     values = {name: value for name, value in effect.summary().items() if name not in LEFT_OUT}
     return {name: v if isinstance(v, str) else short(v) for name, v in values.items()}
 
@@ -69,6 +69,22 @@ def plain_effects(effects: Mapping[str, Effect]) -> dict[str, dict[str, Any]]:
 def run_hours(runs: Iterable[RunManifest]) -> float:
     """Return how long runs took in total, in hours; a run has one thread."""
     return short(sum(float(run.facts.get("seconds", 0.0)) for run in runs) / 3600) or 0.0
+
+
+def study_hours(study: Mapping[str, Any]) -> float | None:
+    """Return how long the runs of stored results took, in hours; None if they do not say it.
+
+    Older results have only the seconds that trainings logged: a list, or the mean over runs.
+    """
+    if (hours := study.get("hours")) is not None:
+        return float(hours)
+    total = 0.0
+    for arm in study["arms"].values():
+        seconds = arm.get("scalars", {}).get("seconds")
+        if seconds is None:
+            return None
+        total += sum(seconds) if isinstance(seconds, list) else seconds * arm["n_runs"]
+    return total / 3600
 
 
 def shared_versions(versions: Iterable[Mapping[str, str]]) -> dict[str, str]:

@@ -63,6 +63,9 @@ class Evidence:
     others: Mapping[str, Effect] = field(default_factory=dict)  # arms to beat, by title
     ceiling: Estimate | None = None  # correlation that as many other runs reach
     n_runs: int | None = None  # behind the interval, per arm
+    # Share of the squared width of the interval that more runs do not remove, because it is from
+    # drawing the texts; if omitted, it is not known.
+    from_texts: float | None = None
     # Half the width of the published figure's interval, as a log for a ratio. If omitted, it is
     # taken to be as uncertain as ours.
     published_error: float | None = None
@@ -96,8 +99,8 @@ def judge_direction(evidence: Evidence) -> Verdict:
 def judge_cut(evidence: Evidence) -> Verdict:
     """Hold if a cut is shown, reaches the published percentage, and is known to a factor of two.
 
-    It fails if the two cuts differ by more than both errors allow. In between, and if the ratio is
-    not known to a factor of two, the size is open. If `also` shows no cut, nothing is shown.
+    It fails if the two cuts differ by more than both errors allow. In between, and if ratio or cut
+    are not known to a factor of two, the size is open. If `also` shows no cut, nothing is shown.
     """
     effect, percent, also = evidence.effect, evidence.published, evidence.also
     if effect is None or effect.low is None or not has_verdict(effect) or percent is None:
@@ -110,7 +113,15 @@ def judge_cut(evidence: Evidence) -> Verdict:
     if direction != Verdict.HOLDS or interval is None:
         return direction
     reaches = 100 * (1 - effect.low) >= percent
-    return Verdict.HOLDS if reaches and is_known(*interval) else Verdict.SIZE_OPEN
+    return Verdict.HOLDS if reaches and _is_known_cut(*interval) else Verdict.SIZE_OPEN
+
+
+def _is_known_cut(value: float, low: float, high: float) -> bool:
+    """Return True if an interval is known to a factor of two, as a ratio and as a cut.
+
+    A ratio alone would let small cuts pass that may be almost nothing; a cut alone, large ones.
+    """
+    return is_known(value, low, high) and is_known(1 - value, 1 - high, 1 - low)
 
 
 def _is_smaller_cut(effect: Effect, percent: float, published_error: float | None) -> bool:

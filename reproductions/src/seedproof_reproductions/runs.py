@@ -134,7 +134,7 @@ def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mappin
 
 
 def compare_with_first(
-    sides: Sequence[ArmData], *, match_rates: bool = False, n_together: int | None = None
+    sides: Sequence[ArmData], *, match_rates: bool = False, unpaired: Collection[str] = ()
 ) -> dict[str, ComparedArm]:
     """Compare arms with the first: each metric alone, with intervals that hold for all arms.
 
@@ -144,14 +144,14 @@ def compare_with_first(
         sides: The arms.
         match_rates: Move thresholds so that the runs of an arm predict the second class equally
             often.
-        n_together: Number of comparisons that hold simultaneously; if omitted, as many as arms.
+        unpaired: Metrics whose intervals are not paired by seed.
 
     Returns:
         Compared arms by name; the first as in the comparison with most runs.
     """
     first, *others = sides
     groups = [others] if len({side.seeds for side in sides}) == 1 else [[side] for side in others]
-    level = PLAIN.divided(n_together or max(len(others), 1))
+    level = PLAIN.divided(max(len(others), 1))
     baselines: list[ComparedArm] = []
     compared: dict[str, ComparedArm] = {}
     for group in groups:
@@ -160,9 +160,19 @@ def compare_with_first(
                 on_shared_seeds([first, *group]), Location.of(working), match_rates=match_rates
             )
         baselines.append(result.baseline)
-        compared |= {arm.name: arm for arm in judge_each(result.arms, level)}
+        arms = [_without_pairs(arm, unpaired) for arm in result.arms]
+        compared |= {arm.name: arm for arm in judge_each(arms, level)}
     largest = max(baselines, key=lambda arm: arm.measurement.n_runs)
     return {first.name: largest, **compared}
+
+
+def _without_pairs(arm: ComparedArm, metrics: Collection[str]) -> ComparedArm:
+    alone = {
+        name: replace(contrast, is_paired=False)
+        for name, contrast in arm.contrasts.items()
+        if name in metrics
+    }
+    return replace(arm, contrasts={**arm.contrasts, **alone})
 
 
 def on_shared_seeds(sides: Sequence[ArmData]) -> list[ArmData]:

@@ -44,8 +44,9 @@ def test_conll2019_smoke_run_trains_prints_and_resumes(seedproof, tmp_path):
 
 @pytest.mark.usefixtures("made_sst")
 def test_conll2019_explains_models_and_writes_a_page(seedproof, tmp_path):
-    """An LSTM with dot attention; explanations have their own store, and arms can be added."""
-    model = ("--encoder", "lstm", "--attention", "dot", "--epochs", 1, "--seeds", 2)
+    """An LSTM with dot attention and Adagrad; explanations have their own store."""
+    model = ("--encoder", "lstm", "--attention", "dot", "--optimizer", "adagrad")
+    model = (*model, "--epochs", 1, "--seeds", 2)
     command = (*CONLL, *model, "--store", "mine", "--results", "kept")
     stored = ("reproduce", "conll2019", "--from-results", "--results", "kept")
 
@@ -57,7 +58,9 @@ def test_conll2019_explains_models_and_writes_a_page(seedproof, tmp_path):
     arms = ["ema", "ema", "none", "none"]
     for store in ("mine", "mine-explained"):
         assert [run.arm for run in Store(Location.of(tmp_path / store)).runs] == arms
-    name = f"{NAME}-explained.json".replace("cnn-additive-epochs-2", "lstm-dot-epochs-1")
+    name = f"{NAME}-explained.json".replace(
+        "cnn-additive-epochs-2", "lstm-dot-epochs-1-optimizer-adagrad"
+    )
     kept = json.loads((tmp_path / "kept" / name).read_text(encoding="utf-8"))
     assert kept["explaining"] == {"n_lime": 5, "n_samples": 100, "n_draws": 2}
     assert shown[1].split() == out.split()
@@ -146,7 +149,8 @@ def test_stored_results_are_shown_without_torch(paper, tmp_path):
         "conll2020", "conll2019 --track head", "conll2019 --from-results --dataset sst",
         "conll2019 --from-results --results nowhere", "conll2019 --results note",
         "conll2019 --store note", "conll2019 --dataset sts", "conll2019 --arms none,awsa",
-        "conll2019 --seeds 0", "conll2019 --smoke --seeds 1", "conll2019 --page page.md",
+        "conll2019 --optimizer adamw", "conll2019 --seeds 0", "conll2019 --smoke --seeds 1",
+        "conll2019 --page page.md",
         "conll2019 --from-results --page page", "conll2019 --from-results --page mine.md",
         "conll2019 --from-results --encoder cnn", "conll2019 --lime-samples 10",
         "conll2019 --dataset diabetes", "findings2023 --explain", "findings2023 --lime-samples 10",

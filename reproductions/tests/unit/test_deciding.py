@@ -3,87 +3,148 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import seedproof as sp
+from seedproof.stats.distributions import student_quantile
 from seedproof.stats.effect import Effect, judged
 from seedproof.stats.intervals import Estimate
-from seedproof_reproductions.deciding import CEILING_RUNS, is_imprecise, runs_to_decide
+from seedproof_reproductions.deciding import (
+    CEILING_RUNS,
+    Forecast,
+    forecast_claim,
+    from_texts,
+    share_from_texts,
+)
 from seedproof_reproductions.rules import Evidence
 
 
-def ratio(low, high, value=None):
+def ratio(low, high, value=None, *, over="runs"):
     """A ratio judged as `compare` does; its value is the geometric mean unless given."""
     middle = math.sqrt(low * high) if value is None else value
-    return Effect("flip_rate", "ratio", middle, low, high, verdict=judged("flip_rate", low, high))
+    verdict = judged("flip_rate", low, high)
+    return Effect("flip_rate", "ratio", middle, low, high, over, verdict=verdict)
 
 
 def difference(low, high):
     """A difference of accuracy judged as `compare` does."""
     verdict = judged("accuracy", low, high)
-    return Effect("accuracy", "difference", (low + high) / 2, low, high, verdict=verdict)
+    return Effect("accuracy", "difference", (low + high) / 2, low, high, "runs", verdict=verdict)
 
 
 @pytest.mark.parametrize(
     ("rule", "evidence", "n_runs"),
     [
-        # Widths are halved by four times the runs.
-        ("direction", Evidence(ratio(0.5**1.5, 2**0.5)), 40),
+        # Widths are halved by four times the runs, and an end on the bound does not decide yet.
+        ("direction", Evidence(ratio(0.5**1.5, 2**0.5)), 41),
         ("loss", Evidence(difference(-0.02, 0.02)), 160),
+        # A loss is shown once the interval is below 0.
+        ("accuracy", Evidence(difference(-0.015, 0.001)), 14),
         ("cut", Evidence(ratio(0.0625, 1.0, 0.25), published=60.0), 40),
-        # A cut of 50 % at most, where 75 % are published, with the same error as ours.
-        ("cut", Evidence(ratio(0.5, 1.0, 2**-0.5), published=75.0), None),
+        # A cut of 29 %, where 55 % are published, with the same error as ours.
         ("cut", Evidence(ratio(0.5, 1.0, 2**-0.5), published=55.0), 12),
         ("cut", Evidence(ratio(0.5, 1.0, 2**-0.5), published=55.0, published_error=0.4), 28),
-        ("cut", Evidence(ratio(0.5, 1.0, 2**-0.5), published=55.0, published_error=0.5), None),
-        ("range", Evidence(estimate=Estimate(0.5, 0.3, 0.7), between=(0.4, 0.6)), 40),
-        ("range", Evidence(estimate=Estimate(0.7, 0.5, 0.9), between=(0.4, 0.6)), 40),
-        ("positive", Evidence(estimate=Estimate(-0.1, -0.3, 0.1)), 40),
-        ("value", Evidence(estimate=Estimate(1.0, 0.25, 4.0), published=1.5), 40),
-        # The published value is outside, and may be wrong by as much.
-        ("value", Evidence(estimate=Estimate(1.2, 1.1, 1.3), published=1.0), None),
-        ("direction", Evidence(ratio(0.5, 2.0)), math.inf),  # no number of runs is enough
-        ("direction", Evidence(Effect("accuracy_sd", "ratio", 0.3, verdict="too few runs")), None),
+        # The published cut is inside, and differs by more than its own error.
+        ("cut", Evidence(ratio(0.1, 10.0, 1.0), published=70.0, published_error=0.85), 73),
+        # The published value is inside, and is refuted with more runs.
+        ("value", Evidence(estimate=Estimate(1.0, 0.25, 4.0), published=3.0), 23),
+        ("value", Evidence(estimate=Estimate(1.0, 0.25, 4.0), published=1.0), 40),
         # Intervals of two arms that are as wide as their values are apart.
-        ("better", Evidence(ratio(0.25, 1.0), others={"other": ratio(0.5, 2.0)}), 40),
+        ("better", Evidence(ratio(0.25, 1.0), others={"other": ratio(0.5, 2.0)}), 41),
         # A better arm refutes it as soon as both are apart, and the nearer one does not matter.
         (
             "better",
             Evidence(ratio(0.5, 2.0), others={"a": ratio(0.25, 1.0), "b": ratio(0.49, 1.99)}),
-            40,
+            41,
         ),
-        ("share", Evidence(estimate=Estimate(0.8, 0.0, 1.6), published=90.0), 40),
-        ("share", Evidence(estimate=Estimate(-0.1, -0.4, 0.2), published=90.0), None),
-        ("correlation", Evidence(estimate=Estimate(0.5, 0.4, 0.6)), None),
-        ("better", Evidence(ratio(0.5, 0.9)), None),
     ],
 )
 def test_number_of_runs_that_would_decide(rule, evidence, n_runs):
-    """Of ten runs; without their number it is unknown."""
-    assert runs_to_decide(rule, replace(evidence, n_runs=10)) == n_runs
-    assert runs_to_decide(rule, evidence) is None
+    """Of ten runs; it is unknown if their number is."""
+    assert forecast_claim(rule, replace(evidence, n_runs=10)).n_runs == n_runs
+    assert forecast_claim(rule, evidence) == Forecast()
+
+
+@pytest.mark.parametrize(
+    ("rule", "evidence", "words"),
+    [
+        # A cut of 29 %, where 55 % are published, and may be wrong by as much.
+        (
+            "cut",
+            Evidence(ratio(0.5, 1.0, 2**-0.5), published=55.0, published_error=0.5),
+            "the published figure is too uncertain for any number of our seeds",
+        ),
+        (
+            "value",
+            Evidence(estimate=Estimate(1.2, 1.1, 1.3), published=1.0),
+            "the published figure is too uncertain for any number of our seeds",
+        ),
+        # No number of runs shows a change of 0.
+        ("direction", Evidence(ratio(0.5, 2.0)), ""),
+        ("direction", Evidence(ratio(0.5, 2.001)), "more than 10,000 seeds would be needed"),
+        ("direction", Evidence(Effect("accuracy_sd", "ratio", 0.3, verdict="too few runs")), ""),
+        ("value", Evidence(estimate=Estimate(1.2, 1, 2), published=1.0, is_over_runs=False), ""),
+        ("correlation", Evidence(estimate=Estimate(0.5, 0.4, 0.6)), ""),
+        ("better", Evidence(None, others={"other": ratio(0.5, 2.0)}), ""),
+        # Runs narrow it, and texts by an unknown part.
+        (
+            "range",
+            Evidence(estimate=Estimate(0.5, 0.3, 0.7), between=(0.4, 0.6)),
+            "more than 32 seeds would be needed",
+        ),
+    ],
+)
+def test_some_claims_stay_open(rule, evidence, words):
+    """With any number of runs, or with too many; or the number is not known."""
+    assert forecast_claim(rule, replace(evidence, n_runs=10)).words == words
+
+
+@pytest.mark.parametrize(
+    ("share", "words", "few_words"),
+    [
+        (0.0, "about 33 seeds would decide", "33 seeds"),
+        (0.125, "about 55 seeds would decide", "55 seeds"),
+        (0.2499999, "more than 10,000 seeds would be needed", "more than 10,000 seeds"),
+        (0.25, "more texts are needed, whatever the number of seeds", "more texts"),
+        (None, "more than 32 seeds would be needed", "more than 32 seeds"),
+    ],
+)
+def test_more_runs_do_not_narrow_what_is_from_texts(share, words, few_words):
+    """Ten runs, whose interval reaches twice as far as it may; Student's quantile falls, too."""
+    effect = ratio(0.5**1.5, 2**0.5, over="runs × examples")
+    forecast = forecast_claim("direction", Evidence(effect, n_runs=10, from_texts=share))
+
+    assert (forecast.words, forecast.short) == (words, few_words)
+    if forecast.n_runs and share is not None:
+        for n_runs, is_enough in ((forecast.above, False), (forecast.n_runs, True)):
+            factor = student_quantile(n_runs - 1, 0.975) / student_quantile(9, 0.975)
+            square = share + (1 - share) * 10 / n_runs * factor**2
+            assert (square < 1 / 4) is is_enough
+
+
+def test_share_from_texts_is_what_any_number_of_runs_leaves():
+    """More of it if runs do not differ, and 0 for an sd over runs."""
+    rng = np.random.default_rng(0)
+    texts = rng.random((1, 400)) < 0.3
+    same, noisy = np.repeat(texts, 8, axis=0), rng.random((8, 400)) < 0.3
+    shares = {}
+    for name, wrong in (("same", same), ("noisy", noisy)):
+        arms = {"none": wrong.astype(int).tolist(), "other": noisy[::-1].astype(int).tolist()}
+        compared = sp.compare(arms, labels=[0] * 400).arm("other")
+        shares[name] = {
+            metric: share_from_texts(compared.contrasts[metric])
+            for metric in ("accuracy", "accuracy_sd")
+        }
+
+    assert shares["same"]["accuracy"] > shares["noisy"]["accuracy"] + 0.2
+    assert shares["noisy"]["accuracy_sd"] == 0.0
+    assert from_texts(lambda _: Estimate(0.5)) is None
 
 
 def test_noise_ceiling_needs_some_runs():
     """With fewer, a correlation cannot be judged; with as many it is open for another reason."""
     evidence = Evidence(estimate=Estimate(0.5, 0.4, 0.6), n_runs=5)
 
-    assert runs_to_decide("correlation", evidence) == CEILING_RUNS
-    assert runs_to_decide("correlation", replace(evidence, n_runs=CEILING_RUNS)) is None
-
-
-@pytest.mark.parametrize(
-    ("rule", "evidence", "expected"),
-    [
-        # A cut of 36 % differs from 60 % by 0.46 as a log.
-        ("cut", Evidence(ratio(0.6, 0.7), published=60.0, published_error=0.5), True),
-        ("cut", Evidence(ratio(0.6, 0.7), published=60.0, published_error=0.4), False),
-        ("cut", Evidence(ratio(0.3, 0.9), published=60.0, published_error=0.5), False),  # inside
-        ("cut", Evidence(ratio(0.6, 0.7), published=60.0), False),  # its error shrinks as ours does
-        ("value", Evidence(estimate=Estimate(1.2, 1.1, 1.3), published=1.0), True),
-        ("value", Evidence(estimate=Estimate(3.0, 2.5, 3.6), published=1.0), False),
-        ("direction", Evidence(ratio(0.6, 0.7)), False),
-    ],
-)
-def test_published_figure_may_be_too_uncertain(rule, evidence, expected):
-    """If its own error is larger than its distance from ours."""
-    assert is_imprecise(rule, evidence) is expected
+    assert forecast_claim("correlation", evidence).above == CEILING_RUNS - 1
+    assert forecast_claim("correlation", replace(evidence, n_runs=CEILING_RUNS)) == Forecast()

@@ -1,3 +1,6 @@
+from dataclasses import replace
+from importlib.resources import files
+
 import numpy as np
 import pytest
 
@@ -14,7 +17,7 @@ RESULTS = conll2019.stored_results()[0]
 
 
 def test_numbers_have_six_digits_and_effects_can_be_restored():
-    """Counts stay integers; values that are not finite become None; an effect loses its note."""
+    """Counts stay integers; values that are not finite become None; an effect loses its note and power."""
     flips = Effect("flip_rate", "ratio", 0.5, 0.25, 0.75, "runs × examples", 1.5, "steadier")
     effects = {"flip_rate": flips, "mce": Effect("mce", "difference", 1 / 3, note="x")}
 
@@ -26,7 +29,7 @@ def test_numbers_have_six_digits_and_effects_can_be_restored():
     assert all(isinstance(count, int) for count in results.plain_array(np.array([3, 4])))
     assert results.short(float("inf")) is results.short(None) is None
     assert figures == {"a": [0.5, 0.4, 0.6], "b": [0.5]}
-    assert Effect("flip_rate", **plain["flip_rate"]) == flips
+    assert Effect("flip_rate", **plain["flip_rate"]) == replace(flips, detectable=None)
     assert Effect("mce", **plain["mce"]) == Effect("mce", "difference", 0.333333)
 
 
@@ -66,3 +69,19 @@ def test_packaged_results_are_named_by_their_setting(recipe, derived):
         given = {name: value for name, value in content["setting"].items() if name != derived}
         name = recipe.Setting(**given).name
         assert content["name"] in {name, *(name + end for end in (EXPLAINED, CROSSED, BLOCKS))}
+
+
+def test_packaged_results_are_small():
+    """At most 200 kB per setting, those of crossed and explained models included."""
+    place = files("seedproof_reproductions")
+    stored = [
+        path
+        for paper in ("conll2019", "findings2023", "thesis2019")
+        for folder in place.joinpath(paper).iterdir()
+        if folder.is_dir()
+        for path in folder.iterdir()
+        if path.name.endswith(".json")
+    ]
+
+    assert len(stored) > 20
+    assert max(len(path.read_bytes()) for path in stored) < 200_000

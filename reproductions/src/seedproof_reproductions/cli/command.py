@@ -32,6 +32,7 @@ def reproduce(
     dataset: Annotated[str | None, option("dataset")] = None,
     encoder: Annotated[str | None, option("encoder")] = None,
     attention: Annotated[str | None, option("attention")] = None,
+    optimizer: Annotated[str | None, option("optimizer")] = None,
     track: Annotated[str | None, option("track")] = None,
     model: Annotated[str | None, option("model")] = None,
     output: Annotated[str | None, option("output")] = None,

@@ -20,8 +20,8 @@ SIZES = ("n_train", "n_test", "n_users")
 # Options that not every paper has.
 PAPER_OPTIONS = {
     "conll2019": (
-        "dataset", "encoder", "attention", "explain", "lime_examples", "lime_samples", "cross",
-        "blocks", "n_train", "n_test",
+        "dataset", "encoder", "attention", "optimizer", "explain", "lime_examples", "lime_samples",
+        "cross", "blocks", "n_train", "n_test",
     ),
     "findings2023": ("dataset", "track", "n_train", "n_test"),
     "thesis2019": ("model", "output", "n_users", "held_out"),
@@ -35,6 +35,7 @@ class Request:
     dataset: str | None
     encoder: str | None
     attention: str | None
+    optimizer: str | None
     track: str | None
     model: str | None
     output: str | None
@@ -94,13 +95,13 @@ class Request:
         return [name for name, value in values.items() if value is not None and value is not False]
 
     def setting(self, kind: type[AnySetting]) -> AnySetting:
-        """Return the setting that was chosen, with the sizes that were given."""
-        choices, sizes = (
+        """Return the setting that was chosen, with everything else that was given."""
+        choices, others = (
             {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-            for names in (kind.choices, ("seed", "epochs", "held_out", *SIZES))
+            for names in (kind.choices, ("seed", "optimizer", "epochs", "held_out", *SIZES))
         )
         setting = kind(**choices)
-        return replace(setting.smoke() if self.smoke else setting, **sizes)
+        return replace(setting.smoke() if self.smoke else setting, **others)
 
     def or_usual(self, name: str, usual: int) -> int:
         """Return the given number, or the usual one if omitted."""

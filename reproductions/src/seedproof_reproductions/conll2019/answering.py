@@ -1,16 +1,21 @@
 """Answers to the questions of the plan, as tables of the page."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from seedproof.stats.effect import Effect
 from seedproof_reproductions.conll2019.names import ARMS, AT_LAST, layout
 from seedproof_reproductions.conll2019.plan import Question, plan, planned_seeds, questions
 from seedproof_reproductions.conll2019.reading import Contrast, SettingResults
+from seedproof_reproductions.deciding import forecast
 from seedproof_reproductions.figures import MISSING, change, figure, share
 from seedproof_reproductions.page import Table
 from seedproof_reproductions.reading import as_estimate, lookup
-from seedproof_reproductions.rules import has_verdict
+from seedproof_reproductions.rules import Evidence, has_verdict
 
+# Question of the plan about averaging and longer training.
+CROSSED_QUESTION = "averaging-or-longer"
+OPEN = "open"
 # Verdicts that show a change.
 SHOWN = {"steadier", "less steady", "better", "worse"}
 
@@ -34,7 +39,7 @@ def _answer(setting: SettingResults, question: Question) -> dict[str, Any] | Non
             return None
         contrasts[title] = contrast
     changes = {
-        title: {metric: judged(contrast.effect(path)) for metric, path in metrics.items()}
+        title: {metric: judged(contrast, path) for metric, path in metrics.items()}
         for title, contrast in contrasts.items()
     }
     rows = ((metric, *(texts[metric] for texts in changes.values())) for metric in metrics)
@@ -43,30 +48,70 @@ def _answer(setting: SettingResults, question: Question) -> dict[str, Any] | Non
         "n_runs": min(contrast.n_runs for contrast in contrasts.values()),
         "planned": planned_seeds(setting.content["setting"]),
         "changes": changes,
+        "verdicts": {
+            "/".join(pair): verdict_of(contrast.effect("effects.flip_rate"))
+            for pair, contrast in zip(question.contrasts, contrasts.values(), strict=True)
+        },
         "table": Table.of(("", *changes), rows),
     }
 
 
-def judged(effect: Effect | None) -> str:
-    """Return a change with its verdict: shown, none within the margin of the plan, or open."""
+def flips_elsewhere(settings: Sequence[SettingResults]) -> Table | None:
+    """Return the changes of the flip rate at both epochs in further settings; None without one."""
+    answers = {setting.title: answered(setting).get(CROSSED_QUESTION) for setting in settings}
+    kept = {title: answer for title, answer in answers.items() if answer is not None}
+    rows = [
+        (
+            f"{title}, {answer['n_runs']} seeds",
+            *(texts["flip rate"] for texts in answer["changes"].values()),
+        )
+        for title, answer in kept.items()
+    ]
+    return Table.of(("", *next(iter(kept.values()))["changes"]), rows) if rows else None
+
+
+def by_half(halves: Sequence[SettingResults]) -> Table | None:
+    """Return the changes in each half of a study that was trained in two; None if it was not."""
+    answers = [answered(half).get(CROSSED_QUESTION) for half in halves]
+    if len(answers) < 2 or None in answers:
+        return None
+    kept = [answer for answer in answers if answer is not None]
+    rows = [
+        (f"{metric}, {half} {answer['n_runs']}", *(texts[metric] for texts in changes))
+        for metric in layout()["answers"]["metrics"]
+        for half, answer in zip(("first", "second"), kept, strict=True)
+        for changes in [answer["changes"].values()]
+    ]
+    return Table.of(("", *kept[0]["changes"]), rows)
+
+
+def judged(contrast: Contrast, path: str) -> str:
+    """Return a change with its verdict: shown, none within the margin of the plan, or open.
+
+    An open one is followed by what would decide it.
+    """
+    effect = contrast.effect(path)
     if effect is None:
         return MISSING
-    return f"{change(effect)}, {verdict_of(effect)}"
+    verdict = verdict_of(effect)
+    if verdict == OPEN:
+        from_texts = contrast.from_texts(path)
+        evidence = Evidence(effect, n_runs=contrast.n_runs, from_texts=from_texts)
+        needed = forecast(lambda later: verdict_of(later.effect) != OPEN, evidence).short
+        verdict += f" ({needed})" if needed else ""
+    return f"{change(effect)}, {verdict}"
 
 
-def verdict_of(effect: Effect) -> str:
+def verdict_of(effect: Effect | None) -> str:
     """Return the verdict on a change by the rule of the plan."""
-    if not has_verdict(effect) or effect.low is None or effect.high is None:
-        return "open"
+    if effect is None or not has_verdict(effect) or effect.low is None or effect.high is None:
+        return OPEN
     if effect.verdict in SHOWN:
         return effect.verdict
-    if effect.scale == "ratio":
-        margin = plan()["relative_margin"]
-        is_none = effect.low > 1 - margin and effect.high < 1 + margin
-    else:
-        margin = plan()["accuracy_margin"]
-        is_none = effect.low > -margin and effect.high < margin
-    return "no change beyond the margin" if is_none else "open"
+    is_ratio = effect.scale == "ratio"
+    margin, none = plan()["relative_margin" if is_ratio else "accuracy_margin"], float(is_ratio)
+    is_none = effect.low > none - margin and effect.high < none + margin
+    return "no change beyond the margin" if is_none else OPEN
 
 
 def crossed_values(setting: SettingResults) -> Table | None:
@@ -98,7 +143,8 @@ def source_shares(setting: SettingResults) -> dict[str, Any] | None:
     if not arms:
         return None
     titles = layout()["answers"]["sources"]
-    header = ("", *(f"{ARMS[arm]}: {kind}" for arm in arms for kind in ("alone", "in total")))
+    kinds = "gone if fixed", "left if only it varies"
+    header = ("", *(f"{ARMS[arm]}: {kind}" for arm in arms for kind in kinds))
     rows = (
         (
             title,

@@ -12,6 +12,7 @@ from seedproof_reproductions.conll2019.plan import plan
 from seedproof_reproductions.conll2019.reading import SettingResults
 from seedproof_reproductions.figures import MISSING, cut, figure
 from seedproof_reproductions.page import Table
+from seedproof_reproductions.reading import lookup
 from seedproof_reproductions.rules import Evidence, judge
 
 # Mark of a published figure that is of another setting than ours.
@@ -49,10 +50,14 @@ def _case(setting: SettingResults, claim: Claim, arm: str, method: str) -> Case 
         # Its interval holds together with those of the other contrasts of the question.
         effect = planned.effect(f"effects.{claim.metric}")
     n_runs = setting.of(arm, "n_runs" if not method else f"explanations.{method}.n_runs")
-    changed = partial(Evidence, effect, n_runs=n_runs)
+    from_texts = setting.of(arm, f"{at}from_texts.{claim.metric}")
+    if "rivals" in claim.more:
+        from_texts = lookup(setting.content["rivals"], f"from_texts.{method}.{claim.metric}")
+    changed = partial(Evidence, effect, n_runs=n_runs, from_texts=from_texts)
     ours = partial(
         Evidence,
         n_runs=n_runs,
+        from_texts=from_texts,
         estimate=setting.estimate(arm, f"{at}metrics.{claim.metric}"),
         is_over_runs=setting.is_over_runs(arm, method or None),
     )

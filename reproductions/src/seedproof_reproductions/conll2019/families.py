@@ -11,7 +11,7 @@ from typing import NamedTuple
 from seedproof.comparison.arms.compare import ArmData
 from seedproof.comparison.arms.result import ComparedArm
 from seedproof.records.schema import Kind
-from seedproof_reproductions.conll2019.names import BASELINE, PAPER_ARMS
+from seedproof_reproductions.conll2019.names import BASELINE, PAPER_ARMS, UNPAIRED
 from seedproof_reproductions.runs import compare_with_first
 
 
@@ -32,10 +32,10 @@ def compared_families(sides: Sequence[ArmData], *, match_rates: bool = False) ->
     papers = [side for side in sides if side.name in (BASELINE, *PAPER_ARMS)]
     if len(sides) < 2:
         return Families()
-    among_all = compare_with_first(sides, match_rates=match_rates)
+    among_all = compare_with_first(sides, match_rates=match_rates, unpaired=UNPAIRED)
     if len(papers) in (1, len(sides)):
         return Families(among_all)
-    alone = compare_with_first(papers, match_rates=match_rates)
+    alone = compare_with_first(papers, match_rates=match_rates, unpaired=UNPAIRED)
     of_all = {arm: among_all[arm] for arm in alone if arm != BASELINE}
     return Families({**among_all, **alone}, of_all)
 
@@ -50,4 +50,4 @@ def compared_rivals(sides: Sequence[ArmData]) -> ComparedArm | None:
     named = {side.name: side for side in sides}
     if not set(PAPER_ARMS) <= set(named):
         return None
-    return compare_with_first([named[arm] for arm in PAPER_ARMS])[PAPER_ARMS[1]]
+    return compare_with_first([named[arm] for arm in PAPER_ARMS], unpaired=UNPAIRED)[PAPER_ARMS[1]]

@@ -16,6 +16,10 @@ PAPER_ARMS = ("aswa", "naswa")
 KL, JACCARD, OVERLAP = "explanation_kl", "explanation_jaccard_20", "explanation_overlap"
 # Figures of runs whose threshold was moved.
 MATCHED = ("accuracy", "accuracy_sd", "accuracy_sd_independent", "flip_rate")
+# Its intervals are not paired by seed, as planned.
+UNPAIRED = ("accuracy_sd",)
+# The scalar that runs log.
+ACCURACY_OF_RUN = "test_accuracy"
 JACCARD_10 = "explanation_jaccard_10"
 
 
@@ -24,7 +28,7 @@ def layout() -> Mapping[str, Any]:
     return read_toml(__package__, "page.toml")
 
 
-DATASETS, ENCODERS, ATTENTIONS, ARMS, METHODS = (
+DATASETS, ENCODERS, ATTENTIONS, OPTIMIZERS, ARMS, METHODS = (
     dict[str, str](layout()["titles"][kind])
-    for kind in ("datasets", "encoders", "attentions", "arms", "methods")
+    for kind in ("datasets", "encoders", "attentions", "optimizers", "arms", "methods")
 )

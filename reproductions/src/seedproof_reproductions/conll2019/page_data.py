@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median, stdev
 from typing import Any, TypeAlias
 
 from seedproof.report.explanations.sentences import is_computed
@@ -15,6 +16,7 @@ from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS, PAP
 from seedproof_reproductions.conll2019.plan import plan
 from seedproof_reproductions.conll2019.published import published
 from seedproof_reproductions.conll2019.reading import SettingResults, by_setting
+from seedproof_reproductions.conll2019.remaining import not_reached, seeds_text
 from seedproof_reproductions.figures import MISSING, UNDETERMINED, figure, judged_change, listed
 from seedproof_reproductions.packaged import read_toml
 from seedproof_reproductions.page import Table, claims_data, command, hours_table, render, write
@@ -23,7 +25,10 @@ from seedproof_reproductions.results import shared_versions
 TEMPLATE = "conll2019/page.md.jinja"
 COMMAND = "seedproof reproduce conll2019 --from-results --page docs/results/conll2019.md"
 # Defaults of the command line.
-USUAL = {"encoder": "cnn", "attention": "additive", "epochs": 20, "n_train": None, "n_test": None}
+USUAL = {
+    "encoder": "cnn", "attention": "additive", "optimizer": "adam", "epochs": 20, "n_train": None,
+    "n_test": None,
+}  # fmt: skip
 LIME_OPTIONS = {"n_lime": ("lime_examples", 200), "n_samples": ("lime_samples", 5000)}
 
 Settings: TypeAlias = Sequence[SettingResults]
@@ -69,6 +74,10 @@ class Measured:
 
 ACCURACY, SD, ALONE = map(Measured, ("accuracy", "accuracy_sd", "accuracy_sd_independent"))
 PREDICTIONS = {name: Measured(*of) for name, of in layout()["predictions"].items()}
+# Averages that are not the paper's own.
+FURTHER = frozenset({"aswa-code", "naswa-code", "swa", "ema", "switch-ema", "lawa"})
+# A seed is far from the others if its mean distance is more than this multiple of the median.
+FAR = 2.0
 COMPARED = ("sd of accuracy", "flip rate", "flip rate, same share")
 
 
@@ -87,7 +96,8 @@ def write_page(
 
 def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Everything that the template shows; without results, an `EmptyInputError`."""
-    settings = by_setting(results)
+    settings, separate = by_setting(results), by_setting(results, pooled=False)
+    halves = [each for each in separate if each.content["name"] in settings[0].halves]
     claims = cases.checked_claims(settings)
     covered = {check.dataset for claim in claims for check in claim.checks}
     accuracy = {
@@ -100,12 +110,14 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "paper_training": published()["training"],
         "command": COMMAND,
         "settings": settings,
-        "n_trained": sum(sum(setting.n_each) for setting in settings),
+        "n_trained": sum(sum(each.n_each) + each.n_in_blocks for each in settings),
         "elsewhere": cases.ELSEWHERE,
         "undetermined": UNDETERMINED,
         "headline": headline(settings[0]),
         "answers": answering.answered(settings[0]),
         "crossed": answering.crossed_values(settings[0]),
+        "by_half": answering.by_half(halves),
+        "crossed_elsewhere": answering.flips_elsewhere(settings[1:]),
         "sources": answering.source_shares(settings[0]),
         "decayed_epoch": figures.median_and_range(
             settings[0].scalars("none-decayed", "epoch_chosen")
@@ -119,11 +131,13 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "flips": _table(settings, "flips"),
         "matched": _table([x for x in settings if len(x.content["classes"]) == 2], "matched"),
         "figures": list(_figures(settings)),
-        "further": _further(max(settings, key=lambda each: len(each.content["arms"]))),
+        "further": [_further(each) for each in settings if FURTHER & each.content["arms"].keys()],
         "sizes": _sizes(settings),
+        "not_reached": not_reached(settings),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
-        "hours": hours_table(results),
-        "commands": [_command(setting) for setting in settings],
+        # Crossed models were trained before.
+        "hours": hours_table(x for x in results if not x["name"].endswith(names.CROSSED)),
+        "commands": [line for setting in separate for line in _commands(setting)],
     }
 
 
@@ -147,6 +161,13 @@ def headline(setting: SettingResults) -> dict[str, Any]:
     trained = setting.content["arms"]
     return {
         "setting": setting,
+        "seeds": seeds_text({arm: setting.of(arm, "n_runs") for arm in arms if arm in trained}),
+        "fewer_seeds": [
+            ARMS[arm]
+            for arm in paper_arms
+            if setting.of(arm, "n_runs") < setting.of(BASELINE, "n_runs")
+        ],
+        "fewer_explained": _fewer_explained(setting),
         "arms": [ARMS[arm] for arm in paper_arms],
         "rows": rows,
         "table": Table.of(
@@ -157,6 +178,16 @@ def headline(setting: SettingResults) -> dict[str, Any]:
         "overlaps": {
             METHODS[x]: Measured(names.OVERLAP, f"explanations.{x}").value(setting, BASELINE)
             for x in methods
+        },
+        "outlying": _outlying(setting, arms),
+        "in_tens": {
+            ARMS[arm]: {
+                "ends": [figures.cut(100 * (1 - x), digits=0) for x in (min(ratios), max(ratios))],
+                "n_groups": len(ratios),
+                "n_smaller": sum(x < 1 for x in ratios),
+            }
+            for arm in paper_arms
+            if (ratios := ratios_in_tens(setting, arm))
         },
         "is_computed": {METHODS[method]: is_computed(method) for method in methods},
         "spreads": [
@@ -173,6 +204,48 @@ def headline(setting: SettingResults) -> dict[str, Any]:
         "is_over_runs": setting.is_over_runs(BASELINE),
         "is_demo": setting.content["name"] == "sst-cnn-additive",
     }
+
+
+def _fewer_explained(setting: SettingResults) -> list[tuple[list[str], int]]:
+    """Methods that explain the models of fewer seeds than there are, with their number."""
+    methods: dict[int, list[str]] = {}
+    for method in setting.of(BASELINE, "explanations") or ():
+        n_runs = int(setting.of(BASELINE, f"explanations.{method}.n_runs"))
+        if n_runs < setting.of(BASELINE, "n_runs"):
+            methods.setdefault(n_runs, []).append(METHODS[method])
+    return [(named, n_runs) for n_runs, named in methods.items()]
+
+
+def ratios_in_tens(setting: SettingResults, arm: str) -> list[float]:
+    """Ratios of the sd of accuracy to that of the baseline in groups of ten seeds, in order.
+
+    The paper has ten seeds per arm. Empty with fewer than two groups.
+    """
+    n_seeds = published()["training"]["seeds"]
+    scalars = {name: setting.scalars(name, names.ACCURACY_OF_RUN) for name in (BASELINE, arm)}
+    if not all(scalars.values()):
+        return []
+    sides = [
+        dict(zip(setting.of(name, "runs"), values, strict=True)) for name, values in scalars.items()
+    ]
+    shared = sorted(set(sides[0]) & set(sides[1]), key=lambda seed: (len(seed), seed))
+    groups = [shared[i : i + n_seeds] for i in range(0, len(shared) - n_seeds + 1, n_seeds)]
+    spreads = [[stdev(side[seed] for seed in group) for side in sides] for group in groups]
+    ratios = [after / before for before, after in spreads if before > 0]
+    return ratios if len(ratios) > 1 else []
+
+
+def _outlying(setting: SettingResults, arms: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Seeds whose attention is far from that of the others, by arm; empty if there is none."""
+    stored = {arm: setting.of(arm, "explanations.attention.run_kl") for arm in arms}
+    outliers = {ARMS[arm]: _far(distances) for arm, distances in stored.items() if distances}
+    return outliers if any(each["far"] for each in outliers.values()) else {}
+
+
+def _far(distances: Sequence[float]) -> dict[str, Any]:
+    middle = median(distances)
+    far = sorted((x for x in distances if x > FAR * middle), reverse=True)
+    return {"median": f"{middle:.3f}", "far": [f"{x:.2f}" for x in far]}
 
 
 def _of_explanations(method: str) -> dict[str, Measured]:
@@ -232,11 +305,9 @@ def _figures(settings: Settings) -> Iterator[dict[str, Any]]:
             }
 
 
-def _further(setting: SettingResults) -> dict[str, Any] | None:
-    """All arms of the setting that has most, compared together; None without a further one."""
-    arms = [arm for arm in setting.content["arms"] if arm != BASELINE]
-    if set(arms) <= set(PAPER_ARMS):
-        return None
+def _further(setting: SettingResults) -> dict[str, Any]:
+    """All averages of a setting; their intervals hold together with those of all its arms."""
+    arms = [arm for arm in setting.content["arms"] if arm in (*PAPER_ARMS, *FURTHER)]
     compared = {name: PREDICTIONS[name] for name in COMPARED} | _of_explanations("attention")
     changes, learned = [], []
     for arm in (BASELINE, *arms):
@@ -252,9 +323,9 @@ def _further(setting: SettingResults) -> dict[str, Any] | None:
     header = ("", "accuracy", "change", "training loss", "epoch chosen: median (range)")
     return {
         "title": setting.title,
-        "others": [ARMS[arm] for arm in arms if arm not in PAPER_ARMS],
+        "seeds": setting.seeds,
+        "others": [ARMS[arm] for arm in arms if arm in FURTHER],
         "paper_arms": [ARMS[arm] for arm in setting.paper_arms],
-        "n_arms": len(arms),
         "table": Table.of(("change against none", *compared), changes[1:]),
         "steadier": {
             name: [ARMS[arm] for arm in arms if verdict(of, arm) == "steadier"]
@@ -280,18 +351,30 @@ def _sizes(settings: Settings) -> Table:
     return Table.of(("", *columns), rows)
 
 
-def _command(setting: SettingResults) -> str:
-    """The command that trains a setting, and explains its models if ours were explained."""
+def _commands(setting: SettingResults) -> Iterator[str]:
+    """The commands that train a setting and explain its models, for each number of seeds."""
     chosen = setting.content["setting"]
-    given: dict[str, Any] = {"dataset": setting.dataset}
-    given |= {name: chosen[name] for name, usual in USUAL.items() if chosen[name] != usual}
-    given |= {"arms": ",".join(setting.content["arms"]), "seeds": setting.n_runs}
-    given |= {"seed": chosen["seed"]} if chosen["seed"] else {}
-    given |= {"cross": True} if setting.content["crossed"] else {}
+    model: dict[str, Any] = {"dataset": setting.dataset}
+    model |= {name: chosen[name] for name, usual in USUAL.items() if chosen[name] != usual}
+    model |= {"seed": chosen["seed"]} if chosen["seed"] else {}
+    more = {"cross": True} if setting.content["crossed"] else {}
     if blocks := setting.content["sources"].get("arms"):
-        given["blocks"] = min(arm["n_blocks"] for arm in blocks.values())
-    if (how := setting.content["explaining"]) is not None:
-        lime = {option: (how.get(x, usual), usual) for x, (option, usual) in LIME_OPTIONS.items()}
-        given["explain"] = True
-        given |= {option: value for option, (value, usual) in lime.items() if value != usual}
-    return command("conll2019", given)
+        more["blocks"] = min(arm["n_blocks"] for arm in blocks.values())
+    for n_runs, arms in _by_seeds(setting, "n_runs").items():
+        given = {"arms": ",".join(arms), "seeds": n_runs}
+        yield command("conll2019", {**model, **given, **(more if BASELINE in arms else {})})
+    how = setting.content["explaining"] or {}
+    lime = {option: (how.get(x, usual), usual) for x, (option, usual) in LIME_OPTIONS.items()}
+    options = {option: value for option, (value, usual) in lime.items() if value != usual}
+    for n_runs, arms in _by_seeds(setting, "explanations.gradient.n_runs").items():
+        given = {"arms": ",".join(arms), "seeds": n_runs, "explain": True}
+        yield command("conll2019", {**model, **given, **options})
+
+
+def _by_seeds(setting: SettingResults, path: str) -> dict[int, list[str]]:
+    """Arms by the number of their runs, the most runs first."""
+    arms: dict[int, list[str]] = {}
+    for arm in setting.content["arms"]:
+        if n_runs := setting.of(arm, path):
+            arms.setdefault(n_runs, []).append(arm)
+    return dict(sorted(arms.items(), reverse=True))

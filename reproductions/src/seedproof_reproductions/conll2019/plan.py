@@ -1,15 +1,18 @@
 """The plan of the confirmation, committed before its runs, and the answers of compared arms."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from seedproof.comparison.arms.compare import ArmData
-from seedproof.stats.effect import Effect
+from seedproof.stats.families import MetricContrast
+from seedproof.stats.intervals import PLAIN
 from seedproof_reproductions.conll2019.families import has_one_threshold
-from seedproof_reproductions.conll2019.names import MATCHED
+from seedproof_reproductions.conll2019.names import MATCHED, UNPAIRED
+from seedproof_reproductions.conll2019.settings import Setting
+from seedproof_reproductions.deciding import share_from_texts
 from seedproof_reproductions.packaged import read_toml
-from seedproof_reproductions.results import plain_effects
+from seedproof_reproductions.results import plain_effect
 from seedproof_reproductions.runs import compare_with_first
 
 # End of the names of metrics of runs that all give one answer equally often.
@@ -70,33 +73,53 @@ def answers(sides: Sequence[ArmData]) -> dict[str, list[dict[str, Any]]]:
 
 def planned_seeds(setting: Mapping[str, Any]) -> int | None:
     """Return the number of seeds that are planned for the largest arm of a setting, if any."""
-    name = "-".join(setting[part] for part in ("dataset", "encoder", "attention"))
     for study in plan()["studies"]:
-        if study["setting"] == name and setting["seed"] == plan()["root"]:
+        if study["setting"] == planned_name(setting):
             return int(max(study["seeds"].values()))
     return None
 
 
+def planned_name(setting: Mapping[str, Any]) -> str:
+    """Return the name of a setting in the plan; empty if it has seeds of another root."""
+    known = {field.name for field in fields(Setting)}
+    chosen = Setting(**{name: value for name, value in setting.items() if name in known})
+    return replace(chosen, seed=0).name if chosen.seed == plan()["root"] else ""
+
+
 def _contrast(arm: ArmData, reference: ArmData, question: Question) -> dict[str, Any]:
     """Compare two arms in the metrics of a question."""
-    pair, n_together, metrics = (reference, arm), len(question.contrasts), set(question.metrics)
-    compared = compare_with_first(pair, n_together=n_together)[arm.name]
-    matched = {}
+    pair, metrics = (reference, arm), question.metrics
+    compared = compare_with_first(pair, unpaired=UNPAIRED)[arm.name]
+    moved: Mapping[str, MetricContrast] = {}
     if all(map(has_one_threshold, pair)):
-        moved = compare_with_first(pair, match_rates=True, n_together=n_together)[arm.name]
-        matched = {name: moved.effects[name] for name in MATCHED if name + SAME_SHARE in metrics}
+        moved = compare_with_first(pair, match_rates=True)[arm.name].contrasts
+    same_share = [name for name in MATCHED if name + SAME_SHARE in metrics]
+    parts: dict[str, Any] = {
+        "effects": _only(compared.contrasts, metrics),
+        "matched": _only(moved, same_share),
+        "explanations": {
+            method: _only(rows, metrics) for method, rows in compared.explanation_contrasts.items()
+        },
+    }
+    level = PLAIN.divided(len(question.contrasts))
     return {
         "arm": arm.name,
         "reference": reference.name,
         "n_runs": compared.measurement.n_runs,
-        "effects": plain_effects(_only(compared.effects, metrics)),
-        "matched": plain_effects(matched),
-        "explanations": {
-            method: plain_effects(_only(effects, metrics))
-            for method, effects in compared.explanations.items()
-        },
+        **_each(parts, lambda x: plain_effect(x.effect(level, margin=0.0))),
+        "from_texts": _each(parts, lambda x: share_from_texts(x, level)),
     }
 
 
-def _only(effects: Mapping[str, Effect], metrics: Collection[str]) -> dict[str, Effect]:
-    return {name: effect for name, effect in effects.items() if name in metrics}
+def _only(
+    contrasts: Mapping[str, MetricContrast], metrics: Collection[str]
+) -> dict[str, MetricContrast]:
+    return {name: contrasts[name] for name in contrasts if name in metrics}
+
+
+def _each(parts: Mapping[str, Any], make: Callable[[MetricContrast], Any]) -> dict[str, Any]:
+    """Replace the contrasts of nested parts."""
+    return {
+        name: make(part) if isinstance(part, MetricContrast) else _each(part, make)
+        for name, part in parts.items()
+    }

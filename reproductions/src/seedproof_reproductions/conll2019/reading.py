@@ -12,13 +12,17 @@ from seedproof_reproductions.conll2019.names import (
     DATASETS,
     ENCODERS,
     EXPLAINED,
+    OPTIMIZERS,
     PAPER_ARMS,
 )
+from seedproof_reproductions.conll2019.pooling import join_halves
 from seedproof_reproductions.conll2019.published import Accuracy, published, published_accuracy
 from seedproof_reproductions.reading import StoredResults, fewer, in_order, lookup
 
 # Mark of a setting that was trained again with new seeds.
 FIRST_ROUND = ", first round"
+# Parts of a setting that older results do not name.
+OLDER: dict[str, Any] = {"seed": 0, "optimizer": "adam"}
 # From so many runs on, an interval is over runs.
 RUNS_FOR_INTERVAL = 3
 
@@ -47,12 +51,18 @@ class Contrast:
         stored = lookup(self.content, path)
         return None if stored is None else Effect(path.rpartition(".")[2], **stored)
 
+    def from_texts(self, path: str) -> float | None:
+        """Return the share of the squared width of a change that is from texts, if stored."""
+        share = lookup(self.content, f"from_texts.{path}")
+        return None if share is None else float(share)
+
 
 class SettingResults(StoredResults):
     """Results of one data set and one model."""
 
     order = {  # noqa: RUF012 - a ClassVar of the base
         "dataset": list(DATASETS), "encoder": list(ENCODERS), "attention": list(ATTENTIONS),
+        "optimizer": list(OPTIMIZERS),
         # The confirmation, on seeds that no choice has seen, comes before the first round.
         "seed": [1, 0],
     }  # fmt: skip
@@ -64,8 +74,9 @@ class SettingResults(StoredResults):
 
     @property
     def is_as_tabled(self) -> bool:
-        """True for additive attention, which the models of the paper's tables have."""
-        return bool(self.content["setting"]["attention"] == "additive")
+        """True for additive attention and Adam, which the models of the paper's tables have."""
+        chosen = OLDER | self.content["setting"]
+        return bool(chosen["attention"] == "additive" and chosen["optimizer"] == "adam")
 
     def published(self, arm: str) -> Accuracy | None:
         """Return the accuracy of an arm in the paper's tables; None if it is not there."""
@@ -74,10 +85,11 @@ class SettingResults(StoredResults):
 
     @property
     def title(self) -> str:
-        """Data set and model on the page."""
-        attention = ATTENTIONS[self.content["setting"]["attention"]]
+        """Data set and model on the page, with what is not as usual."""
+        chosen = self.content["setting"]
+        model = f"{ENCODERS[self.encoder]}{ATTENTIONS[chosen['attention']]}"
         before = FIRST_ROUND if self.content["is_repeated"] else ""
-        return f"{DATASETS[self.dataset]}, {ENCODERS[self.encoder]}{attention}{before}"
+        return f"{DATASETS[self.dataset]}, {model}{OPTIMIZERS[chosen['optimizer']]}{before}"
 
     def contrast(self, question: str, arm: str, reference: str) -> "Contrast | None":
         """Return the comparison of two arms for a question of the plan; None if not stored."""
@@ -86,6 +98,17 @@ class SettingResults(StoredResults):
                 if (stored["arm"], stored["reference"]) == (arm, reference):
                     return Contrast(stored)
         return None
+
+    @property
+    def n_in_blocks(self) -> int:
+        """Runs that were trained in blocks, in addition to those of the arms."""
+        return sum(arm["n_runs"] for arm in self.content["sources"].get("arms", {}).values())
+
+    @property
+    def halves(self) -> Mapping[str, int]:
+        """Seeds of each half of a study that was trained in two, by its name; empty for others."""
+        halves: Mapping[str, int] = self.content.get("halves", {})
+        return halves
 
     @property
     def paper_arms(self) -> tuple[str, ...]:
@@ -146,11 +169,15 @@ class SettingResults(StoredResults):
         )
 
 
-def by_setting(results: Sequence[Mapping[str, Any]]) -> tuple[SettingResults, ...]:
+def by_setting(
+    results: Sequence[Mapping[str, Any]], *, pooled: bool = True
+) -> tuple[SettingResults, ...]:
     """Results by setting, those of explained models with the study that trained them.
 
-    Explanations of models whose own results are missing are left out.
+    Explanations of models whose own results are missing are left out. Studies that were trained in
+    two halves are pooled, unless each is wanted by itself.
     """
+    results = join_halves(results) if pooled else results
     named = {str(study["name"]): study for study in results}
     confirmed = {_model(study) for study in results if study["setting"].get("seed")}
     return in_order(
@@ -158,7 +185,7 @@ def by_setting(results: Sequence[Mapping[str, Any]]) -> tuple[SettingResults, ..
             _merged(study, named.get(name + EXPLAINED))
             | {
                 "is_repeated": not study["setting"].get("seed") and _model(study) in confirmed,
-                "crossed": named.get(name + CROSSED, {}),
+                "crossed": _with_own_figures(named.get(name + CROSSED, {}), study),
                 "sources": named.get(name + BLOCKS, {}),
             }
         )
@@ -167,9 +194,19 @@ def by_setting(results: Sequence[Mapping[str, Any]]) -> tuple[SettingResults, ..
     )
 
 
+def _with_own_figures(crossed: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, Any]:
+    """Return crossed arms; those at their own epoch have the figures of the study."""
+    arms = dict(crossed.get("arms", {}))
+    for name in arms.keys() & study["arms"].keys():
+        own = study["arms"][name]
+        arms[name] = {**arms[name], **{part: own[part] for part in ("metrics", "explanations")}}
+    return {**crossed, "arms": arms} if arms else {}
+
+
 def _model(study: Mapping[str, Any]) -> tuple[str, ...]:
-    """Data set and model of a study."""
-    return tuple(study["setting"][name] for name in ("dataset", "encoder", "attention"))
+    """Data set, model and optimizer of a study."""
+    chosen = OLDER | study["setting"]
+    return tuple(chosen[name] for name in ("dataset", "encoder", "attention", "optimizer"))
 
 
 def _merged(study: Mapping[str, Any], explained: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -185,7 +222,7 @@ def _merged(study: Mapping[str, Any], explained: Mapping[str, Any] | None) -> di
     return {
         "answers": {},
         **study,
-        "setting": {"seed": 0, **study["setting"]},
+        "setting": OLDER | study["setting"],
         "arms": arms,
         "explaining": explaining,
     }

@@ -1,22 +1,27 @@
 """Results of a study, small enough to be part of the repository."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from seedproof.api.measure import measure_arms
 from seedproof.comparison.arms.result import ComparedArm
 from seedproof.measurement.explanations import Curves, ExplanationMeasurement
 from seedproof.measurement.result import Measurement
+from seedproof.metrics.statistic import MeanOverExamples, Statistic
 from seedproof.records.manifest import RunManifest
 from seedproof.report.sentences import drift, spread_cause
 from seedproof.stats.effect import Effect
+from seedproof.stats.families import MetricContrast
+from seedproof.stats.intervals import CONFIDENCE, Level, estimate
 from seedproof_reproductions.conll2019.families import compared_families, compared_rivals
-from seedproof_reproductions.conll2019.names import BASELINE, JACCARD, KL, MATCHED
+from seedproof_reproductions.conll2019.names import BASELINE, CROSSED, JACCARD, KL, MATCHED
 from seedproof_reproductions.conll2019.plan import answers
 from seedproof_reproductions.conll2019.settings import EXPLAIN, Setting
 from seedproof_reproductions.datasets.catalog import load
+from seedproof_reproductions.deciding import from_texts, share_from_texts
 from seedproof_reproductions.results import (
     plain_array,
     plain_effects,
@@ -52,6 +57,8 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
     matched = compared_families(sides, match_rates=True)
     rivals = compared_rivals(sides)
     finished = tuple(run for run in records.runs if run.status == "finished")
+    others = [arm for arm in compared.alone if arm != BASELINE]
+    is_crossed = records.study.name.endswith(CROSSED)
     arms = {}
     for arm, measurement in measured.items():
         runs = [run for run in finished if run.arm == arm]
@@ -60,6 +67,8 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
             "of_all": None if of_all is None else _plain_changes(of_all),
             "matched": None if moved is None else _plain_matched(moved, matched.of_all.get(arm)),
         }
+    for method, kept in _of_baseline([compared.alone[arm] for arm in others]).items():
+        arms[BASELINE]["explanations"][method] |= kept
     return {
         "format": FORMAT,
         "paper": PAPER,
@@ -71,8 +80,8 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
         "classes": list(first.classes),
         "versions": shared_versions(run.facts.get("versions", {}) for run in finished),
         "hours": run_hours(finished),
-        "arms": arms,
-        "rivals": None if rivals is None else _plain_changes(rivals),
+        "arms": {arm: _figures_of(kept) for arm, kept in arms.items()} if is_crossed else arms,
+        "rivals": None if rivals is None else _plain_rivals(rivals),
         "answers": answers(sides),
     }
 
@@ -82,6 +91,7 @@ def _plain_arm(
 ) -> dict[str, Any]:
     names = sorted({name for run in runs for name in run.scalars})
     explained = {} if compared is None else compared.explanations
+    contrasts = {} if compared is None else compared.explanation_contrasts
     moving, shares = drift(measured)
     return {
         "runs": [run.name for run in runs],
@@ -90,6 +100,7 @@ def _plain_arm(
         "scalars": {name: [short(run.scalars.get(name)) for run in runs] for name in names},
         "metrics": plain_figures(measured.metrics),
         "effects": {} if compared is None else plain_effects(compared.effects),
+        "from_texts": {} if compared is None else _of_effects(compared.contrasts, compared.effects),
         "spread_cause": spread_cause(measured),
         "drift": {"class": moving, "shares": plain_array(shares)},
         "sd_curve": {
@@ -98,9 +109,71 @@ def _plain_arm(
         },
         "explanations": {
             method: _plain_explanations(explanations, explained.get(method, {}))
+            | _of_arm(contrasts.get(method, {}), explained.get(method, {}))
             for method, explanations in measured.explanations.items()
         },
     }
+
+
+def _figures_of(arm: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of an arm alone; the changes of crossed arms are in the answers."""
+    matched = arm["matched"] and {"metrics": arm["matched"]["metrics"]}
+    return {name: arm[name] for name in ("runs", "n_runs", "is_paired", "scalars", "metrics")} | {
+        "matched": matched,
+        "explanations": {
+            method: {"metrics": explained["metrics"]}
+            for method, explained in arm["explanations"].items()
+        },
+    }
+
+
+def _of_effects(
+    contrasts: Mapping[str, MetricContrast], effects: Mapping[str, Effect]
+) -> dict[str, float | None]:
+    """Return the share of each effect's squared width that is from texts."""
+    tails = {name: (1 - (effects[name].confidence or CONFIDENCE)) / 2 for name in contrasts}
+    return {
+        name: share_from_texts(x, Level(tails[name], tails[name])) for name, x in contrasts.items()
+    }
+
+
+def _of_arm(
+    contrasts: Mapping[str, MetricContrast], effects: Mapping[str, Effect]
+) -> dict[str, Any]:
+    """Return what is kept of the explanations of an arm that was compared."""
+    kl = contrasts.get(KL)
+    return {
+        "from_texts": _of_effects(contrasts, effects),
+        "run_kl": None if kl is None else run_distances(kl.arm),
+    }
+
+
+def _of_baseline(arms: Collection[ComparedArm]) -> dict[str, dict[str, Any]]:
+    """Return the same for the baseline, from the comparison with most runs, by method."""
+    if not arms:
+        return {}
+    largest = max(arms, key=lambda arm: arm.measurement.n_runs)
+    return {
+        method: {
+            "from_texts": {
+                name: short(from_texts(partial(estimate, x.base))) for name, x in rows.items()
+            },
+            "run_kl": run_distances(rows[KL].base) if KL in rows else None,
+        }
+        for method, rows in largest.explanation_contrasts.items()
+    }
+
+
+def run_distances(statistic: Statistic) -> list[float | None] | None:
+    """Return the mean distance of each run to all others; None with fewer than three runs.
+
+    The mean over all pairs, and over the pairs without each run, determine it.
+    """
+    if not isinstance(statistic, MeanOverExamples) or statistic.without is None:
+        return None
+    n_runs = len(statistic.without)
+    distances = (n_runs * statistic.value - (n_runs - 2) * statistic.without) / 2
+    return [short(float(distance)) for distance in distances]
 
 
 def _plain_explanations(
@@ -133,6 +206,14 @@ def _plain_changes(arm: ComparedArm) -> dict[str, Any]:
             method: plain_effects(effects) for method, effects in arm.explanations.items()
         },
     }
+
+
+def _plain_rivals(arm: ComparedArm) -> dict[str, Any]:
+    shares = {
+        method: _of_effects(rows, arm.explanations[method])
+        for method, rows in arm.explanation_contrasts.items()
+    }
+    return _plain_changes(arm) | {"from_texts": shares}
 
 
 def _plain_matched(arm: ComparedArm, of_all: ComparedArm | None) -> dict[str, Any]:

@@ -321,8 +321,20 @@ def changes(settings: Settings, arms: Sequence[str], path: str) -> list[Data]:
     return each(settings, arms, lambda setting, arm: setting.effect(arm, path), change)
 
 
+def together(settings: Settings, arms: Sequence[str], metric: str) -> list[Data]:
+    """Return changes whose intervals hold simultaneously for all arms, where those are stored."""
+
+    def read(setting: SettingResults, arm: str) -> Effect | None:
+        return setting.effect(arm, f"of_all.{metric}") or setting.effect(arm, f"effects.{metric}")
+
+    return each(settings, arms, read, change)
+
+
 def short_answer(settings: Settings) -> Data:
-    """Return figures by question; a question that no run answers is empty."""
+    """Return figures by question; a question that no run answers is empty.
+
+    Changes have intervals that hold simultaneously for all arms, as on the decision page.
+    """
     both = [s for s in settings if all(s.effect(arm, ENTROPY) for arm in EXPONENTS)]
 
     def part(setting: SettingResults, arm: str) -> Estimate | None:
@@ -337,16 +349,16 @@ def short_answer(settings: Settings) -> Data:
         return each(settings, [BASELINE], lambda s, _: s.of_control(f"stand_in.{name}"), write)
 
     return {
-        "cuts": {name: changes(settings, arms, ENTROPY) for name, arms in PROTOCOLS.items()},
-        "ensemble": changes(settings, [ENSEMBLE], ENTROPY),
+        "cuts": {x: together(settings, arms, "label_entropy") for x, arms in PROTOCOLS.items()},
+        "ensemble": together(settings, [ENSEMBLE], "label_entropy"),
         "shares": {name: each(settings, arms, part, share) for name, arms in PROTOCOLS.items()},
-        "accuracy": changes(settings, FRESH_TEACHER, ACCURACY),
+        "accuracy": together(settings, FRESH_TEACHER, "accuracy"),
         "ece": each(settings, FRESH_TEACHER, ece, str),
         "costs": each(settings, FRESH_TEACHER, lambda s, arm: s.cost(arm, "training"), multiple),
         "pearson": control("pearson", figures.correlation),
         "ceiling": control("reference", figures.correlation),
         "precision": control("precision", lambda value: figure("accuracy", value)),
-        "exponent": [changes(both, [arm], ENTROPY) for arm in EXPONENTS] if both else [],
+        "exponent": [together(both, [arm], "label_entropy") for arm in EXPONENTS] if both else [],
         "levers": levers(settings),
     }
 
@@ -378,6 +390,6 @@ def levers(settings: Settings) -> Data:
         "published": [arm.arm for arm in paper],
         "winners": len(winners),
         "of": len(ours),
-        "largest": {arm: changes(frozen, [arm], "of_all.label_entropy") for arm in largest},
+        "largest": {arm: together(frozen, [arm], "label_entropy") for arm in largest},
         "beat_ensemble": sum(beats(arm, ensemble) for arm in winners) if has_ensemble else None,
     }

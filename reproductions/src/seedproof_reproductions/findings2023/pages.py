@@ -40,8 +40,9 @@ def build_data(
 ) -> Data:
     """Return all names that the template of the results page uses, except its charts."""
     settings = by_setting(results)
-    compared = [setting for setting in settings if BASELINE in setting.arms]
-    described = [setting_data(setting) for setting in settings]
+    ordered = page_data.like_for_like_first(settings)
+    compared = [setting for setting in ordered if BASELINE in setting.arms]
+    described = [setting_data(setting) for setting in ordered]
     studies = retrained_with(settings, retrained)
     detailed = studies_of_details(studies)
     cases = {"details": tuple(exponent_cases(detailed))}
@@ -54,6 +55,8 @@ def build_data(
         "folder": Path(path).stem,
         "decision": decision_name(path),
         "settings": described,
+        "finetuned": next((each.seeds for each in settings if each.track == "finetune"), ""),
+        "n_trained": sum(sum(each.n_each) for each in (*settings, *studies)),
         "answers": page_data.short_answer(compared) if compared else {},
         "retraining": retraining(compared, studies, {}),
         "details": details(compared, detailed),
@@ -63,7 +66,7 @@ def build_data(
         "overall": {item.claim.name: summarize(item.verdicts) for item in claims},
         "tables": page_data.paper_tables(compared),
         "redraws": page_data.redraws(compared),
-        "all_arms": {setting.title: page_data.all_arms(setting) for setting in settings},
+        "all_arms": {setting.title: page_data.all_arms(setting) for setting in ordered},
         "differences": differences(described),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
         "hours": page.hours_table([study.content for study in (*settings, *studies)]),

@@ -1,15 +1,22 @@
 """Questions of the plan, from small trainings to the page."""
 
+import math
+from dataclasses import asdict
+
+import numpy as np
 import pytest
 
 import seedproof as sp
 from seedproof.comparison.arms.judge import judge_each
+from seedproof.stats.contrast import spread_ratio
 from seedproof.stats.effect import Effect
+from seedproof.stats.effect import judged as judged_by_interval
 from seedproof.stats.intervals import PLAIN
-from seedproof_reproductions.conll2019.answering import verdict_of
+from seedproof_reproductions.conll2019.answering import judged, verdict_of
 from seedproof_reproductions.conll2019.crossing import EPOCHS_OF, crossed_study
 from seedproof_reproductions.conll2019.page_data import page_data, write_page
-from seedproof_reproductions.conll2019.plan import plan, questions
+from seedproof_reproductions.conll2019.plan import plan, planned_seeds, questions
+from seedproof_reproductions.conll2019.reading import Contrast
 from seedproof_reproductions.conll2019.recipe import complete, study
 from seedproof_reproductions.conll2019.settings import ARMS, Setting
 from seedproof_reproductions.conll2019.sources import blocks_study, collect_sources
@@ -44,6 +51,18 @@ def test_answers_are_those_of_compare(results, tmp_path):
     assert effect["high"] == pytest.approx(expected.effects["flip_rate"].high, rel=1e-5)
 
 
+def test_spreads_are_not_paired_as_planned(results):
+    """The sd of accuracy has the interval of two samples, also where runs share their seeds."""
+    first, *_ = results
+    base, arm = (np.array(first["arms"][x]["scalars"]["test_accuracy"]) for x in ("none", "aswa"))
+    (stored,) = first["answers"]["headline"]
+
+    low, high = spread_ratio(base, arm, level=PLAIN.divided(2))
+    assert stored["effects"]["accuracy_sd"]["low"] == pytest.approx(low, rel=1e-5)
+    low, high = spread_ratio(base, arm)
+    assert first["arms"]["aswa"]["effects"]["accuracy_sd"]["high"] == pytest.approx(high, rel=1e-5)
+
+
 def test_page_answers_the_questions(results, tmp_path):
     """With a table per question, the shares of the sources, and commands that repeat the runs."""
     data = page_data(results)
@@ -53,8 +72,34 @@ def test_page_answers_the_questions(results, tmp_path):
     assert data["answers"]["decay"]["n_runs"] == 5
     assert len(data["crossed"].header) == 5
     assert data["sources"]["n_blocks"] == 2
-    assert "--seed 1 --cross --blocks 2" in data["commands"][0]
+    assert data["n_trained"] == 5 * 3 + 2 * 4 * 2
+    options = data["commands"][0].split()
+    assert options[-5:] == ["--seeds", "5", "--cross", "--blocks", "2"]
+    assert options[options.index("--arms") + 1] == ",".join(TRAINED)
     assert write_page(results, tmp_path / "page.md")[0].stat().st_size > 1000
+
+
+def test_page_shows_flips_of_further_settings(results):
+    """Another optimizer, with its seeds and the same contrasts; it is not in the paper's tables."""
+    other = [
+        {
+            **content,
+            "name": content["name"].replace("-seed-1", "-seed-1-optimizer-sgd"),
+            "setting": content["setting"] | {"optimizer": "sgd"},
+        }
+        for content in results[:2]
+    ]
+
+    data = page_data([*results, *other])
+
+    ((title, *flips),) = data["crossed_elsewhere"].rows
+    assert title.split(", ") == ["SST", "CNN", "SGD", "5 seeds"]
+    changes = data["answers"]["averaging-or-longer"]["changes"]
+    # The flip rate is the first metric.
+    assert flips == [next(iter(texts.values())) for texts in changes.values()]
+    assert {"--optimizer", "sgd"} <= set(data["commands"][1].split())
+    assert data["settings"][1].published("none") is None
+    assert page_data(results)["crossed_elsewhere"] is None
 
 
 def test_page_of_the_first_round_has_no_answers(results):
@@ -82,6 +127,41 @@ def test_change_is_shown_absent_or_open(effect, verdict):
     """By the margins of the plan."""
     scale, value, low, high, judged = effect
     assert verdict_of(Effect("x", scale, value, low, high, verdict=judged)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("ends", "share", "words"),
+    [
+        # Inside the margin of 10 %, and an interval that reaches three times as far.
+        ((0.75, 1.35), 0.0, "open (85 seeds)"),
+        ((0.75, 1.35), 0.5, "open (more texts)"),
+        ((0.35, 1.1), 0.0, "open (14 seeds)"),
+        ((0.9999999, 2.0), None, "open (more than 10 seeds)"),
+        ((0.5, 0.9), None, "steadier"),
+    ],
+)
+def test_open_change_says_what_would_decide_it(ends, share, words):
+    """In brackets, for ten runs."""
+    low, high = ends
+    verdict = judged_by_interval("flip_rate", low, high)
+    effect = {"scale": "ratio", "value": math.sqrt(low * high), "low": low, "high": high}
+    stored = {
+        "n_runs": 10,
+        "effects": {"flip_rate": effect | {"verdict": verdict}},
+        "from_texts": {"effects": {"flip_rate": share}},
+    }
+
+    assert judged(Contrast(stored), "effects.flip_rate").endswith(f", {words}")
+
+
+def test_planned_seeds_are_those_of_the_setting():
+    """The optimizer is part of it; other sizes and other seeds are not planned."""
+    usual = asdict(Setting(seed=1))
+
+    assert planned_seeds(usual) == 100
+    assert planned_seeds({**usual, "optimizer": "sgd", "min_count": 2}) == 20
+    assert planned_seeds({**usual, "seed": 0}) is None
+    assert planned_seeds({**usual, "epochs": 2}) is None
 
 
 def test_plan_names_arms_that_can_be_trained():
