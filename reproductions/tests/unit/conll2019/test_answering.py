@@ -25,11 +25,30 @@ SETTING = Setting(epochs=3, n_train=60, n_dev=30, n_test=40, seed=1)
 TRAINED = ("none", "aswa", "none-decayed")
 
 
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """A folder for the stores of this file."""
+    return tmp_path_factory.mktemp("stores")
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """Results of this file, empty before the first test that needs them."""
+    return []
+
+
 @pytest.fixture
-def results(made_sst, tmp_path):
-    """Results of a study, of its arms at each other's epochs, and of blocks."""
+def results(made_sst, stores, trained):
+    """Results of a study, of its arms at each other's epochs, and of blocks; trained once."""
     del made_sst
-    source, crossed, blocks = (tmp_path / name for name in ("runs", "crossed", "blocks"))
+    if not trained:
+        trained.extend(train(stores))
+    return trained
+
+
+def train(stores):
+    """Make a study, cross its arms, train blocks, and return the results of each."""
+    source, crossed, blocks = (stores / name for name in ("runs", "crossed", "blocks"))
     trained = study(SETTING, store=source, seeds=5, arms=TRAINED)
     first = complete(trained, SETTING, engine="serial", follow=None)
     made = crossed_study(SETTING, source=str(source), store=crossed, seeds=5)
@@ -38,13 +57,13 @@ def results(made_sst, tmp_path):
     return first, second, collect_sources(blocks)
 
 
-def test_answers_are_those_of_compare(results, tmp_path):
+def test_answers_are_those_of_compare(results, stores):
     """Each contrast is judged with an interval that holds together with those of its question."""
     _, crossed, _ = results
     stored = {(c["arm"], c["reference"]): c for c in crossed["answers"]["averaging-or-longer"]}
 
     assert list(stored) == list(questions()[0].contrasts)
-    oracle = sp.compare(tmp_path / "crossed", baseline="none").arm("none-at-aswa")
+    oracle = sp.compare(stores / "crossed", baseline="none").arm("none-at-aswa")
     (expected,) = judge_each([oracle], PLAIN.divided(4))
     effect = stored["none-at-aswa", "none"]["effects"]["flip_rate"]
     assert effect["value"] == pytest.approx(expected.effects["flip_rate"].value, rel=1e-5)
