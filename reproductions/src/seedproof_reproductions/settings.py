@@ -70,6 +70,12 @@ class BaseSetting:
         return tuple(f"{name}={value}" for name, value in (chosen | self._changed()).items())
 
     @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the setting of stored results, which may describe more than the training."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in stored.items() if name in known})
+
+    @classmethod
     def from_arguments(cls, arguments: Sequence[str]) -> Self:
         """Read what `as_arguments` returned; names with a dot are skipped, unknown ones refused."""
         known: dict[str, Any] = {field.name: field.type for field in fields(cls)}

@@ -46,7 +46,7 @@ def test_conll2019_smoke_run_trains_prints_and_resumes(seedproof, tmp_path):
 def test_conll2019_explains_models_and_writes_a_page(seedproof, tmp_path):
     """An LSTM with dot attention and Adagrad; explanations have their own store."""
     model = ("--encoder", "lstm", "--attention", "dot", "--optimizer", "adagrad")
-    model = (*model, "--epochs", 1, "--seeds", 2)
+    model = (*model, "--learning-rate", 0.05, "--epochs", 1, "--seeds", 2)
     command = (*CONLL, *model, "--store", "mine", "--results", "kept")
     stored = ("reproduce", "conll2019", "--from-results", "--results", "kept")
 
@@ -59,7 +59,7 @@ def test_conll2019_explains_models_and_writes_a_page(seedproof, tmp_path):
     for store in ("mine", "mine-explained"):
         assert [run.arm for run in Store(Location.of(tmp_path / store)).runs] == arms
     name = f"{NAME}-explained.json".replace(
-        "cnn-additive-epochs-2", "lstm-dot-epochs-1-optimizer-adagrad"
+        "cnn-additive-epochs-2", "lstm-dot-epochs-1-optimizer-adagrad-learning-rate-0.05"
     )
     kept = json.loads((tmp_path / "kept" / name).read_text(encoding="utf-8"))
     assert kept["explaining"] == {"n_lime": 5, "n_samples": 100, "n_draws": 2}
@@ -150,7 +150,7 @@ def test_stored_results_are_shown_without_torch(paper, tmp_path):
         "conll2019 --from-results --results nowhere", "conll2019 --results note",
         "conll2019 --store note", "conll2019 --dataset sts", "conll2019 --arms none,awsa",
         "conll2019 --optimizer adamw", "conll2019 --seeds 0", "conll2019 --smoke --seeds 1",
-        "conll2019 --page page.md",
+        "conll2019 --page page.md", "conll2019 --learning-rate 0", "thesis2019 --learning-rate 1",
         "conll2019 --from-results --page page", "conll2019 --from-results --page mine.md",
         "conll2019 --from-results --encoder cnn", "conll2019 --lime-samples 10",
         "conll2019 --dataset diabetes", "findings2023 --explain", "findings2023 --lime-samples 10",

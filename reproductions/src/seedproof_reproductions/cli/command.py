@@ -33,6 +33,7 @@ def reproduce(
     encoder: Annotated[str | None, option("encoder")] = None,
     attention: Annotated[str | None, option("attention")] = None,
     optimizer: Annotated[str | None, option("optimizer")] = None,
+    learning_rate: Annotated[float | None, option("learning_rate")] = None,
     track: Annotated[str | None, option("track")] = None,
     model: Annotated[str | None, option("model")] = None,
     output: Annotated[str | None, option("output")] = None,

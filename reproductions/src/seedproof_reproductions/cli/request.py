@@ -15,13 +15,15 @@ from seedproof_reproductions.settings import BaseSetting
 
 AnySetting = TypeVar("AnySetting", bound=BaseSetting)
 WIDTH = 80
+# Further options of a setting.
+TRAINING = ("seed", "optimizer", "learning_rate", "epochs", "held_out")
 # Sizes of the data.
 SIZES = ("n_train", "n_test", "n_users")
 # Options that not every paper has.
 PAPER_OPTIONS = {
     "conll2019": (
-        "dataset", "encoder", "attention", "optimizer", "explain", "lime_examples", "lime_samples",
-        "cross", "blocks", "n_train", "n_test",
+        "dataset", "encoder", "attention", "optimizer", "learning_rate", "explain", "lime_examples",
+        "lime_samples", "cross", "blocks", "n_train", "n_test",
     ),
     "findings2023": ("dataset", "track", "n_train", "n_test"),
     "thesis2019": ("model", "output", "n_users", "held_out"),
@@ -36,6 +38,7 @@ class Request:
     encoder: str | None
     attention: str | None
     optimizer: str | None
+    learning_rate: float | None
     track: str | None
     model: str | None
     output: str | None
@@ -98,7 +101,7 @@ class Request:
         """Return the setting that was chosen, with everything else that was given."""
         choices, others = (
             {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-            for names in (kind.choices, ("seed", "optimizer", "epochs", "held_out", *SIZES))
+            for names in (kind.choices, (*TRAINING, *SIZES))
         )
         setting = kind(**choices)
         return replace(setting.smoke() if self.smoke else setting, **others)

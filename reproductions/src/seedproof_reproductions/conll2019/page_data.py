@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median, stdev
 from typing import Any, TypeAlias
@@ -13,10 +13,11 @@ from seedproof.stats.effect import Effect
 from seedproof_reproductions import figures
 from seedproof_reproductions.conll2019 import answering, cases, charts, names
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS, PAPER_ARMS, layout
-from seedproof_reproductions.conll2019.plan import plan
+from seedproof_reproductions.conll2019.plan import plan, tried_rates
 from seedproof_reproductions.conll2019.published import published
 from seedproof_reproductions.conll2019.reading import SettingResults, by_setting
 from seedproof_reproductions.conll2019.remaining import not_reached, seeds_text
+from seedproof_reproductions.conll2019.settings import Setting
 from seedproof_reproductions.figures import MISSING, UNDETERMINED, figure, judged_change, listed
 from seedproof_reproductions.packaged import read_toml
 from seedproof_reproductions.page import Table, claims_data, command, hours_table, render, write
@@ -26,8 +27,8 @@ TEMPLATE = "conll2019/page.md.jinja"
 COMMAND = "seedproof reproduce conll2019 --from-results --page docs/results/conll2019.md"
 # Defaults of the command line.
 USUAL = {
-    "encoder": "cnn", "attention": "additive", "optimizer": "adam", "epochs": 20, "n_train": None,
-    "n_test": None,
+    "encoder": "cnn", "attention": "additive", "optimizer": "adam", "learning_rate": None,
+    "epochs": 20, "n_train": None, "n_test": None,
 }  # fmt: skip
 LIME_OPTIONS = {"n_lime": ("lime_examples", 200), "n_samples": ("lime_samples", 5000)}
 
@@ -132,6 +133,7 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "matched": _table([x for x in settings if len(x.content["classes"]) == 2], "matched"),
         "figures": list(_figures(settings)),
         "further": [_further(each) for each in settings if FURTHER & each.content["arms"].keys()],
+        "rates": _rates(settings),
         "sizes": _sizes(settings),
         "not_reached": not_reached(settings),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
@@ -351,9 +353,24 @@ def _sizes(settings: Settings) -> Table:
     return Table.of(("", *columns), rows)
 
 
+def _rates(settings: Settings) -> dict[str, str]:
+    """Learning rates that were tried, the best first, by the title of the optimizer."""
+    titles = {name: title.removeprefix(", ") for name, title in names.OPTIMIZERS.items()}
+    tried = tried_rates()
+    used = dict.fromkeys(each.content["setting"]["optimizer"] for each in settings)
+    return {
+        titles[optimizer]: ", ".join(
+            f"{rate:g} ({score:.3f})"
+            for rate, score in sorted(tried[optimizer].items(), key=lambda x: -x[1])
+        )
+        for optimizer in used
+        if optimizer in tried
+    }
+
+
 def _commands(setting: SettingResults) -> Iterator[str]:
     """The commands that train a setting and explain its models, for each number of seeds."""
-    chosen = setting.content["setting"]
+    chosen = asdict(Setting.from_stored(setting.content["setting"]))
     model: dict[str, Any] = {"dataset": setting.dataset}
     model |= {name: chosen[name] for name, usual in USUAL.items() if chosen[name] != usual}
     model |= {"seed": chosen["seed"]} if chosen["seed"] else {}

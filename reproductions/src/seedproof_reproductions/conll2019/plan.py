@@ -1,7 +1,8 @@
 """The plan of the confirmation, committed before its runs, and the answers of compared arms."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
 from seedproof.comparison.arms.compare import ArmData
@@ -53,6 +54,15 @@ def questions() -> tuple[Question, ...]:
     )
 
 
+def tried_rates() -> dict[str, dict[float, float]]:
+    """Return the mean score on dev of each learning rate that was tried, by optimizer."""
+    tried = read_toml(__package__, "rates.toml")
+    return {
+        optimizer: {float(rate): fmean(scores) for rate, scores in rates.items()}
+        for optimizer, rates in tried.items()
+    }
+
+
 def answers(sides: Sequence[ArmData]) -> dict[str, list[dict[str, Any]]]:
     """Compare arms for every question, as far as its arms are among the sides.
 
@@ -81,8 +91,7 @@ def planned_seeds(setting: Mapping[str, Any]) -> int | None:
 
 def planned_name(setting: Mapping[str, Any]) -> str:
     """Return the name of a setting in the plan; empty if it has seeds of another root."""
-    known = {field.name for field in fields(Setting)}
-    chosen = Setting(**{name: value for name, value in setting.items() if name in known})
+    chosen = Setting.from_stored(setting)
     return replace(chosen, seed=0).name if chosen.seed == plan()["root"] else ""
 
 

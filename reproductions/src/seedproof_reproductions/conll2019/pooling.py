@@ -10,7 +10,7 @@ not become shorter. The sd of accuracy needs no pooling, if the accuracy of ever
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -92,11 +92,10 @@ def join_halves(results: Sequence[Plain]) -> list[Plain]:
 
 def _second_half(study: Plain) -> str:
     """Return the name that the other half of a study would have; empty if there is none."""
-    known, name = {field.name for field in fields(Setting)}, str(study["name"])
-    given = {key: value for key, value in study["setting"].items() if key in known}
-    if given.get("seed") != plan()["root"] or name.endswith(WHOLE):
+    setting, name = Setting.from_stored(study["setting"]), str(study["name"])
+    if setting.seed != plan()["root"] or name.endswith(WHOLE):
         return ""
-    first, second = (Setting(**{**given, "seed": plan()[x]}).name for x in ("root", "second_root"))
+    first, second = (replace(setting, seed=plan()[x]).name for x in ("root", "second_root"))
     return second + name.removeprefix(first) if name.startswith(first) else ""
 
 

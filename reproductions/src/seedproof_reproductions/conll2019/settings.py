@@ -1,5 +1,6 @@
 """Settings of the studies: one data set, one model, and how it is trained."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -15,8 +16,8 @@ ARMS = (
     "none", "aswa", "aswa-code", "naswa", "naswa-code", "swa", "ema", "switch-ema", "lawa",
     "none-decayed",
 )  # fmt: skip
-# Adam's is the paper's. The paper states no rate for the others: see plan.toml.
-LEARNING_RATES = {"adam": 1e-3, "sgd": 0.1, "adagrad": 0.01}
+# Adam's is that of the paper, which states none for the others: see plan.toml and rates.toml.
+LEARNING_RATES = {"adam": 1e-3, "sgd": 0.03, "adagrad": 0.01}
 # Rarer words share one vector, which is trained by those that occur once. The paper states
 # nothing; larger texts get a higher bound, since every word costs optimizer time at every step.
 MIN_COUNTS = {"sst": 2, "imdb": 10, "agnews": 5, "snli": 2, "adr": 2, "diabetes": 10, "anemia": 10}
@@ -57,6 +58,10 @@ class Setting(BaseSetting):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_known("optimizer", self.optimizer, LEARNING_RATES, error=OptionError)
+        if self.learning_rate is not None and not 0 < self.learning_rate < math.inf:
+            raise OptionError(
+                "learning_rate is {value!r}. Pass a number above 0.", value=self.learning_rate
+            )
         if self.learning_rate == LEARNING_RATES[self.optimizer]:
             # The usual rate gives the same runs, whether it is given or not.
             object.__setattr__(self, "learning_rate", None)

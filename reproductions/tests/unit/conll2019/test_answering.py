@@ -15,11 +15,12 @@ from seedproof.stats.intervals import PLAIN
 from seedproof_reproductions.conll2019.answering import judged, verdict_of
 from seedproof_reproductions.conll2019.crossing import EPOCHS_OF, crossed_study
 from seedproof_reproductions.conll2019.page_data import page_data, write_page
-from seedproof_reproductions.conll2019.plan import plan, planned_seeds, questions
+from seedproof_reproductions.conll2019.plan import plan, planned_seeds, questions, tried_rates
 from seedproof_reproductions.conll2019.reading import Contrast
 from seedproof_reproductions.conll2019.recipe import complete, study
-from seedproof_reproductions.conll2019.settings import ARMS, Setting
+from seedproof_reproductions.conll2019.settings import ARMS, LEARNING_RATES, Setting
 from seedproof_reproductions.conll2019.sources import blocks_study, collect_sources
+from seedproof_reproductions.packaged import read_toml
 
 SETTING = Setting(epochs=3, n_train=60, n_dev=30, n_test=40, seed=1)
 TRAINED = ("none", "aswa", "none-decayed")
@@ -118,6 +119,7 @@ def test_page_shows_flips_of_further_settings(results):
     assert flips == [next(iter(texts.values())) for texts in changes.values()]
     assert {"--optimizer", "sgd"} <= set(data["commands"][1].split())
     assert data["settings"][1].published("none") is None
+    assert data["rates"] == {"SGD": "0.03 (0.896), 0.1 (0.893), 0.3 (0.872)"}
     assert page_data(results)["crossed_elsewhere"] is None
 
 
@@ -181,6 +183,16 @@ def test_planned_seeds_are_those_of_the_setting():
     assert planned_seeds({**usual, "optimizer": "sgd", "min_count": 2}) == 20
     assert planned_seeds({**usual, "seed": 0}) is None
     assert planned_seeds({**usual, "epochs": 2}) is None
+
+
+def test_usual_rate_of_an_optimizer_is_the_best_of_those_planned():
+    """By the mean score on dev, over the planned number of seeds."""
+    rates, tried = plan()["rates"], read_toml("seedproof_reproductions.conll2019", "rates.toml")
+
+    for optimizer, means in tried_rates().items():
+        assert list(means) == rates[optimizer]
+        assert {len(scores) for scores in tried[optimizer].values()} == {rates["seeds"]}
+        assert max(means, key=means.__getitem__) == LEARNING_RATES[optimizer]
 
 
 def test_plan_names_arms_that_can_be_trained():
