@@ -15,6 +15,8 @@ from seedproof_reproductions.rules import Evidence, has_verdict
 
 # Question of the plan about averaging and longer training.
 CROSSED_QUESTION = "averaging-or-longer"
+# Metrics of it that are shown for further settings.
+FURTHER_METRICS = ("flip rate", "flip rate, same share", "accuracy")
 OPEN = "open"
 # Verdicts that show a change.
 SHOWN = {"steadier", "less steady", "better", "worse"}
@@ -56,17 +58,15 @@ def _answer(setting: SettingResults, question: Question) -> dict[str, Any] | Non
     }
 
 
-def flips_elsewhere(settings: Sequence[SettingResults]) -> Table | None:
-    """Return the changes of the flip rate at both epochs in further settings; None without one."""
+def changes_elsewhere(settings: Sequence[SettingResults]) -> Table | None:
+    """Return the main changes at both epochs in further settings; None without one."""
     answers = {setting.title: answered(setting).get(CROSSED_QUESTION) for setting in settings}
     kept = {title: answer for title, answer in answers.items() if answer is not None}
-    rows = [
-        (
-            f"{title}, {answer['n_runs']} seeds",
-            *(texts["flip rate"] for texts in answer["changes"].values()),
-        )
-        for title, answer in kept.items()
-    ]
+    rows = []
+    for title, answer in kept.items():
+        for place, metric in enumerate(FURTHER_METRICS):
+            named = metric if place else f"**{title}**, {answer['n_runs']} seeds: {metric}"
+            rows.append((named, *(texts[metric] for texts in answer["changes"].values())))
     return Table.of(("", *next(iter(kept.values()))["changes"]), rows) if rows else None
 
 

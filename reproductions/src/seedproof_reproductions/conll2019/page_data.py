@@ -118,7 +118,7 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "answers": answering.answered(settings[0]),
         "crossed": answering.crossed_values(settings[0]),
         "by_half": answering.by_half(halves),
-        "crossed_elsewhere": answering.flips_elsewhere(settings[1:]),
+        "crossed_elsewhere": answering.changes_elsewhere(settings[1:]),
         "sources": answering.source_shares(settings[0]),
         "decayed_epoch": figures.median_and_range(
             settings[0].scalars("none-decayed", "epoch_chosen")
