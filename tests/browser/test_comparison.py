@@ -87,7 +87,7 @@ def compared(tmp_path_factory):
 
 # CI opens the shapes that differ most; SEEDPROOF_FULL=1 opens all.
 FULL = os.environ.get("SEEDPROOF_FULL") == "1"
-IN_CI = ("three-arms", "ten-arms", "two-runs", "no-flips", "hostile")
+IN_CI = ("three-arms", "two-runs", "no-flips", "hostile")
 
 
 @pytest.fixture(scope="session", params=SHAPES if FULL else IN_CI)

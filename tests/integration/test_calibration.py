@@ -14,6 +14,10 @@ from support.simulation import FIGURES, Simulation
 # coverage from 100 studies.
 FULL = os.environ.get("SEEDPROOF_FULL") == "1"
 only_in_full = pytest.mark.skipif(not FULL, reason="slow; SEEDPROOF_FULL=1 runs it")
+is_paired_or_not = pytest.mark.parametrize(
+    "is_paired",
+    [pytest.param(True, id="paired"), pytest.param(False, id="unpaired", marks=pytest.mark.full)],
+)
 N_STUDIES = 2_000 if FULL else 400
 MOST, MOST_IF_SKEWED = (0.065, 0.09) if FULL else (0.0875, 0.12)
 N_COVERED, SLACK = (500, 0.0) if FULL else (100, 0.04)
@@ -27,7 +31,7 @@ def simulation(n_runs, shape, **settings):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_paired", [True, False], ids=["paired", "unpaired"])
+@is_paired_or_not
 @pytest.mark.parametrize("shape", SHAPES if FULL else SHAPES[:1])
 def test_identical_arms_are_rarely_reported_as_different(shape, is_paired):
     """10 v 10 normal runs: means, flip rates, entropies and ratios of standard deviations."""
@@ -59,7 +63,7 @@ def test_skewed_and_failed_runs_cause_few_false_alarms(settings):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_paired", [True, False], ids=["paired", "unpaired"])
+@is_paired_or_not
 def test_arms_that_are_right_in_different_clusters_are_rarely_reported(is_paired):
     """Exchangeable arms; if the clusters were ignored, one comparison in five would report one."""
     clustered = Simulation(10, 1000, logit_sd=3.0, run_sd=0.1, cluster_size=20, shared=0.6, own=0.3)

@@ -69,6 +69,7 @@ def test_latest_test_runs_that_clearly_fail_are_not_hidden_by_earlier_ones(recen
     assert result.latest == (0, 8)
 
 
+@pytest.mark.full
 def test_latest_test_runs_rarely_fail_a_rate_that_never_falls():
     """Each of 200 test runs may be the first after a change; at most 2.5 % more are wrong."""
     rng, n_histories, n_failed = np.random.default_rng(0), 100, 0
