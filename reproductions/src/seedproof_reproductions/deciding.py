@@ -50,7 +50,8 @@ class Forecast:
         if self.needs_texts:
             return "more texts are needed, whatever the number of seeds"
         if self.needs_more:
-            return "the published figure is too uncertain for any number of our seeds"
+            reason = "the published one is too uncertain"
+            return f"if our figure is the truth, no number of seeds decides: {reason}"
         if self.above is None:
             return ""
         is_least = self.n_runs is None or self.is_bound

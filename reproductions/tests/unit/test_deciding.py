@@ -73,12 +73,12 @@ def test_number_of_runs_that_would_decide(rule, evidence, n_runs):
         (
             "cut",
             Evidence(ratio(0.5, 1.0, 2**-0.5), published=55.0, published_error=0.5),
-            "the published figure is too uncertain for any number of our seeds",
+            "if our figure is the truth, no number of seeds decides: the published one is too uncertain",
         ),
         (
             "value",
             Evidence(estimate=Estimate(1.2, 1.1, 1.3), published=1.0),
-            "the published figure is too uncertain for any number of our seeds",
+            "if our figure is the truth, no number of seeds decides: the published one is too uncertain",
         ),
         # No number of runs shows a change of 0.
         ("direction", Evidence(ratio(0.5, 2.0)), ""),

@@ -50,9 +50,12 @@ def _answer(setting: SettingResults, question: Question) -> dict[str, Any] | Non
         "n_runs": min(contrast.n_runs for contrast in contrasts.values()),
         "planned": planned_seeds(setting.content["setting"]),
         "changes": changes,
-        "verdicts": {
-            "/".join(pair): verdict_of(contrast.effect("effects.flip_rate"))
-            for pair, contrast in zip(question.contrasts, contrasts.values(), strict=True)
+        **{
+            part: {
+                "/".join(pair): verdict_of(contrast.effect(f"effects.{metric}"))
+                for pair, contrast in zip(question.contrasts, contrasts.values(), strict=True)
+            }
+            for part, metric in (("verdicts", "flip_rate"), ("spreads", "accuracy_sd"))
         },
         "table": Table.of(("", *changes), rows),
     }
@@ -83,6 +86,12 @@ def by_half(halves: Sequence[SettingResults]) -> Table | None:
         for changes in [answer["changes"].values()]
     ]
     return Table.of(("", *kept[0]["changes"]), rows)
+
+
+def change_of_spread(setting: SettingResults) -> str:
+    """Return the change of the sd of accuracy by ASWA, each arm at its own epoch."""
+    contrast = setting.contrast("headline", "aswa", "none")
+    return MISSING if contrast is None else judged(contrast, "effects.accuracy_sd")
 
 
 def judged(contrast: Contrast, path: str) -> str:
@@ -143,21 +152,15 @@ def source_shares(setting: SettingResults) -> dict[str, Any] | None:
     if not arms:
         return None
     titles = layout()["answers"]["sources"]
-    kinds = "gone if fixed", "left if only it varies"
-    header = ("", *(f"{ARMS[arm]}: {kind}" for arm in arms for kind in kinds))
-    rows = (
-        (
-            title,
-            *(
-                share(as_estimate(arm[kind][source]))
-                for arm in arms.values()
-                for kind in ("first", "total")
-            ),
-        )
+    rows = [
+        (title, *(share(as_estimate(arm["first"][source])) for arm in arms.values()))
         for source, title in titles.items()
-    )
+    ]
+    needs_both = {ARMS[arm]: share(as_estimate(each["interaction"])) for arm, each in arms.items()}
+    rows.append(("only if both are fixed", *needs_both.values()))
     return {
-        "table": Table.of(header, rows),
+        "table": Table.of(("fixed", *needs_both), rows),
+        "needs_both": needs_both,
         "most": {ARMS[arm]: titles.get(stored["most"]) for arm, stored in arms.items()},
         "n_blocks": min(int(stored["n_blocks"]) for stored in arms.values()),
     }

@@ -118,6 +118,7 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "answers": answering.answered(settings[0]),
         "crossed": answering.crossed_values(settings[0]),
         "by_half": answering.by_half(halves),
+        "spread_by_half": [answering.change_of_spread(half) for half in halves],
         "crossed_elsewhere": answering.changes_elsewhere(settings[1:]),
         "sources": answering.source_shares(settings[0]),
         "decayed_epoch": figures.median_and_range(
@@ -181,6 +182,8 @@ def headline(setting: SettingResults) -> dict[str, Any]:
             METHODS[x]: Measured(names.OVERLAP, f"explanations.{x}").value(setting, BASELINE)
             for x in methods
         },
+        "rivals": _rivals(setting),
+        "lowest": spreads_without_lowest(setting, arms),
         "outlying": _outlying(setting, arms),
         "in_tens": {
             ARMS[arm]: {
@@ -235,6 +238,30 @@ def ratios_in_tens(setting: SettingResults, arm: str) -> list[float]:
     spreads = [[stdev(side[seed] for seed in group) for side in sides] for group in groups]
     ratios = [after / before for before, after in spreads if before > 0]
     return ratios if len(ratios) > 1 else []
+
+
+def _rivals(setting: SettingResults) -> dict[str, Any] | None:
+    """Return the changes of NASWA against ASWA under the seeds of both; None if not stored."""
+    effects = {metric: setting.rival(metric) for metric in ("flip_rate", SD.metric)}
+    if None in effects.values():
+        return None
+    flips, spread = map(judged_change, effects.values())
+    n_runs = min(setting.of(arm, "n_runs") for arm in setting.paper_arms)
+    return {"n_runs": n_runs, "flips": flips, "spread": spread}
+
+
+def spreads_without_lowest(
+    setting: SettingResults, arms: Sequence[str]
+) -> dict[str, tuple[str, str]]:
+    """Return the sd of accuracy without the lowest twentieth of the seeds, and that of all."""
+    spreads = {}
+    for arm in arms:
+        accuracies = sorted(setting.scalars(arm, names.ACCURACY_OF_RUN))
+        n_lowest = len(accuracies) // 20
+        if n_lowest:
+            sds = (stdev(accuracies[n_lowest:]), stdev(accuracies))
+            spreads[ARMS[arm]] = (f"{100 * sds[0]:.2f}", f"{100 * sds[1]:.2f}")
+    return spreads
 
 
 def _outlying(setting: SettingResults, arms: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -326,6 +353,7 @@ def _further(setting: SettingResults) -> dict[str, Any]:
     return {
         "title": setting.title,
         "seeds": setting.seeds,
+        "is_even": len({setting.of(arm, "n_runs") for arm in arms}) == 1,
         "others": [ARMS[arm] for arm in arms if arm in FURTHER],
         "paper_arms": [ARMS[arm] for arm in setting.paper_arms],
         "table": Table.of(("change against none", *compared), changes[1:]),

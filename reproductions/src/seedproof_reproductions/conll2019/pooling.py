@@ -35,7 +35,7 @@ Plain: TypeAlias = Mapping[str, Any]
 
 # Studies that are not trained in halves.
 WHOLE = (BLOCKS, EXPLAINED)
-(SPREAD,) = UNPAIRED
+(SPREAD,), BY_CHANCE = UNPAIRED, "accuracy_sd_independent"
 
 
 class Interval(NamedTuple):
@@ -195,12 +195,12 @@ def _pool_arm(first: Plain, second: Plain, n_first: int) -> Plain:
             for method in first["explanations"]
         },
     }
-    is_same = first["spread_cause"] == second["spread_cause"]
+    causes = {half["spread_cause"] for half in halves[:2]} - {None}
     return pooled | {
         "effects": effects,
         "from_texts": from_texts,
         "of_all": of_all,
-        "spread_cause": first["spread_cause"] if is_same else None,
+        "spread_cause": "both" if len(causes) == 2 else next(iter(causes), None),
         "drift": {**first["drift"], "shares": first["drift"]["shares"] + second["drift"]["shares"]},
         "sd_curve": _average(halves.at("sd_curve")),
     }
@@ -339,6 +339,9 @@ def _with_spreads(arm: Plain, baseline: Plain) -> Plain:
     spread = estimate(SpreadOverRuns(np.array([*accuracies.values()]), largest=1.0))
     changed = {**arm, "metrics": {**arm["metrics"], SPREAD: plain_figure(spread)}}
     changed["effects"] = _with_spread(arm["effects"], baseline, arm)
+    chance = arm["metrics"].get(BY_CHANCE)
+    if chance is None or spread.low is None or spread.low <= chance[2]:
+        changed["spread_cause"] = None  # no more than chance
     if arm["of_all"]:
         effects = _with_spread(arm["of_all"]["effects"], baseline, arm)
         changed["of_all"] = {**arm["of_all"], "effects": effects}

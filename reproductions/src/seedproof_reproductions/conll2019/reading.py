@@ -115,9 +115,10 @@ class SettingResults(StoredResults):
         """The paper's two stabilizers, if they were trained."""
         return tuple(arm for arm in PAPER_ARMS if arm in self.content["arms"])
 
-    def rival(self, metric: str, method: str) -> Effect | None:
-        """Return the change of NASWA against ASWA in its explanations; None if not stored."""
-        stored = lookup(self.content["rivals"], f"explanations.{method}.{metric}")
+    def rival(self, metric: str, method: str = "") -> Effect | None:
+        """Return the change of NASWA against ASWA, by default in its predictions."""
+        at = f"explanations.{method}" if method else "effects"
+        stored = lookup(self.content["rivals"], f"{at}.{metric}")
         return None if stored is None else Effect(metric, **stored)
 
     def is_over_runs(self, arm: str, method: str | None = None) -> bool:

@@ -92,6 +92,7 @@ def test_page_answers_the_questions(results, tmp_path):
     assert data["answers"]["decay"]["n_runs"] == 5
     assert len(data["crossed"].header) == 5
     assert data["sources"]["n_blocks"] == 2
+    assert data["sources"]["table"].rows[-1][1:] == (*data["sources"]["needs_both"].values(),)
     assert data["n_trained"] == 5 * 3 + 2 * 4 * 2
     options = data["commands"][0].split()
     assert options[-5:] == ["--seeds", "5", "--cross", "--blocks", "2"]

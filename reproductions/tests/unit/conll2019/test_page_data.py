@@ -3,15 +3,18 @@
 import pytest
 
 from seedproof.errors import EmptyInputError
+from seedproof.stats.effect import Effect
 from seedproof_reproductions.conll2019.cases import ELSEWHERE, checked_claims
 from seedproof_reproductions.conll2019.page_data import (
     Measured,
     page_data,
     ratios_in_tens,
+    spreads_without_lowest,
     write_page,
 )
 from seedproof_reproductions.conll2019.reading import by_setting
 from seedproof_reproductions.conll2019.results import stored_results
+from seedproof_reproductions.figures import judged_change
 from seedproof_reproductions.rules import Verdict
 
 HOLDS, FAILS, OPEN, SIZE_OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN, Verdict.SIZE_OPEN
@@ -184,6 +187,33 @@ def test_spreads_in_groups_of_ten_seeds(own):
 
     assert ratios_in_tens(sst, "aswa") == pytest.approx([0.5, 2.0])
     assert ratios_in_tens(first_round, "aswa") == []
+
+
+def test_rivals_are_compared_under_the_seeds_of_both(stored):
+    """Arms of different numbers of seeds are not ranked by their changes against none."""
+    first, *others = (stored[f"sst-cnn-additive-seed-{root}"] for root in (1, 3))
+
+    data = page_data([first, *others])
+
+    rivals = first["rivals"]["effects"]
+    assert data["headline"]["rivals"]["n_runs"] == 30
+    assert data["headline"]["rivals"]["flips"] == judged_change(
+        Effect("flip_rate", **rivals["flip_rate"])
+    )
+    assert not data["further"][0]["is_even"]
+    assert page_data(others)["headline"]["rivals"] is None
+
+
+def test_spread_without_the_lowest_seeds(own):
+    """The lowest twentieth of the seeds is left out, if that is a seed at least."""
+    accuracy = {"none": [0.8, 0.82] * 15 + [0.5], "aswa": [0.8, 0.82] * 9}
+    arms = {
+        arm: {**own["arms"][arm], "scalars": {"test_accuracy": values}}
+        for arm, values in accuracy.items()
+    }
+    (sst,) = by_setting([{**own, "arms": arms}])
+
+    assert spreads_without_lowest(sst, accuracy) == {"none": ("1.02", "5.66")}
 
 
 def test_page_names_what_was_not_reached(stored):

@@ -126,6 +126,20 @@ def test_pooling_equal_halves_narrows_only_the_part_from_runs(stored):
     )
 
 
+def test_cause_of_a_spread_is_judged_again(stored):
+    """A spread that one half shows keeps its cause, if the runs of both show it."""
+    first = stored[FIRST]
+    second = renamed(first, plan()["second_root"])
+    arm = second["arms"]["none"] | {"spread_cause": None}
+    silent = second | {"arms": second["arms"] | {"none": arm}}
+    high = arm["metrics"] | {"accuracy_sd_independent": [1.0, 1.0, 1.0]}
+    expected = silent | {"arms": silent["arms"] | {"none": arm | {"metrics": high}}}
+
+    assert first["arms"]["none"]["spread_cause"] == "drift"
+    assert pool(first, silent)["arms"]["none"]["spread_cause"] == "drift"
+    assert pool(first, expected)["arms"]["none"]["spread_cause"] is None
+
+
 def test_halves_of_different_sizes_are_weighted(stored):
     """A second half of few runs moves the first little, and never makes its intervals wider."""
     first = stored[FIRST]
