@@ -137,6 +137,7 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "rates": _rates(settings),
         "sizes": _sizes(settings),
         "not_reached": not_reached(settings),
+        "explained_minutes": _explained_minutes(results),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
         # Crossed models were trained before.
         "hours": hours_table(x for x in results if not x["name"].endswith(names.CROSSED)),
@@ -379,6 +380,14 @@ def _sizes(settings: Settings) -> Table:
         cells = (x.format(**each.content, ours=each, published=paper) for x in columns.values())
         rows.append((each.title, *cells))
     return Table.of(("", *columns), rows)
+
+
+def _explained_minutes(results: Sequence[Mapping[str, Any]]) -> str:
+    """Return how long it took to explain the models of one run; empty if no study says it."""
+    studies = [x for x in results if x["name"].endswith(names.EXPLAINED) and "hours" in x]
+    n_runs = sum(arm["n_runs"] for study in studies for arm in study["arms"].values())
+    minutes = sum(60 * study["hours"] for study in studies) / n_runs if n_runs else 0.0
+    return f"{minutes:.1f}" if minutes else ""
 
 
 def _rates(settings: Settings) -> dict[str, str]:
