@@ -1,5 +1,6 @@
 """Answers to the questions of the plan, as tables of the page."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,16 +62,28 @@ def _answer(setting: SettingResults, question: Question) -> dict[str, Any] | Non
     }
 
 
-def changes_elsewhere(settings: Sequence[SettingResults]) -> Table | None:
-    """Return the main changes at both epochs in further settings; None without one."""
+def elsewhere(settings: Sequence[SettingResults]) -> dict[str, Any] | None:
+    """Return the main changes at both epochs in further settings; None without one.
+
+    As a table, and as counts of the verdicts on the flip rate for each contrast.
+    """
     answers = {setting.title: answered(setting).get(CROSSED_QUESTION) for setting in settings}
     kept = {title: answer for title, answer in answers.items() if answer is not None}
+    if not kept:
+        return None
     rows = []
     for title, answer in kept.items():
         for place, metric in enumerate(FURTHER_METRICS):
             named = metric if place else f"**{title}**, {answer['n_runs']} seeds: {metric}"
             rows.append((named, *(texts[metric] for texts in answer["changes"].values())))
-    return Table.of(("", *next(iter(kept.values()))["changes"]), rows) if rows else None
+    pairs = next(iter(kept.values()))["verdicts"]
+    return {
+        "n_settings": len(kept),
+        "table": Table.of(("", *next(iter(kept.values()))["changes"]), rows),
+        "counts": {
+            pair: Counter(answer["verdicts"][pair] for answer in kept.values()) for pair in pairs
+        },
+    }
 
 
 def by_half(halves: Sequence[SettingResults]) -> Table | None:

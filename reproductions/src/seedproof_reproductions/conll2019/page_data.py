@@ -119,7 +119,7 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "crossed": answering.crossed_values(settings[0]),
         "by_half": answering.by_half(halves),
         "spread_by_half": [answering.change_of_spread(half) for half in halves],
-        "crossed_elsewhere": answering.changes_elsewhere(settings[1:]),
+        "crossed_elsewhere": answering.elsewhere(settings[1:]),
         "sources": answering.source_shares(settings[0]),
         "decayed_epoch": figures.median_and_range(
             settings[0].scalars("none-decayed", "epoch_chosen")

@@ -113,11 +113,13 @@ def test_page_shows_further_settings(results):
 
     data = page_data([*results, *other])
 
-    (title, *flips), _, (last, *accuracies) = data["crossed_elsewhere"].rows
+    (title, *flips), _, (last, *accuracies) = data["crossed_elsewhere"]["table"].rows
     changes = data["answers"]["averaging-or-longer"]["changes"].values()
     assert title == "**SST, CNN, SGD**, 5 seeds: flip rate"
     assert flips == [texts["flip rate"] for texts in changes]
     assert last == "accuracy"
+    verdicts = data["answers"]["averaging-or-longer"]["verdicts"]
+    assert data["crossed_elsewhere"]["counts"] == {pair: {x: 1} for pair, x in verdicts.items()}
     assert accuracies == [texts["accuracy"] for texts in changes]
     assert {"--optimizer", "sgd"} <= set(data["commands"][1].split())
     assert data["settings"][1].published("none") is None
