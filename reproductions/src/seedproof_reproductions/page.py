@@ -6,7 +6,7 @@ are plain: texts, numbers, `Table`s, charts and checked claims.
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,8 +50,14 @@ class Chart:
     svg: str
 
 
-def hours_table(results: Iterable[Mapping[str, Any]]) -> Table:
-    """Return how many arms and runs each study has and how long they took, and the total."""
+def hours_table(
+    results: Iterable[Mapping[str, Any]],
+    purpose: Callable[[Mapping[str, Any]], str] | None = None,
+) -> Table:
+    """Return how many arms and runs each study has and how long they took, and the total.
+
+    `purpose` adds a column with the purpose of each study.
+    """
     rows, totals = [], [0.0, 0.0]
     for study in sorted(results, key=lambda study: str(study["name"])):
         n_runs, hours = sum(arm["n_runs"] for arm in study["arms"].values()), study_hours(study)
@@ -61,9 +67,12 @@ def hours_table(results: Iterable[Mapping[str, Any]]) -> Table:
             f"{n_runs:,}",
             MISSING if hours is None else f"{hours:.1f}",
         )
-        rows.append((f"`{study['name']}`", *cells))
-    rows.append(("total", "", f"{totals[0]:,.0f}", f"{totals[1]:.1f}"))
-    return Table.of(("study", "arms", "runs", "hours"), rows)
+        purposes = () if purpose is None else (purpose(study),)
+        rows.append((f"`{study['name']}`", *purposes, *cells))
+    blank = ("",) * (1 if purpose is None else 2)
+    rows.append(("total", *blank, f"{totals[0]:,.0f}", f"{totals[1]:.1f}"))
+    columns = () if purpose is None else ("purpose",)
+    return Table.of(("study", *columns, "arms", "runs", "hours"), rows)
 
 
 def claims_data(claims: Sequence[CheckedClaim]) -> dict[str, Any]:

@@ -1,3 +1,5 @@
+from operator import itemgetter
+
 import pytest
 from jinja2 import DictLoader, UndefinedError
 
@@ -43,6 +45,22 @@ def test_blank_lines_are_merged_and_missing_names_refused(template):
     assert template("a\n\n{% if x %}b{% endif %}\n\n\nc\n", x=False) == "a\n\nc\n"
     with pytest.raises(UndefinedError):
         template("{{ missing }}")
+
+
+def test_hours_have_a_purpose_if_it_is_given():
+    """The total has blank cells."""
+    study = {
+        "name": "a",
+        "paper": "main",
+        "hours": 1.5,
+        "arms": {"none": {"n_runs": 3}, "ema": {"n_runs": 2}},
+    }
+
+    short, full = page.hours_table([study]), page.hours_table([study], itemgetter("paper"))
+
+    assert short.rows == (("`a`", "2", "5", "1.5"), ("total", "", "5", "1.5"))
+    assert full.rows == (("`a`", "main", "2", "5", "1.5"), ("total", "", "", "5", "1.5"))
+    assert len(full.header) == len(full.rows[0])
 
 
 def test_charts_go_into_a_folder_with_the_name_of_the_page(tmp_path):

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from seedproof.report.numbers import NO_BREAK
 from seedproof.stats.intervals import Estimate
-from seedproof_reproductions.figures import MISSING, change, figure, multiple
+from seedproof_reproductions.figures import change, figure, multiple
 from seedproof_reproductions.findings2023 import reading, selection
 from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, layout, title_of
-from seedproof_reproductions.findings2023.page_data import Data, Settings, paired_header, spanned
+from seedproof_reproductions.findings2023.page_data import Data, Settings, has_plain_ece, spanned
 from seedproof_reproductions.findings2023.reading import ALL_ACCURACY, ALL_FLIPS, SettingResults
 from seedproof_reproductions.findings2023.selection import Candidate, has_enough
 from seedproof_reproductions.page import Table
@@ -19,30 +19,47 @@ FIXED, SELDOM, SHARED = "fixed-init", "tgtss-every-10", "tgtss-shared"
 NO_COST = 0.005
 
 
-def choices_table(chosen: Mapping[str, Candidate], frozen: Settings) -> Table:
-    """Return the choices with flips and accuracy on each data set, and costs."""
-    pairs, rows = paired_header(frozen), []
-    for budget, arm in chosen.items():
-        # Only new seeds: the table of new data has the others.
-        own = {
-            setting.dataset: setting
-            for setting in arm.settings
-            if setting.content["setting"].get("train_data", "fixed") == "fixed"
-        }
-        effects = [
-            change(own[head.dataset].effect(arm.arm, path)) if head.dataset in own else MISSING
-            for path in (ALL_FLIPS, ALL_ACCURACY)
-            for head in frozen
-        ]
+def choices_table(budgets: Mapping[str, Candidate | None]) -> Table:
+    """Return the arm of each budget with its flips in each setting, lowest accuracy and costs.
+
+    An arm is None if none qualifies; at least one budget has an arm.
+    """
+    kinds = {row["says"]: row["arms"] for row in layout()["budgets"]}
+    titles = next([each.study_title for each in arm.settings] for arm in budgets.values() if arm)
+    header = (
+        "you can afford",
+        "use",
+        *(f"flips, {title}" for title in titles),
+        f"accuracy (lowest of {len(titles)})",
+        "training (head alone)",
+        "serving",
+    )
+    rows = []
+    for budget, arm in budgets.items():
+        if arm is None:
+            reason = layout()["titles"]["unfilled"][kinds[budget]]
+            rows.append((budget, reason, *[""] * (len(header) - 2)))
+            continue
         training, head = multiple(arm.cost("training")), arm.cost("heads")
         cost = training if head is None else f"{training} ({head:.2g}×)"
-        title = f"**{title_of(arm.arm)}** `{arm.arm}`"
-        rows.append((budget, title, *effects, cost, multiple(arm.cost("serving"))))
-    return Table.of(("you can afford", "use", *pairs, "training (head alone)", "serving"), rows)
+        known = [effect for effect in arm.effects(ALL_ACCURACY) if effect is not None]
+        accuracy = change(min(known, key=lambda effect: effect.value or 0.0, default=None))
+        title, flips = f"**{title_of(arm.arm)}** `{arm.arm}`", map(change, arm.effects(ALL_FLIPS))
+        rows.append((budget, title, *flips, accuracy, cost, multiple(arm.cost("serving"))))
+    return Table.of(header, rows)
 
 
-def advice(settings: Settings, chosen: Mapping[str, Candidate]) -> Data:
-    """Return the figures of each piece of advice; empty if the results do not show it."""
+def advice(settings: Settings, chosen: Mapping[str, Candidate], resampled: Settings = ()) -> Data:
+    """Return the figures of each piece of advice; empty if the results do not show it.
+
+    Args:
+        settings: Results of the paper's study.
+        chosen: The arm to use for each budget.
+        resampled: Results on new data, if there are any.
+
+    Returns:
+        Figures by the name of the advice.
+    """
     frozen = reading.heads(settings)
     if not frozen or not any(setting.treatments for setting in frozen):
         return {}
@@ -51,29 +68,39 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate]) -> Data:
     rules = layout()["advice"]
     for name, rule in rules.items():
         shown = [arm for arm in rule["arms"] if is_so(frozen, arm, rule["verdicts"])]
-        data[name] = _figures(frozen, shown[:1] if rule.get("is_first_enough") else shown)
+        arms = shown[:1] if rule.get("is_first_enough") else shown
+        data[name] = _figures(frozen, arms, resampled)
     heads = data["heads"].get("arms", [])
     if not all(Candidate(arm, tuple(frozen)).keeps_accuracy for arm in heads):
         data["heads"] = {}
     has_shared = all(has_enough(setting, SHARED) for setting in frozen)
     data["shared"] = [change(s.effect(SHARED, ALL_FLIPS)) for s in frozen] if has_shared else []
     data["seldom"] = [
-        {"on": setting.title, **_best(setting, Candidate(SELDOM, (setting,)))}
+        {
+            "on": DATASETS[setting.dataset],
+            "seeds": setting.of(SELDOM, "n_runs"),
+            "verdict": getattr(setting.effect(SELDOM, ALL_FLIPS), "verdict", ""),
+            **_best(setting, Candidate(SELDOM, (setting,))),
+        }
         for setting in tuned
         if has_enough(setting, SELDOM)
     ]
     draws = dict.fromkeys(arm for s in frozen for arm in s.redraws.get(FIXED, (FIXED,)))
     are_cut = all(is_so(frozen, arm, {ALL_FLIPS: ["steadier"]}) for arm in draws)
     data["fixed"] = _figures(frozen, list(draws)) if are_cut else {}
-    others = [arm.arm for arm in chosen.values() if arm.arm not in rules["soft_labels"]["arms"]]
-    worse = [arm for arm in others if is_so(frozen, arm, {"effects.ece": ["worse"]})]
-    worst = max(worse, key=lambda arm: [s.of(arm, "metrics.ece")[0] for s in frozen], default=None)
-    data["worst_ece"] = worst and {"arm": worst, "ece": levels(frozen, worst, "ece")}
+    recommended = dict.fromkeys((*(arm.arm for arm in chosen.values()), *heads))
+    data["worse_ece"] = [
+        {"arm": arm, "ece": levels(frozen, arm, "ece"), "on": on}
+        for arm in recommended
+        if arm not in rules["soft_labels"]["arms"] and (on := _worse_calibrated(frozen, arm))
+    ]
     data["control_ece"] = levels(frozen, BASELINE, "ece")
+    data["plain_ece"] = any(map(has_plain_ece, frozen))
     data["finetuned"] = [
         {
             "on": DATASETS[setting.dataset],
             "seeds": setting.seeds,
+            "n_arms": len(setting.treatments),
             "few": setting.n_runs < selection.ENOUGH["head"],
             **_best(setting, selection.best_of(setting)),
         }
@@ -81,6 +108,11 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate]) -> Data:
         if any(has_enough(setting, arm) for arm in setting.treatments)
     ]
     return data
+
+
+def _worse_calibrated(settings: Settings, arm: str) -> list[str]:
+    """Return the data sets on which a worse calibration of an arm is shown."""
+    return [s.short_title for s in settings if is_so([s], arm, {"effects.ece": ["worse"]})]
 
 
 def is_so(settings: Settings, arm: str, verdicts: Mapping[str, Sequence[str]]) -> bool:
@@ -93,14 +125,19 @@ def is_so(settings: Settings, arm: str, verdicts: Mapping[str, Sequence[str]]) -
     )  # fmt: skip
 
 
-def _figures(settings: Settings, arms: Sequence[str]) -> Data:
-    """Return spans of changes over arms, and costs and losses of the first; empty without arms."""
+def _figures(settings: Settings, arms: Sequence[str], resampled: Settings = ()) -> Data:
+    """Return spans of changes over arms, and costs and losses of the first; empty without arms.
+
+    Changes under new data are empty unless all arms were trained there.
+    """
     if not arms:
         return {}
+    has_new_data = all(arm in setting.arms for setting in resampled for arm in arms)
     first = Candidate(arms[0], tuple(settings))
     return {
         "arms": arms,
         "flips": _spans(settings, arms, ALL_FLIPS),
+        "new_data": _spans(resampled, arms, ALL_FLIPS) if has_new_data else [],
         "accuracy": _spans(settings, arms, ALL_ACCURACY),
         "lost": [s.short_title for s in settings if loses(s.effect(arms[0], ALL_ACCURACY))],
         "ece": [levels(settings, arm, "ece") for arm in arms],

@@ -10,6 +10,7 @@ from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate
 from seedproof_reproductions import figures, rules
 from seedproof_reproductions.claims import Case, CheckedClaim, Claim, evaluate, read_claims
+from seedproof_reproductions.deciding import forecast_claim
 from seedproof_reproductions.figures import MISSING, change, cut, figure, multiple, share
 from seedproof_reproductions.findings2023 import selection
 from seedproof_reproductions.findings2023.arms import GROUPS
@@ -66,7 +67,27 @@ def checked_claims(
         The claims as listed.
     """
     cases = partial(_cases, like_for_like_first(settings), studies or {})
-    return evaluate(read_claims(__package__), cases)
+    checked = evaluate(read_claims(__package__), cases)
+    return tuple(
+        replace(item, checks=tuple(_with_our_runs(item.claim.rule, case) for case in item.checks))
+        for item in checked
+    )
+
+
+def _with_our_runs(rule: str, case: Case) -> Case:
+    """Return a case that says if all that is known is that our runs are too few."""
+    n_runs = case.evidence.n_runs
+    if case.verdict in {rules.Verdict.HOLDS, rules.Verdict.FAILS} or n_runs is None:
+        return case
+    effects, needed = (
+        (case.evidence.effect, case.evidence.also),
+        forecast_claim(rule, case.evidence),
+    )
+    if any(effect is not None and effect.verdict == "too few runs" for effect in effects):
+        return replace(case, to_decide=f"our {n_runs} runs are too few for a verdict")
+    if needed.above == n_runs and needed.is_bound:
+        return replace(case, to_decide=f"more than our {n_runs:,} seeds would be needed")
+    return case
 
 
 def like_for_like_first(settings: Settings) -> list[SettingResults]:
@@ -115,18 +136,37 @@ def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Case 
         case "cost" if None not in (costs := [setting.cost(x, "training") for x in both]):
             ours = "{} of one training, the ensemble {}".format(*map(multiple, costs))
             return case(Evidence(cost=costs[0], other_cost=costs[1]), ours=ours)
-        case "better" if effect is not None and (others := _others(setting, claim)):
-            titled = {title_of(name): other for name, other in others.items()}
-            return case(changed(others=titled))
+        case "better" if effect is not None:
+            return _against(_others(setting, claim), changed, case)
     return None
 
 
-def _others(setting: SettingResults, claim: Claim) -> dict[str, Effect]:
-    """Return the effects of the arms to beat; empty unless every other method was run."""
-    groups = [arms_of(setting, method) for method in claim.more["others"]]
-    effects = {arm: setting.effect(arm, ENTROPY) for arms in groups for arm in arms}
-    known = {arm: effect for arm, effect in effects.items() if effect is not None}
-    return known if all(groups) and len(known) == len(effects) else {}
+def _against(
+    others: Mapping[str, Effect | None],
+    evidence: Callable[..., Evidence],
+    case: Callable[..., Case],
+) -> Case | None:
+    """Return the case of an arm against others, by name; None if no other was trained.
+
+    Against an arm that was not trained there is no verdict: the claim may fail, and cannot hold.
+    """
+    untrained = [title_of(name) for name, other in others.items() if other is None]
+    if len(untrained) == len(others):
+        return None
+    unknown = Effect("label_entropy", "ratio", None)
+    judged = case(evidence(others={title_of(name): x or unknown for name, x in others.items()}))
+    note = f"; not trained: {figures.listed(untrained)}" if untrained else ""
+    return replace(judged, where=f"{judged.where}{note}")
+
+
+def _others(setting: SettingResults, claim: Claim) -> dict[str, Effect | None]:
+    """Return the effects of the arms to beat; None for methods that were not trained."""
+    groups = {method: arms_of(setting, method) for method in claim.more["others"]}
+    return {
+        arm: setting.effect(arm, ENTROPY)
+        for method, arms in groups.items()
+        for arm in arms or (method,)
+    }
 
 
 def paper_tables(settings: Settings) -> dict[str, Table]:
@@ -185,6 +225,8 @@ def _figure(setting: SettingResults, arm: str, metric: str) -> str:
 def all_arms(setting: SettingResults) -> Table:
     """Return every arm of a setting in groups: quality, stability and costs."""
     header = layout()["headers"]["all_arms"]
+    if has_plain_ece(setting):
+        header = ["plain ECE" if title == "ECE" else title for title in header]
     rows: list[Sequence[str]] = []
     for name, group in GROUPS.items():
         arms = [arm for arm in setting.arms if setting.of(arm, "group") == name]
@@ -211,6 +253,12 @@ def _arm_row(setting: SettingResults, arm: str) -> tuple[str, ...]:
         _figure(setting, arm, "ece"),
         *(multiple(setting.cost(arm, kind)) for kind in ("training", "serving")),
     )
+
+
+def has_plain_ece(setting: SettingResults) -> bool:
+    """Return whether the stored ECE is not corrected for chance; its intervals are over runs."""
+    effects = (setting.effect(arm, "effects.ece") for arm in setting.treatments)
+    return any(effect is not None and effect.over == "runs" for effect in effects)
 
 
 def redraws(settings: Settings) -> Data:
@@ -330,6 +378,21 @@ def together(settings: Settings, arms: Sequence[str], metric: str) -> list[Data]
     return each(settings, arms, read, change)
 
 
+def standards(settings: Settings, metric: str) -> list[Data]:
+    """Return changes by TGTSS that are shown for the arm alone, and not simultaneously for all."""
+    differing = []
+    for setting in settings:
+        for arm in filter(None, map(setting.first_of, PROTOCOLS.values())):
+            alone, of_all = (
+                setting.effect(arm, f"{kind}.{metric}") for kind in ("effects", "of_all")
+            )
+            if alone is not None and of_all is not None and alone.verdict != of_all.verdict:
+                texts = {"alone": change(alone), "of_all": change(of_all)}
+                sizes = {"n_arms": len(setting.treatments), "n_runs": setting.of(arm, "n_runs")}
+                differing.append({"arm": arm, "on": setting.short_title, **texts, **sizes})
+    return differing
+
+
 def short_answer(settings: Settings) -> Data:
     """Return figures by question; a question that no run answers is empty.
 
@@ -353,7 +416,12 @@ def short_answer(settings: Settings) -> Data:
         "ensemble": together(settings, [ENSEMBLE], "label_entropy"),
         "shares": {name: each(settings, arms, part, share) for name, arms in PROTOCOLS.items()},
         "accuracy": together(settings, FRESH_TEACHER, "accuracy"),
+        "shared_accuracy": together(settings, PROTOCOLS["with a shared teacher"], "accuracy"),
+        "standards": {
+            metric: standards(settings, metric) for metric in ("label_entropy", "accuracy")
+        },
         "ece": each(settings, FRESH_TEACHER, ece, str),
+        "plain_ece": any(map(has_plain_ece, settings)),
         "costs": each(settings, FRESH_TEACHER, lambda s, arm: s.cost(arm, "training"), multiple),
         "pearson": control("pearson", figures.correlation),
         "ceiling": control("reference", figures.correlation),

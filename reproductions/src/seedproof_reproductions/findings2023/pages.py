@@ -18,11 +18,17 @@ from seedproof_reproductions.findings2023.details import (
 )
 from seedproof_reproductions.findings2023.names import BASELINE, layout, title_of
 from seedproof_reproductions.findings2023.page_data import Data
-from seedproof_reproductions.findings2023.planned import stored_studies
+from seedproof_reproductions.findings2023.planned import plan, stored_studies
+from seedproof_reproductions.findings2023.preferences import preferences, with_preferences
 from seedproof_reproductions.findings2023.reading import SettingResults, by_setting, published
 from seedproof_reproductions.findings2023.recipe import USUAL_ARMS
 from seedproof_reproductions.findings2023.results import stored_results
-from seedproof_reproductions.findings2023.retraining import retraining
+from seedproof_reproductions.findings2023.retraining import (
+    control_ece,
+    missing_costs,
+    retraining,
+    under_new_data,
+)
 from seedproof_reproductions.findings2023.settings import Setting
 from seedproof_reproductions.results import shared_versions
 
@@ -56,11 +62,17 @@ def build_data(
         "decision": decision_name(path),
         "settings": described,
         "finetuned": next((each.seeds for each in settings if each.track == "finetune"), ""),
-        "n_trained": sum(sum(each.n_each) for each in (*settings, *studies)),
+        "n_trained": {
+            "main": sum(sum(each.n_each) for each in settings),
+            "further": sum(sum(each.n_each) for each in studies),
+        },
         "answers": page_data.short_answer(compared) if compared else {},
         "retraining": retraining(compared, studies, {}),
         "details": details(compared, detailed),
-        "goal": page_data.goal(compared),
+        "goal": (goal := page_data.goal(compared)),
+        "new_data": under_new_data(goal["honest"]["arms"] if goal else (), studies),
+        "control_ece": control_ece(studies),
+        "not_reached": missing_costs(studies),
         **page.claims_data(claims),
         "checked": {item.claim.name: item for item in claims},
         "overall": {item.claim.name: summarize(item.verdicts) for item in claims},
@@ -69,7 +81,10 @@ def build_data(
         "all_arms": {setting.title: page_data.all_arms(setting) for setting in ordered},
         "differences": differences(described),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
-        "hours": page.hours_table([study.content for study in (*settings, *studies)]),
+        "hours": page.hours_table(
+            [study.content for study in (*settings, *studies)],
+            lambda content: purpose_of(content, settings),
+        ),
         "commands": [train_command(setting) for setting in settings],
         "command": page_command(settings, path),
         "is_packaged": is_packaged(settings),
@@ -92,9 +107,13 @@ def build_decision(
     frozen = reading.heads(compared)
     names = [setting.short_title for setting in frozen]
     can_advise = all(setting.n_runs >= selection.ENOUGH["head"] for setting in frozen) and names
-    chosen = selection.choices(compared, studies) if can_advise else {}
+    planned = selection.by_budget(compared, studies) if can_advise else {}
+    preferred = preferences(planned, selection.candidates(compared, studies), studies)
+    budgets = with_preferences(planned, preferred)
+    chosen = {budget: arm for budget, arm in budgets.items() if arm is not None}
+    resampled = reading.studies(studies, "bootstrap", root=0)
     return {
-        "retraining": retraining(compared, studies, chosen) if can_advise else {},
+        "retraining": retraining(compared, studies, planned, preferred) if can_advise else {},
         "page": Path(path).name,
         "titles": lambda arms: listed([title_of(arm) for arm in arms]),
         "folder": Path(path).stem,
@@ -106,10 +125,22 @@ def build_decision(
         "recommended": [arm.arm for arm in chosen.values()],
         "can_advise": bool(can_advise),
         "enough": selection.ENOUGH,
-        "advice": decision_data.advice(compared, chosen) if can_advise else {},
-        "choices": decision_data.choices_table(chosen, frozen) if chosen else None,
+        "advice": decision_data.advice(compared, chosen, resampled) if can_advise else {},
+        "choices": decision_data.choices_table(budgets) if chosen else None,
         "command": page_command(settings, path),
     }
+
+
+def purpose_of(content: Mapping[str, Any], settings: Sequence[SettingResults]) -> str:
+    """Return the purpose of a study; `settings` are those of the main study."""
+    purposes, root = layout()["titles"]["purposes"], content["setting"].get("seed")
+    if any(content is setting.content for setting in settings):
+        return str(purposes["main"])
+    for part in ("confirmation", "details"):
+        if root == plan()[part]["root"]:
+            return str(purposes[part])
+    is_resampled = content["setting"]["train_data"] == "bootstrap"
+    return str(purposes["data" if is_resampled else "more"])
 
 
 def retrained_with(

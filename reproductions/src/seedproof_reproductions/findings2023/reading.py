@@ -5,7 +5,8 @@ from typing import Any
 
 from seedproof.stats.intervals import Estimate
 from seedproof_reproductions.findings2023.arms import DRAW
-from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, TRACKS
+from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, TRACKS, layout
+from seedproof_reproductions.findings2023.settings import TRAIN_DATA
 from seedproof_reproductions.packaged import read_toml
 from seedproof_reproductions.reading import StoredResults, as_estimate, in_order, lookup
 
@@ -38,6 +39,16 @@ class SettingResults(StoredResults):
     def short_title(self) -> str:
         """Data set; the track only if it is not `head`."""
         return DATASETS[self.dataset] if self.track == "head" else self.title
+
+    @property
+    def train_data(self) -> str:
+        """One of `TRAIN_DATA`."""
+        return str(self.content["setting"].get("train_data", TRAIN_DATA[0]))
+
+    @property
+    def study_title(self) -> str:
+        """Change between runs and data set, such as "new data, MASSIVE"."""
+        return f"{layout()['titles']['train_data'][self.train_data]}, {self.short_title}"
 
     @property
     def arms(self) -> tuple[str, ...]:

@@ -2,33 +2,53 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from seedproof.stats.effect import Effect
+from seedproof.stats.effect import RATIO_MARGIN, Effect, is_inside
+from seedproof_reproductions import figures
 from seedproof_reproductions.claims import summarize
 from seedproof_reproductions.figures import change, cut, listed, multiple
 from seedproof_reproductions.findings2023 import reading, selection
 from seedproof_reproductions.findings2023.decision_data import levels
 from seedproof_reproductions.findings2023.names import BASELINE, layout, title_of
-from seedproof_reproductions.findings2023.page_data import Data, Settings
+from seedproof_reproductions.findings2023.page_data import Data, Settings, changes, each
 from seedproof_reproductions.findings2023.planned import plan
+from seedproof_reproductions.findings2023.preferences import Preference
 from seedproof_reproductions.findings2023.reading import ALL_ACCURACY, ALL_FLIPS, SettingResults
 from seedproof_reproductions.findings2023.selection import Candidate, is_cut
 from seedproof_reproductions.findings2023.settings import TRAIN_DATA
 from seedproof_reproductions.page import Table
 from seedproof_reproductions.reading import lookup
+from seedproof_reproductions.results import study_hours
 from seedproof_reproductions.rules import MARGIN, Evidence, Verdict, decide, judge, loses
 
 
-def retraining(settings: Settings, retrained: Settings, chosen: Mapping[str, Candidate]) -> Data:
-    """Return tables and answers on new data; empty if no run drew its own data."""
+def retraining(
+    settings: Settings,
+    retrained: Settings,
+    chosen: Mapping[str, Candidate | None],
+    preferred: Sequence[Preference] = (),
+) -> Data:
+    """Return tables and answers on new data; empty if no run drew its own data.
+
+    Args:
+        settings: Results of the paper's study.
+        retrained: All studies of the plan.
+        chosen: The planned choice for each budget; None if no arm qualifies.
+        preferred: Arms to use in place of planned choices.
+
+    Returns:
+        Names that the templates use.
+    """
     resampled = reading.studies(retrained, "bootstrap", root=0)
     if not resampled:
         return {}
     studied = set(resampled[0].treatments)
     arms = [arm for arm in selection.candidates(settings, retrained) if arm.arm in studied]
-    # A fine-tuned arm is recommended by other runs.
-    recommended = [arm for arm in chosen.values() if arm in arms]
+    planned = [arm for arm in chosen.values() if arm in arms]
+    instead = {each.planned.arm: each.instead.arm for each in preferred}
+    recommended = [instead.get(arm.arm, arm.arm) for arm in planned]
     frozen, also = reading.heads(settings), plan()["confirmation"]["also"]
-    confirmed = [*recommended, *(arm for arm in arms if arm.arm in also and arm not in recommended)]
+    confirmed = [*planned, *(arm for arm in arms if arm.arm in also and arm not in planned)]
+    check = confirmation(confirmed, retrained, accepts_loss(chosen))
     return {
         "on": [setting.short_title for setting in resampled],
         "flips": {
@@ -38,28 +58,23 @@ def retraining(settings: Settings, retrained: Settings, chosen: Mapping[str, Can
         "seeds": _seeds(resampled),
         "planned": plan()["seeds"],
         "more_seeds": _seeds(reading.studies(retrained, "fixed", root=0)),
-        "table": mitigations_table(arms, [arm.arm for arm in recommended]),
+        "table": mitigations_table(arms, recommended),
         "accuracy": accuracy_table(arms),
         "kept": kept_cuts(arms),
         "published": published_figures(resampled),
-        "also": [arm.arm for arm in confirmed if arm not in recommended],
-        "confirmation": confirmation(confirmed, retrained, accepts_loss(chosen)),
+        "margin": RATIO_MARGIN,
+        "also": [arm.arm for arm in confirmed if arm not in planned],
+        "confirmation": check,
+        "preferred": [each.data for each in preferred],
+        "other_confirmed": [
+            arm for arm in check.get("confirmed", ()) if arm not in {*recommended, *instead}
+        ],
     }
 
 
 def _seeds(studies: Settings) -> list[str]:
     """Return the numbers of seeds per arm, each once."""
     return list(dict.fromkeys(study.seeds for study in studies))
-
-
-def _header(arm: Candidate) -> list[str]:
-    """Return a title per setting of an arm, such as "new data, MASSIVE"."""
-    return [_title(setting) for setting in arm.settings]
-
-
-def _title(setting: SettingResults) -> str:
-    kind = setting.content["setting"].get("train_data", TRAIN_DATA[0])
-    return f"{layout()['titles']['train_data'][kind]}, {setting.short_title}"
 
 
 def mitigations_table(arms: Sequence[Candidate], recommended: Sequence[str]) -> Table:
@@ -78,7 +93,7 @@ def mitigations_table(arms: Sequence[Candidate], recommended: Sequence[str]) -> 
                 multiple(arm.cost("serving")),
             )
         )
-    headers = [f"flips, {title}" for title in _header(arms[0])] if arms else []
+    headers = [f"flips, {each.study_title}" for each in arms[0].settings] if arms else []
     return Table.of(("", *headers, "accuracy", "training (head alone)", "serving"), rows)
 
 
@@ -91,31 +106,100 @@ def accuracy_verdict(arm: Candidate) -> str:
 
 def accuracy_table(arms: Sequence[Candidate]) -> Table:
     """Return the change of accuracy under new seeds and new data."""
+    titles = [each.study_title for each in arms[0].settings] if arms else []
     rows = [(title_of(arm.arm), *map(change, arm.effects(ALL_ACCURACY))) for arm in arms]
-    return Table.of(("", *(_header(arms[0]) if arms else ())), rows)
+    return Table.of(("", *titles), rows)
 
 
 def kept_cuts(arms: Sequence[Candidate]) -> Data:
-    """Return arms with fewer flips under new seeds, by whether they have fewer under new data."""
-    kinds: dict[str, list[str]] = {"both": [], "seeds": []}
+    """Return arms with fewer flips under new seeds, by whether they have fewer under new data.
+
+    Those that have not come with their changes, and with a verdict on each data set.
+    """
+    both, seeds = [], []
     for arm in arms:
-        shown = {kind: all(map(is_cut, effects)) for kind, effects in _by_kind(arm).items()}
-        if shown[TRAIN_DATA[0]]:
-            kinds["both" if shown[TRAIN_DATA[1]] else "seeds"].append(arm.arm)
-    return dict(kinds)
+        same_data, new_data = _by_kind(arm).values()
+        if not all(map(is_cut, same_data)):
+            continue
+        if all(map(is_cut, new_data)):
+            both.append(arm.arm)
+            continue
+        outcomes = [
+            {"change": _without_interval(effect), "verdict": judge_small(effect)}
+            for effect in new_data
+        ]
+        before = [_without_interval(effect) for effect in same_data]
+        seeds.append({"arm": arm.arm, "seeds": before, "data": outcomes})
+    return {"both": both, "seeds": seeds}
+
+
+def judge_small(effect: Effect | None) -> str:
+    """Return whether a change is a reduction ("fewer"), within the margin ("small"), or "open"."""
+    if is_cut(effect):
+        return "fewer"
+    return "small" if effect is not None and is_inside(effect, RATIO_MARGIN) else "open"
+
+
+def _without_interval(effect: Effect | None) -> str:
+    return change(effect and Effect(effect.metric, effect.scale, effect.value))
+
+
+def under_new_data(arms: Sequence[str], retrained: Settings) -> Data:
+    """Return changes under new data of the first of several arms that was trained there.
+
+    Empty if none was.
+    """
+    resampled = reading.studies(retrained, "bootstrap", root=0)
+    trained = [arm for arm in arms if resampled and all(arm in s.arms for s in resampled)]
+    if not trained:
+        return {}
+    own = Candidate(trained[0], resampled)
+    confirming = reading.studies(retrained, "bootstrap", root=plan()["confirmation"]["root"])
+    return {
+        "arm": own.arm,
+        "flips": changes(resampled, trained[:1], ALL_FLIPS),
+        "confirmed": changes(confirming, trained[:1], ALL_FLIPS),
+        "is_half": all(map(selection.halves, own.effects(ALL_FLIPS))),
+        "untrained": [arm for arm in arms if arm not in trained],
+    }
+
+
+def control_ece(retrained: Settings) -> list[Data]:
+    """Return the calibration error of the control, corrected for chance, where that is stored."""
+    return each(
+        reading.studies(retrained, "fixed", root=0),
+        [BASELINE],
+        lambda setting, arm: setting.estimate(arm, "metrics.ece"),
+        lambda estimate: figures.figure("ece", estimate),
+    )
+
+
+def missing_costs(retrained: Settings) -> Data:
+    """Return estimated hours of what was not reached, from stored hours; None if not stored."""
+    studies = reading.studies(retrained, "bootstrap", root=0)
+    known = [hours for study in studies if (hours := study_hours(study.content)) is not None]
+    n_arms = sum(len(study.arms) for study in studies)
+    last_try = layout()["not_reached"]
+    n_trainings = last_try["runs"] * last_try["arms"]
+    return {
+        **last_try,
+        "tuned_hours": last_try["seconds"] * n_trainings / 3600,
+        "data_hours": sum(known) if known and len(known) == len(studies) else None,
+        "arm_hours": sum(known) / n_arms if known and len(known) == len(studies) else None,
+    }
 
 
 def _by_kind(arm: Candidate) -> dict[str, list[Effect | None]]:
     """Return the changes of the flip rate by the kind of training data."""
     kinds: dict[str, list[Effect | None]] = {kind: [] for kind in TRAIN_DATA}
     for setting, effect in zip(arm.settings, arm.effects(ALL_FLIPS), strict=True):
-        kinds[setting.content["setting"].get("train_data", TRAIN_DATA[0])].append(effect)
+        kinds[setting.train_data].append(effect)
     return kinds
 
 
 def published_figures(resampled: Settings) -> list[Data]:
     """Return each published figure of the plan with our changes, by protocol, and verdicts."""
-    figures = []
+    checked = []
     for figure in plan()["published"]:
         protocols = []
         for protocol in figure["protocols"]:
@@ -126,10 +210,8 @@ def published_figures(resampled: Settings) -> list[Data]:
                 ]
                 verdicts += [judge_published(effect, figure["cut"]) for effect in effects]
                 rows.append((title_of(arm), *map(change, effects)))
-                known = (
-                    effect and Effect("flip_rate", "ratio", effect.value) for effect in effects
-                )
-                values.append(f"{' / '.join(map(change, known))} with {title_of(arm)}")
+                known = " / ".join(map(_without_interval, effects))
+                values.append(f"{known} with {title_of(arm)}")
             names = [setting.short_title for setting in resampled]
             table = Table.of((f"against {title_of(figure['against'])}", *names), rows)
             words = summarize(verdicts)
@@ -140,8 +222,8 @@ def published_figures(resampled: Settings) -> list[Data]:
             judged = {"verdict": words, "changes": listed(values)}
             protocols.append({"name": protocol, "table": table, **judged})
         printed = "none" if figure["cut"] == "none" else cut(figure["cut"])
-        figures.append({**figure, "printed": printed, "protocols": protocols})
-    return figures
+        checked.append({**figure, "printed": printed, "protocols": protocols})
+    return checked
 
 
 def _contrast(setting: SettingResults, name: str, protocol: str, arm: str) -> Effect | None:
@@ -156,10 +238,10 @@ def judge_published(effect: Effect | None, published: float | str) -> Verdict:
     return judge("cut", Evidence(effect=effect, published=published))
 
 
-def accepts_loss(chosen: Mapping[str, Candidate]) -> set[str]:
+def accepts_loss(chosen: Mapping[str, Candidate | None]) -> set[str]:
     """Return the arms that were chosen for a budget that accepts a small loss of accuracy."""
     budgets = {row["says"] for row in layout()["budgets"] if row["arms"] == "nearly"}
-    return {arm.arm for budget, arm in chosen.items() if budget in budgets}
+    return {arm.arm for budget, arm in chosen.items() if arm is not None and budget in budgets}
 
 
 def confirmation(
@@ -190,7 +272,7 @@ def confirmation(
             effects = (each.effect(arm.arm, ALL_FLIPS) for each in (chosen, setting))
             accuracy = (each.effect(arm.arm, ALL_ACCURACY) for each in (chosen, setting))
             cells = map(change, (*effects, *accuracy))
-            rows.append((title_of(arm.arm), _title(setting), *cells))
+            rows.append((title_of(arm.arm), setting.study_title, *cells))
     if not rows:
         return {}
     header = ("", "", "flips, choice", "confirmation", "accuracy, choice", "confirmation")

@@ -17,10 +17,9 @@ from seedproof_reproductions.rules import MARGIN, excludes_loss
 MOST_TRAINING, AT_MOST, EXCLUDED = 1.5, 0.5, 0.6
 # A loss of accuracy that some can afford.
 SMALL_LOSS = 0.02
-# Arms with fewer runs are not chosen: fine-tuning takes hours, and has a row of its own.
+# Arms with fewer runs are not recommended; fine-tuning takes hours.
 ENOUGH = {"head": 8, "finetune": 5}
 DEPLOYED = "deployed-shared"
-MOST_CHOICES = 7
 
 
 def is_cut(effect: Effect | None) -> bool:
@@ -142,7 +141,19 @@ def closest(ranked: Sequence[Candidate]) -> Candidate | None:
 def choices(
     settings: Sequence[SettingResults], retrained: Sequence[SettingResults] = ()
 ) -> dict[str, Candidate]:
-    """Return what to use by budget, the cheapest first; none repeats the arm of a cheaper one."""
+    """Return the arm to use for each budget that has one, the cheapest first."""
+    rows = by_budget(settings, retrained)
+    return {budget: arm for budget, arm in rows.items() if arm is not None}
+
+
+def by_budget(
+    settings: Sequence[SettingResults], retrained: Sequence[SettingResults] = ()
+) -> dict[str, Candidate | None]:
+    """Return the arm to use for each budget, the cheapest first; None if no arm qualifies.
+
+    A budget that repeats the arm of a cheaper one is left out, and so is a redeployment whose arm
+    was not trained in each setting.
+    """
     known = [arm for arm in candidates(settings, retrained) if arm.cuts]
     honest = [arm for arm in known if arm.is_honest]
     able = {
@@ -150,18 +161,13 @@ def choices(
         "nearly": [arm for arm in honest if arm.loses_at_most(SMALL_LOSS)],
         "deployed": [arm for arm in known if arm.arm == DEPLOYED and arm.keeps_accuracy],
     }
-    rows = {
-        row["says"]: next((arm for arm in able[row["arms"]] if arm.affords(row["training"])), None)
-        for row in layout()["budgets"]
-    }
-    for setting in settings:
-        if setting.track != "head":
-            rows[f"{setting.short_title}, any training cost"] = best_of(setting)
-    selected: dict[str, Candidate] = {}
-    for budget, arm in rows.items():
-        if arm is not None and arm not in selected.values():
-            selected[budget] = arm
-    return dict(list(selected.items())[:MOST_CHOICES])
+    selected: dict[str, Candidate | None] = {}
+    for row in layout()["budgets"]:
+        arm = next((arm for arm in able[row["arms"]] if arm.affords(row["training"])), None)
+        is_empty = arm is None and row["arms"] in layout()["titles"]["unfilled"]
+        if is_empty or (arm is not None and arm not in selected.values()):
+            selected[row["says"]] = arm
+    return selected
 
 
 def best_of(setting: SettingResults) -> Candidate | None:

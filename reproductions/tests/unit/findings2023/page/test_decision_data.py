@@ -13,7 +13,7 @@ from seedproof_reproductions.findings2023.decision_data import (
 )
 from seedproof_reproductions.findings2023.names import title_of
 from seedproof_reproductions.findings2023.reading import by_setting
-from seedproof_reproductions.findings2023.selection import choices
+from seedproof_reproductions.findings2023.selection import by_budget, choices
 
 KINDS = ("heads", "linear", "teachers", "early_averages", "soft_labels", "fixed")
 
@@ -33,7 +33,7 @@ def test_results_that_are_shown_lead_to_advice(settings):
     assert data["shared"] == ["−15\xa0% [−23, −7]"] * 2
     assert data["fixed"]["flips"] == ["−40 to −30\xa0%"] * 2
     assert data["soft_labels"]["arms"] == ["tgtss"]
-    assert data["worst_ece"]["arm"] == "wide-decay-zero-smooth"
+    assert [item["arm"] for item in data["worse_ece"]] == ["wide-decay-zero-smooth"]
     assert data["finetuned"] == []
 
 
@@ -75,20 +75,46 @@ def test_advice_needs_enough_runs(both, finetuned, only_control):
     assert advice([only_control], {}) == advice((), {}) == {}
 
 
-def test_choices_have_a_column_per_data_set(both, finetuned):
-    """A fine-tuned arm has no figure for the other data set."""
+def test_worse_calibration_on_one_data_set_is_reported(settings, make_arm):
+    """16 heads are recommended, and worse on the second data set only."""
+    settings[1].content["arms"]["heads-16"] = make_arm(0.25, 0.004, training=1.25, ece=0.01)
+
+    worse = {item["arm"]: item["on"] for item in given(settings)["worse_ece"]}
+
+    assert worse == {"wide-decay-zero-smooth": ["CLINC150", "MASSIVE"], "heads-16": ["MASSIVE"]}
+
+
+def test_choices_have_a_column_per_setting(both, make_arm):
+    """And the lowest accuracy of all settings."""
     both[0]["arms"]["heads-16"]["costs"]["heads"] = 16.0
-    both[1]["arms"]["heads-16"]["costs"]["heads"] = 15.0
-    settings = by_setting([*both, finetuned])
+    both[1]["arms"]["heads-16"] = make_arm(0.3, 0.002, training=1.2)
 
-    rows = choices_table(choices(settings), settings[:2]).rows
+    table = choices_table(by_budget(by_setting(both)))
 
-    half = next(row for row in rows if row[0] == "50 % more training")
-    assert half[1:3] == ("**16 heads** `heads-16`", "−75\xa0% [−83, −67]")
-    assert half[-2:] == ("1.25× (16×)", "1.02×")
-    tuned = next(row for row in rows if row[1] == "**EMA** `ema`")
-    assert tuned[2:6:2] == ("–", "–")
-    assert tuned[3] == "−50\xa0% [−80, −20]"
+    assert len(table.header) == 2 + len(both) + 3
+    half = next(row for row in table.rows if row[0] == "50 % more training")
+    assert half[1:4] == (
+        "**16 heads** `heads-16`",
+        "−75\xa0% [−83, −67]",
+        "−70\xa0% [−78, −62]",
+    )
+    assert half[4] == "+0.20\xa0pts [−0.10, +0.50]"
+    assert half[-1] == "1.02×"
+
+
+def test_budget_without_an_arm_has_an_empty_row(settings):
+    """No cheap arm that keeps accuracy has fewer flips everywhere."""
+    for setting in settings:
+        for arm in setting.content["arms"].values():
+            if arm["costs"]["training"] <= 1.02 and arm["of_all"]:
+                arm["of_all"]["flip_rate"]["verdict"] = "no difference shown"
+
+    budgets = by_budget(settings)
+
+    assert [*budgets.values()][:2] == [None, None]
+    row, *_ = choices_table(budgets).rows
+    assert row[0] == next(iter(budgets))
+    assert not any(row[2:])
 
 
 def test_chart_point_has_the_smallest_reduction_and_the_highest_cost(settings, make_arm):

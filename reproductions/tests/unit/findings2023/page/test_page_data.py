@@ -2,14 +2,17 @@
 
 import pytest
 
+from seedproof_reproductions.deciding import forecast_claim
 from seedproof_reproductions.findings2023.names import IN_COMMON, title_of
 from seedproof_reproductions.findings2023.page_data import (
     PROTOCOLS,
     all_arms,
     checked_claims,
+    has_plain_ece,
     paper_tables,
     redraws,
     short_answer,
+    standards,
 )
 from seedproof_reproductions.findings2023.reading import by_setting
 from seedproof_reproductions.findings2023.results import stored_results
@@ -22,6 +25,11 @@ SIZE_OPEN, SHARE_OPEN = Verdict.SIZE_OPEN, Verdict.SHARE_OPEN
 def verdicts(settings):
     """Verdicts by the name of the claim."""
     return {item.claim.name: item.verdicts for item in checked_claims(settings)}
+
+
+def checks_of(settings, name):
+    """Checks of a claim."""
+    return next(x.checks for x in checked_claims(settings) if x.claim.name == name)
 
 
 def cell(table, row, column):
@@ -38,7 +46,7 @@ def test_stored_results_keep_their_verdicts():
         "tgtss-recovers": (SHARE_OPEN, FAILS, SHARE_OPEN, FAILS),
         "fraction-of-cost": (HOLDS,) * 4,
         "ensemble-best": (OPEN, OPEN),
-        "tgtss-beats": (HOLDS, FAILS, OPEN, FAILS),
+        "tgtss-beats": (OPEN, HOLDS, FAILS, OPEN, FAILS),
         "smoothing-cuts": (OPEN, OPEN),
         "swa-cuts": (SIZE_OPEN, FAILS, FAILS),
         "exponent-matters": (),
@@ -84,9 +92,9 @@ def test_reduction_on_hard_utterances_needs_both_selections(settings):
 
 
 def test_claims_about_missing_arms_are_not_covered(finetuned, only_control):
-    """Without the ensemble, its share is not covered; SWA alone is not SWA and L2."""
+    """Without the ensemble, its share is not covered."""
     covered = {name for name, codes in verdicts(by_setting([finetuned])).items() if codes}
-    missing = {"tgtss-recovers", "fraction-of-cost", "ensemble-best", "tgtss-beats"}
+    missing = {"tgtss-recovers", "fraction-of-cost", "ensemble-best"}
     missing |= {"smoothing-cuts", "exponent-matters"}
 
     assert covered == set(verdicts([only_control])) - missing
@@ -94,12 +102,63 @@ def test_claims_about_missing_arms_are_not_covered(finetuned, only_control):
     assert alone == {"one-run-and-many", "entropy-follows-sd"}
 
 
+def test_claim_about_an_untrained_arm_may_fail_but_not_hold(finetuned, make_arm):
+    """L2 was not fine-tuned: better than SWA is open, and worse than SWA fails."""
+    few = {"n_runs": 5, "group": "cheaper"}
+
+    for flips, verdict in ((0.3, OPEN), (1.5, FAILS)):
+        finetuned["arms"]["tgtss-every-10"] = make_arm(flips, **few)
+        check = checks_of(by_setting([finetuned]), "tgtss-beats")[0]
+        assert (check.verdict, check.to_decide) == (verdict, "")
+
+    del finetuned["arms"]["swa"]
+    assert checks_of(by_setting([finetuned]), "tgtss-beats") == ()
+
+
+def test_open_claims_say_that_our_runs_are_too_few(settings, make_arm):
+    """If more runs than ours are all that is known, and if the interval is not over runs."""
+    arm = make_arm(0.7, half=0.1505, shares="teacher", group="paper")
+    settings[0].content["arms"]["tgtss-shared"] = arm
+    more = checks_of(settings, "tgtss-cuts")[0]
+    arm["effects"]["label_entropy"]["verdict"] = "too few runs"
+    few = checks_of(settings, "tgtss-cuts")[0]
+
+    assert forecast_claim("cut", more.evidence).above == 50
+    assert more.to_decide != forecast_claim("cut", more.evidence).words
+    assert few.to_decide
+    assert not forecast_claim("cut", few.evidence).words
+
+
+def test_verdicts_that_depend_on_the_standard_are_listed(settings, make_arm):
+    """0.9 [0.85, 0.95] alone, and [0.78, 1.02] among all arms."""
+    arm = make_arm(0.9, loose=0.12, shares="teacher", group="paper")
+    assert standards(settings, "label_entropy") == []
+
+    settings[1].content["arms"]["tgtss-shared"] = arm
+
+    (item,) = standards(settings, "label_entropy")
+    assert (item["arm"], item["on"], item["n_arms"]) == ("tgtss-shared", "MASSIVE", 17)
+    assert item["alone"] == "−10\xa0% [−15, −5]"
+    assert item["of_all"] == "−10\xa0% [−22, +2]"
+
+
+def test_older_results_have_an_ece_that_chance_makes_larger(settings):
+    """Their intervals are over runs only."""
+    assert "ECE" in all_arms(settings[0]).header
+
+    settings[0].content["arms"]["swa"]["effects"]["ece"]["over"] = "runs"
+
+    assert has_plain_ece(settings[0])
+    assert not has_plain_ece(settings[1])
+    assert "ECE" not in all_arms(settings[0]).header
+
+
 @pytest.mark.parametrize(
     ("name", "row", "column", "text"),
     [
         ("table3", "control", "accuracy, published", "95.1 ±0.8"),
-        ("table3", "control", "LE_m, ours", "0.060 [0.050, 0.070]"),
-        ("table3", "ensemble", "LE_m, ours", "−20\xa0% [−25, −15], steadier"),
+        ("table3", "control", "LE_m, ours (each arm alone)", "0.060 [0.050, 0.070]"),
+        ("table3", "ensemble", "LE_m, ours (each arm alone)", "−20\xa0% [−25, −15], steadier"),
         ("table3", "ensemble", "of the ensemble, ours", ""),
         ("table3", "L2", "LE_m, published", "+0.6\xa0%"),
         ("table3", "TGTSS (shared", "of the ensemble, published", "86\xa0%"),
@@ -169,6 +228,6 @@ def test_questions_without_results_are_empty(finetuned, only_control):
     few = short_answer(by_setting([finetuned]))
     empty = {name for name, content in few.items() if not content}
 
-    assert empty == {"ensemble", "exponent", "levers"}
+    assert empty == {"ensemble", "exponent", "levers", "shared_accuracy", "plain_ece"}
     assert [item["text"] for item in few["costs"]] == ["2.40×"]
     assert not any(short_answer([only_control])["cuts"].values())

@@ -11,8 +11,12 @@ from seedproof_reproductions.findings2023.reading import by_setting
 from seedproof_reproductions.findings2023.retraining import (
     accepts_loss,
     confirmation,
+    control_ece,
     judge_published,
+    judge_small,
     kept_cuts,
+    missing_costs,
+    under_new_data,
 )
 from seedproof_reproductions.findings2023.retraining import retraining as retraining_data
 from seedproof_reproductions.findings2023.selection import candidates, choices
@@ -78,10 +82,54 @@ def test_candidates_have_both_data_sets_under_both_changes(settings, studies):
 
 def test_new_data_separates_arms_that_still_help(settings, studies):
     """One arm has fewer flips under new seeds only."""
-    assert kept_cuts(candidates(settings, studies)) == {
-        "both": ["linear", "heads-16", "soup-4"],
-        "seeds": ["zero-last"],
-    }
+    kept = kept_cuts(candidates(settings, studies))
+
+    assert kept["both"] == ["linear", "heads-16", "soup-4"]
+    (item,) = kept["seeds"]
+    assert (item["arm"], item["seeds"]) == ("zero-last", ["−20\xa0%"] * 2)
+    assert item["data"] == [{"change": "−1\xa0%", "verdict": "small"}] * 2
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.8, 0.99, "fewer"),
+        (0.91, 1.1, "small"),
+        (0.909, 1.05, "open"),  # 1 / 1.1 is 0.9091
+        (0.95, 1.11, "open"),
+    ],
+)
+def test_change_within_the_margin_is_not_open(low, high, verdict):
+    """A tenth of the control, on both sides."""
+    judged_as = judged("flip_rate", low, high)
+    effect = Effect("flip_rate", "ratio", 0.95, low, high, over="runs", verdict=judged_as)
+
+    assert judge_small(effect) == verdict
+    assert judge_small(None) == "open"
+
+
+def test_goal_is_repeated_under_new_data(studies):
+    """By the first arm that was trained there, with its confirmation."""
+    data = under_new_data(["wide", "heads-16", "linear"], studies)
+
+    assert (data["arm"], data["untrained"]) == ("heads-16", ["wide"])
+    assert [item["text"] for item in data["flips"]] == ["−60\xa0% [−68, −52]"] * 2
+    assert [item["text"] for item in data["confirmed"]] == ["−65\xa0% [−73, −57]"] * 2
+    assert data["is_half"]
+    assert under_new_data(["wide"], studies) == under_new_data(["linear"], ()) == {}
+
+
+def test_missing_costs_are_from_stored_hours(studies):
+    """Unknown if one study did not store them."""
+    resampled = [s for s in studies if s.train_data == "bootstrap" and "published" in s.content]
+    resampled[0].content["hours"] = 2.0
+    assert missing_costs(studies)["data_hours"] is None
+
+    resampled[1].content["hours"] = 3.0
+    costs = missing_costs(studies)
+    assert costs["data_hours"] == 5.0
+    assert costs["arm_hours"] == 5.0 / sum(len(each.arms) for each in resampled)
+    assert [item["on"] for item in control_ece(studies)] == ["CLINC150", "MASSIVE"]
 
 
 def test_confirmation_needs_fewer_flips_and_accuracy_everywhere(settings, studies, make_arm):
