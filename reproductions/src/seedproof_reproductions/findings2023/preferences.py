@@ -30,21 +30,24 @@ class Preference:
     @property
     def better_on(self) -> list[str]:
         """Titles of the studies of the choice that show fewer flips than with the planned arm."""
-        pairs = zip(self.instead.settings, self.planned.settings, strict=True)
-        return [own.study_title for own, other in pairs if self._is_better(own, other)]
+        return [
+            own.study_title
+            for own, other in self._of_choice()
+            if is_below(_flips(own, self.instead), _flips(other, self.planned))
+        ]
 
     @property
     def is_shown(self) -> bool:
-        """True if a study shows fewer flips than with the planned arm, and none shows more."""
-        pairs = [*zip(self.instead.settings, self.planned.settings, strict=True)]
-        pairs += [(study, study) for study in self.confirmation]
+        """True if a study of the choice shows fewer flips, and no study shows more."""
+        pairs = [*self._of_choice(), *((study, study) for study in self.confirmation)]
         is_worse = any(
             is_below(_flips(other, self.planned), _flips(own, self.instead)) for own, other in pairs
         )
         return bool(self.better_on) and not is_worse
 
-    def _is_better(self, own: SettingResults, other: SettingResults) -> bool:
-        return is_below(_flips(own, self.instead), _flips(other, self.planned))
+    def _of_choice(self) -> list[tuple[SettingResults, SettingResults]]:
+        """Return the studies of the choice, with this arm and with the planned one."""
+        return [*zip(self.instead.settings, self.planned.settings, strict=True)]
 
     @property
     def data(self) -> Data:

@@ -44,10 +44,11 @@ def advice(settings, studies):
 
 def test_confirmed_arm_replaces_a_choice_that_no_study_shows_to_be_better(made):
     """0.80 and 0.82 are alike; 0.2 is below 0.4 by whole intervals."""
-    planned, used, (preference,) = advice(*made)
+    settings, studies = made
+    planned, used, (preference,) = advice(settings, studies)
 
     assert (planned, used) == (PLANNED, RIVAL)
-    assert preference.data["better_on"] == ["new seeds, CLINC150", "new seeds, MASSIVE"]
+    assert preference.data["better_on"] == [each.study_title for each in settings]
     assert preference.data["choice"] == ["−20\xa0%", "−18\xa0%"]
     assert preference.data["confirmed"] == ["−20\xa0%", "−20\xa0%"]
 
