@@ -12,7 +12,7 @@ from seedproof.stats.contrast import spread_ratio
 from seedproof.stats.effect import Effect
 from seedproof.stats.effect import judged as judged_by_interval
 from seedproof.stats.intervals import PLAIN
-from seedproof_reproductions.conll2019.answering import judged, verdict_of
+from seedproof_reproductions.conll2019.answering import FURTHER_METRICS, judged, verdict_of
 from seedproof_reproductions.conll2019.crossing import EPOCHS_OF, crossed_study
 from seedproof_reproductions.conll2019.page_data import page_data, write_page
 from seedproof_reproductions.conll2019.plan import plan, planned_seeds, questions, tried_rates
@@ -115,12 +115,12 @@ def test_page_shows_further_settings(results):
 
     (title, *flips), _, (last, *accuracies) = data["crossed_elsewhere"]["table"].rows
     changes = data["answers"]["averaging-or-longer"]["changes"].values()
-    assert title == "**SST, CNN, SGD**, 5 seeds: flip rate"
-    assert flips == [texts["flip rate"] for texts in changes]
-    assert last == "accuracy"
+    assert data["settings"][1].title in title
+    assert flips == [texts[FURTHER_METRICS[0]] for texts in changes]
+    assert last == FURTHER_METRICS[-1]
     verdicts = data["answers"]["averaging-or-longer"]["verdicts"]
     assert data["crossed_elsewhere"]["counts"] == {pair: {x: 1} for pair, x in verdicts.items()}
-    assert accuracies == [texts["accuracy"] for texts in changes]
+    assert accuracies == [texts[last] for texts in changes]
     assert {"--optimizer", "sgd"} <= set(data["commands"][1].split())
     assert data["settings"][1].published("none") is None
     assert data["rates"] == {"SGD": "0.03 (0.896), 0.1 (0.893), 0.3 (0.872)"}
