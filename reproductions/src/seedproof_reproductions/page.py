@@ -6,6 +6,7 @@ are plain: texts, numbers, `Table`s, charts and checked claims.
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from seedproof_reproductions.claims import CheckedClaim
 from seedproof_reproductions.figures import MISSING, listed
 from seedproof_reproductions.results import study_hours
 
+# In place of a purpose.
+EVERYTHING = "all"
 INTERVAL = re.compile(r"\[([^],]+), ([^]]+)\]")
 BLANK_LINES = re.compile(r"\n{3,}")
 OUTCOMES = {
@@ -51,28 +54,28 @@ class Chart:
 
 
 def hours_table(
-    results: Iterable[Mapping[str, Any]],
-    purpose: Callable[[Mapping[str, Any]], str] | None = None,
+    results: Iterable[Mapping[str, Any]], purpose: Callable[[Mapping[str, Any]], str]
 ) -> Table:
-    """Return how many arms and runs each study has and how long they took, and the total.
+    """Return how many arms and runs each study has and how long they took, with totals.
 
-    `purpose` adds a column with the purpose of each study.
+    `purpose` says what a study is for; each purpose has a total of its own.
     """
-    rows, totals = [], [0.0, 0.0]
+    rows, totals = [], defaultdict[str, list[float]](lambda: [0.0, 0.0])
     for study in sorted(results, key=lambda study: str(study["name"])):
         n_runs, hours = sum(arm["n_runs"] for arm in study["arms"].values()), study_hours(study)
-        totals = [totals[0] + n_runs, totals[1] + (hours or 0.0)]
+        for name in (purpose(study), EVERYTHING):
+            totals[name][0] += n_runs
+            totals[name][1] += hours or 0.0
         cells = (
             f"{len(study['arms']):,}",
             f"{n_runs:,}",
             MISSING if hours is None else f"{hours:.1f}",
         )
-        purposes = () if purpose is None else (purpose(study),)
-        rows.append((f"`{study['name']}`", *purposes, *cells))
-    blank = ("",) * (1 if purpose is None else 2)
-    rows.append(("total", *blank, f"{totals[0]:,.0f}", f"{totals[1]:.1f}"))
-    columns = () if purpose is None else ("purpose",)
-    return Table.of(("study", *columns, "arms", "runs", "hours"), rows)
+        rows.append((f"`{study['name']}`", purpose(study), *cells))
+    totals[EVERYTHING] = totals.pop(EVERYTHING, [0.0, 0.0])  # comes last
+    for name, (n_runs, hours) in totals.items():
+        rows.append(("total", name, "", f"{n_runs:,.0f}", f"{hours:.1f}"))
+    return Table.of(("study", "purpose", "arms", "runs", "hours"), rows)
 
 
 def claims_data(claims: Sequence[CheckedClaim]) -> dict[str, Any]:

@@ -47,8 +47,8 @@ def test_blank_lines_are_merged_and_missing_names_refused(template):
         template("{{ missing }}")
 
 
-def test_hours_have_a_purpose_if_it_is_given():
-    """The total has blank cells."""
+def test_hours_are_added_up_by_purpose():
+    """And over all studies, in the last row."""
     study = {
         "name": "a",
         "paper": "main",
@@ -56,11 +56,14 @@ def test_hours_have_a_purpose_if_it_is_given():
         "arms": {"none": {"n_runs": 3}, "ema": {"n_runs": 2}},
     }
 
-    short, full = page.hours_table([study]), page.hours_table([study], itemgetter("paper"))
+    other = {**study, "name": "b", "paper": "more", "hours": 0.5}
 
-    assert short.rows == (("`a`", "2", "5", "1.5"), ("total", "", "5", "1.5"))
-    assert full.rows == (("`a`", "main", "2", "5", "1.5"), ("total", "", "", "5", "1.5"))
-    assert len(full.header) == len(full.rows[0])
+    table = page.hours_table([other, study], itemgetter("paper"))
+
+    studies, totals = table.rows[:2], table.rows[2:]
+    assert studies == (("`a`", "main", "2", "5", "1.5"), ("`b`", "more", "2", "5", "0.5"))
+    assert [row[-2:] for row in totals] == [("5", "1.5"), ("5", "0.5"), ("10", "2.0")]
+    assert {len(row) for row in table.rows} == {len(table.header)}
 
 
 def test_charts_go_into_a_folder_with_the_name_of_the_page(tmp_path):

@@ -140,9 +140,21 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "explained_minutes": _explained_minutes(results),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
         # Crossed models were trained before.
-        "hours": hours_table(x for x in results if not x["name"].endswith(names.CROSSED)),
+        "hours": hours_table(
+            (x for x in results if not x["name"].endswith(names.CROSSED)), purpose_of
+        ),
         "commands": [line for setting in separate for line in _commands(setting)],
     }
+
+
+def purpose_of(study: Mapping[str, Any]) -> str:
+    """Return what a study is for, as the table of hours says it."""
+    is_planned = study["setting"].get("seed") in {plan()["root"], plan()["second_root"]}
+    kind = "planned" if is_planned else "first"
+    for end in (names.EXPLAINED, names.BLOCKS):
+        if study["name"].endswith(end):
+            kind = end.removeprefix("-")
+    return str(layout()["titles"]["purposes"][kind])
 
 
 def headline(setting: SettingResults) -> dict[str, Any]:
