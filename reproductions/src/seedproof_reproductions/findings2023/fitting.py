@@ -11,9 +11,10 @@ from torch.optim import Adam
 from seedproof import stabilize
 from seedproof.stabilize import Policy, WeightAverage
 from seedproof.stabilize.policy import Mean
+from seedproof.stabilize.soft_labels import Tgtss
 from seedproof.stabilize.soft_labels.losses import codistillation_loss, soft_cross_entropy
 from seedproof.training.dynamics import Dynamics
-from seedproof_reproductions.findings2023.arms import CONTROL, Arm
+from seedproof_reproductions.findings2023.arms import CONTROL, Arm, SoftLabels
 from seedproof_reproductions.findings2023.data import Prepared
 from seedproof_reproductions.findings2023.models import Classifier, FineTuned, Head, Sources
 from seedproof_reproductions.findings2023.settings import Setting
@@ -158,13 +159,21 @@ class Trace:
 
     def after_step(self, step: int, model: Classifier, *_batch: Tensor) -> None:
         """Predict with a model after a step, if it is time."""
-        if step < self._start or step % self._every:
+        if not self.is_due(step):
             return
         probs = model.predict(self._test.inputs)
         if self._n_models == 1:
-            self._dynamics.update(probs)
+            self.add(probs)
         else:
             self._sums[step] = self._sums[step] + probs if step in self._sums else probs
+
+    def is_due(self, step: int) -> bool:
+        """Return whether predictions after a step, from 1, are counted."""
+        return step >= self._start and step % self._every == 0
+
+    def add(self, probs: Tensor) -> None:
+        """Count predictions of the next step that is due."""
+        self._dynamics.update(probs)
 
     def dynamics(self) -> Dynamics:
         """Return the counted predictions."""
@@ -190,14 +199,17 @@ class Cost:
         """Add predictions of some utterances."""
         self.total += model.n_multiplied * n_utterances
 
-    def scalars(
-        self, prepared: Prepared, setting: Setting, models: Sequence[Classifier]
-    ) -> dict[str, float]:
-        """Return the cost of training and serving, including the encoder."""
+    def scalars(self, prepared: Prepared, setting: Setting, served: float) -> dict[str, float]:
+        """Return the cost of training and serving, including the encoder.
+
+        Args:
+            prepared: What was trained on, and served.
+            setting: The track.
+            served: Multiplications of all served models per utterance.
+        """
         encoding = multiplications(prepared.train.n_tokens)
         once = encoding / len(prepared.train)
         head = CONTROL.width * (prepared.n_features + prepared.data.n_classes)
-        served = sum(model.n_multiplied for model in models)
         if setting.track == "finetune":
             control = once + head
             return {"forward_passes": self.total / control, "serving_multiplier": served / control}
@@ -208,3 +220,35 @@ class Cost:
             "forward_passes": (encoding + self.total) / (once + head),
             "serving_multiplier": (request + served) / (request + head),
         }
+
+
+class Listener:
+    """Collects the predictions of a teacher while it trains, and makes soft labels of them."""
+
+    def __init__(
+        self, prepared: Prepared, setting: Setting, arm: Arm, soft: SoftLabels, cost: Cost
+    ) -> None:
+        self._train = prepared.train
+        self._cost = cost
+        self._is_free = soft.kind == "tgtss-free"
+        self._tgtss = Tgtss(
+            len(prepared.train),
+            prepared.data.n_classes,
+            start=setting.teacher_start(steps_of(prepared, arm, setting)),
+            every=1 if self._is_free else soft.every,
+            power=soft.power,
+        )
+
+    def after_step(self, step: int, model: Classifier, rows: Tensor, logits: Tensor) -> None:
+        """Use the predictions of the batch, or predict all utterances, if it is time."""
+        if not self._tgtss.is_due(step):
+            return
+        if self._is_free:
+            self._tgtss.observe(functional.softmax(logits, dim=1), step=step, rows=rows)
+        else:
+            self._tgtss.observe(model.predict(self._train.inputs), step=step)
+            self._cost.add_prediction(model, len(self._train))
+
+    def labels(self) -> Tensor:
+        """Return the soft labels; gold labels for utterances without predictions."""
+        return self._tgtss.targets(gold=self._train.labels).float()

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import skip_init
 
+from seedproof.seeds import SeedPlan, Streams
+from seedproof.seeds.streams import TORCH
 from seedproof.stabilize.evaluation_mode import evaluating
 from seedproof.training.rng import GlobalStream, torch_generator
 from seedproof.training.run import Run
@@ -19,7 +21,7 @@ from seedproof_reproductions.minilm import PADDING, load_encoder, mean_state
 # Seed of what all runs of an arm share: any number that is not a run's.
 SHARED_SEED = 20230704
 # Utterances of similar length that go through the encoder together: less padding, same result.
-TRAINED_TOGETHER, PREDICTED_TOGETHER = 64, 256
+TRAINED_TOGETHER, PREDICTED_TOGETHER = 32, 256
 
 
 class Sources(NamedTuple):
@@ -36,6 +38,12 @@ class Sources(NamedTuple):
         init = cls.shared(0, arm.draw).init if arm.fixed_init else run.torch_generator("init")
         others = (run.torch_generator(source) for source in ("order", "dropout", "data"))
         return cls(init, *others)
+
+    @classmethod
+    def of_seed(cls, root: int, index: int) -> "Sources":
+        """Return those of a run by its place in the study, as `of` returns them at first."""
+        streams = Streams(SeedPlan.all(index + 1, root=root).assignments()[index].seeds)
+        return cls(*(torch_generator(streams.sequence(name, TORCH), "cpu") for name in cls._fields))
 
     @classmethod
     def shared(cls, index: int, draw: int = 0) -> "Sources":
@@ -118,10 +126,7 @@ def _linear(n_in: int, n_out: int, generator: torch.Generator) -> nn.Linear:
 
 
 class FineTuned(Classifier):
-    """Tokens to logits: the pretrained encoder, the mean of its states, and a head.
-
-    The encoder computes in bfloat16 with weights in float32, as is usual now; the head in float32.
-    """
+    """Tokens to logits: the pretrained encoder, the mean of its states, and a head."""
 
     def __init__(self, head: Head, *, encoder_multiplied: float, sources: Sources) -> None:
         super().__init__()
@@ -136,9 +141,12 @@ class FineTuned(Classifier):
         """Return the logits of each utterance, given the numbers of its tokens."""
         order = (inputs != PADDING).sum(dim=1).argsort(stable=True)
         together = TRAINED_TOGETHER if self.training else PREDICTED_TOGETHER
-        with self._dropped.followed(), torch.autocast("cpu", torch.bfloat16):
+        # Of a batch all at once, because each gradient of the embedding is as large as all of it.
+        words = self.encoder.get_input_embeddings()(inputs) if self.training else None
+        with self._dropped.followed():
             states = [
-                mean_state(self.encoder, inputs[rows]) for rows in torch.split(order, together)
+                mean_state(self.encoder, inputs[rows], None if words is None else words[rows])
+                for rows in torch.split(order, together)
             ]
         logits: Tensor = self.head(torch.cat(states)[order.argsort()])
         return logits

@@ -36,7 +36,8 @@ PROTOCOLS = {
     "with a shared teacher": ("tgtss-shared", "tgtss-every-10-shared"),
     "with fresh teachers": FRESH_TEACHER,
 }
-ENSEMBLE, EXPONENTS = "ensemble-shared", ("tgtss", "tgtss-power-1")
+ENSEMBLES = ("ensemble-shared", "ensemble-controls")
+EXPONENTS = ("tgtss", "tgtss-power-1")
 # The strength of label smoothing that the paper chose on each data set.
 SMOOTHING = {"clinc150": "label-smoothing-0.5", "massive": "label-smoothing-0.1"}
 METHODS = ("control", "ensemble", "l2", "swa", "label-smoothing", "tgtss")
@@ -47,7 +48,7 @@ def arms_of(setting: SettingResults, method: str) -> tuple[str, ...]:
     """Return the trained arms of a method of the paper: one, or two for TGTSS by protocol."""
     known = {
         "control": (BASELINE,),
-        "ensemble": (ENSEMBLE,),
+        "ensemble": (setting.first_of(ENSEMBLES) or "",),
         "label-smoothing": (SMOOTHING[setting.dataset],),
         "tgtss": tuple(setting.first_of(arms) or "" for arms in PROTOCOLS.values()),
     }.get(method, (method,))
@@ -116,7 +117,8 @@ def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Case 
     """Return the case of an arm; None if the paper or our runs do not have it."""
     group = next((name for name, arms in PROTOCOLS.items() if arm in arms), "")
     case = partial(Case, setting.dataset, f"{setting.title}: {title_of(arm)}", group=group)
-    row, both = setting.published(claim.method, method), (arm, claim.more.get("reference", ""))
+    row, reference = setting.published(claim.method, method), claim.more.get("reference", "")
+    both = (arm, next(iter(arms_of(setting, reference)), ""))
     effect = setting.effect(arm, claim.more.get("effect", ENTROPY))
     changed = partial(Evidence, effect, n_runs=setting.of(arm, "n_runs"))
     match claim.rule:
@@ -195,7 +197,7 @@ def _row_3(setting: SettingResults, method: str, arm: str) -> tuple[str, ...]:
     row, effect = setting.published("table3", method), setting.effect(arm, ENTROPY)
     mean, sd = row.get("accuracy", (None, None))
     is_control = arm == BASELINE
-    part = share(share_of_cut(effect, setting.effect(ENSEMBLE, ENTROPY)))
+    part = share(share_of_cut(effect, _cut_by_ensemble(setting)))
     return (
         _name(setting, arm, is_first=is_control),
         MISSING if mean is None else f"{mean:.1f} ±{sd:.1f}",
@@ -204,8 +206,14 @@ def _row_3(setting: SettingResults, method: str, arm: str) -> tuple[str, ...]:
         "" if is_control else _printed_cut(row),
         _figure(setting, arm, "label_entropy") if is_control else figures.judged_change(effect),
         share(Estimate(row["share"] / 100)) if "share" in row else "",
-        "" if arm in (BASELINE, ENSEMBLE) else part,
+        "" if arm in (BASELINE, *ENSEMBLES) else part,
     )
+
+
+def _cut_by_ensemble(setting: SettingResults) -> Effect | None:
+    """Return the effect of the ensemble on LE_m; None if there is none."""
+    arm = setting.first_of(ENSEMBLES)
+    return None if arm is None else setting.effect(arm, ENTROPY)
 
 
 def _name(setting: SettingResults, arm: str, *, is_first: bool) -> str:
@@ -401,7 +409,7 @@ def short_answer(settings: Settings) -> Data:
     both = [s for s in settings if all(s.effect(arm, ENTROPY) for arm in EXPONENTS)]
 
     def part(setting: SettingResults, arm: str) -> Estimate | None:
-        return share_of_cut(setting.effect(arm, ENTROPY), setting.effect(ENSEMBLE, ENTROPY))
+        return share_of_cut(setting.effect(arm, ENTROPY), _cut_by_ensemble(setting))
 
     def ece(setting: SettingResults, arm: str) -> str | None:
         is_known = setting.estimate(arm, "metrics.ece") is not None
@@ -413,7 +421,7 @@ def short_answer(settings: Settings) -> Data:
 
     return {
         "cuts": {x: together(settings, arms, "label_entropy") for x, arms in PROTOCOLS.items()},
-        "ensemble": together(settings, [ENSEMBLE], "label_entropy"),
+        "ensemble": together(settings, ENSEMBLES, "label_entropy"),
         "shares": {name: each(settings, arms, part, share) for name, arms in PROTOCOLS.items()},
         "accuracy": together(settings, FRESH_TEACHER, "accuracy"),
         "shared_accuracy": together(settings, PROTOCOLS["with a shared teacher"], "accuracy"),
@@ -443,7 +451,8 @@ def levers(settings: Settings) -> Data:
     if not ours or not paper:
         return {}
     frozen = ours[0].settings
-    ensemble, has_ensemble = Candidate(ENSEMBLE, frozen), all(ENSEMBLE in s.arms for s in frozen)
+    name, *_ = ENSEMBLES
+    ensemble, has_ensemble = Candidate(name, frozen), all(name in s.arms for s in frozen)
 
     def beats(arm: Candidate, other: Candidate) -> bool:
         pairs = zip(*(side.effects("of_all.label_entropy") for side in (arm, other)), strict=True)

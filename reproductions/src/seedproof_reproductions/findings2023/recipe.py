@@ -15,12 +15,15 @@ from seedproof_reproductions.findings2023.results import collect
 from seedproof_reproductions.findings2023.settings import Setting
 from seedproof_reproductions.runs import make_runs, study_of
 
-ARMS_OF_TRACK: dict[str, tuple[str, ...]] = {
-    "head": tuple(ARMS),
-    "finetune": ("none", "swa", "ema", "tgtss-every-10", "tgtss-free"),
-}
+FINE_TUNED = (
+    "none", "label-smoothing-0.1", "swa", "ema", "tgtss-every-10", "tgtss-free",
+    "tgtss-every-10-shared", "ensemble-controls",
+)  # fmt: skip
+ARMS_OF_TRACK: dict[str, tuple[str, ...]] = {"head": tuple(ARMS), "finetune": FINE_TUNED}
 # Arms of the paper's study; the others belong to later ones, see plan.toml.
-LATER_ARMS = {*GROUPS["retraining"].arms, *GROUPS["exponent"].arms}
+LATER_ARMS = {
+    arm for group in ("retraining", "exponent", "finetuned") for arm in GROUPS[group].arms
+}
 USUAL_ARMS = {
     track: tuple(arm for arm in arms if arm not in LATER_ARMS)
     for track, arms in ARMS_OF_TRACK.items()

@@ -1,31 +1,23 @@
-"""Soft labels, and the teachers that they come from.
+"""Soft labels, and the teachers that they come from."""
 
-On the track `finetune`, the control of a seed, the averages of its weights and the teacher of that
-seed are one and the same training on gold labels. It takes minutes, so it is done once per process
-and observed for all arms.
-"""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from torch import Tensor
-from torch.nn import functional
 
-from seedproof.stabilize.soft_labels import Tgtss, ensemble, knn_smoothed, smoothed
+from seedproof.stabilize.soft_labels import ensemble, knn_smoothed, smoothed
 from seedproof.training.run import Run
-from seedproof_reproductions.findings2023.arms import ARMS, Arm, SoftLabels
+from seedproof_reproductions.findings2023.arms import CONTROL, Arm, SoftLabels
 from seedproof_reproductions.findings2023.data import Prepared
-from seedproof_reproductions.findings2023.fitting import Cost, Trace, Trained, fit, steps_of
+from seedproof_reproductions.findings2023.fitting import Cost, Listener, fit
+from seedproof_reproductions.findings2023.gold import GoldTraining, train_on_gold
 from seedproof_reproductions.findings2023.heads import fit_once
-from seedproof_reproductions.findings2023.models import Classifier, Sources
+from seedproof_reproductions.findings2023.models import Sources
 from seedproof_reproductions.findings2023.settings import Setting
 
 # Of k-NN label smoothing; the paper tries 5 to 500.
 NEIGHBORS = 10
-# Averages that do not change a training, and teachers that can be observed together.
-AVERAGES = ("none", "swa", "ema")
-TEACHERS = tuple(soft for name in ("tgtss-every-10", "tgtss-free") if (soft := ARMS[name].soft))
 
 
 def soft_targets(
@@ -53,12 +45,13 @@ def soft_targets(
         # Every utterance is compared with every other.
         cost.total += float(len(prepared.train) ** 2 * prepared.n_features)
         return _neighbors(prepared, arm.soft.alpha)
+    if setting.track == "finetune":
+        targets, total = _fine_tuned(run, prepared, setting, arm, arm.soft)
+        cost.total += total
+        return targets
     teacher = replace(arm, soft=None)
     if arm.soft.teacher == "shared":
         targets, spent = _shared(prepared, setting, teacher, arm.soft)
-    elif setting.track == "finetune" and arm.soft in TEACHERS:
-        gold = train_on_gold(prepared, setting, teacher, Sources.of(run, arm))
-        targets, spent = gold.soft[arm.soft]
     else:
         spent = Cost()
         fresh = [Sources.of(run, arm) for _ in range(arm.soft.n_teachers)]
@@ -66,6 +59,39 @@ def soft_targets(
     cost.total += spent.total
     cost.reused_seconds += spent.reused_seconds
     return targets
+
+
+def gold_training(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> GoldTraining:
+    """Return the fine-tuning of a run on gold labels."""
+    is_traced = int(run.name) < setting.n_traced_control
+    return train_on_gold(prepared, setting, arm, Sources.of(run, arm), is_traced=is_traced)
+
+
+def _fine_tuned(
+    run: Run, prepared: Prepared, setting: Setting, arm: Arm, soft: SoftLabels
+) -> tuple[Tensor, float]:
+    """Return the soft labels of fine-tuned teachers, and what they cost.
+
+    An ensemble that all runs share is that of the first controls of the study: they are trained in
+    any case.
+    """
+    if soft.kind == "ensemble":
+        controls = [*_controls(prepared, setting, soft.n_teachers)]
+        predicting = len(prepared.train) * controls[0].costs["serving"]
+        probs = ensemble((gold.train["none"] for gold in controls), power=soft.power)
+        return probs.float(), sum(gold.costs["training"] + predicting for gold in controls)
+    if soft.teacher == "fresh":
+        return gold_training(run, prepared, setting, arm).taught(soft)
+    shared = Sources.shared(1, arm.draw)
+    gold = train_on_gold(prepared, setting, arm, shared, is_traced=False)
+    return gold.taught(replace(soft, teacher="fresh"))
+
+
+def _controls(prepared: Prepared, setting: Setting, n_controls: int) -> Iterator[GoldTraining]:
+    """Return the control of each of the first runs of a study."""
+    for index in range(n_controls):
+        is_traced, sources = index < setting.n_traced_control, Sources.of_seed(setting.seed, index)
+        yield train_on_gold(prepared, setting, CONTROL, sources, is_traced=is_traced)
 
 
 @lru_cache(maxsize=16)
@@ -116,83 +142,3 @@ def _final_probs(
     cost.add_training(trained)
     cost.add_prediction(trained.model, len(prepared.train))
     return trained.predict(prepared.train.inputs, teacher.average)
-
-
-class Listener:
-    """Collects the predictions of a teacher while it trains, and makes soft labels of them."""
-
-    def __init__(
-        self, prepared: Prepared, setting: Setting, arm: Arm, soft: SoftLabels, cost: Cost
-    ) -> None:
-        self._train = prepared.train
-        self._cost = cost
-        self._is_free = soft.kind == "tgtss-free"
-        self._tgtss = Tgtss(
-            len(prepared.train),
-            prepared.data.n_classes,
-            start=setting.teacher_start(steps_of(prepared, arm, setting)),
-            every=1 if self._is_free else soft.every,
-            power=soft.power,
-        )
-
-    def after_step(self, step: int, model: Classifier, rows: Tensor, logits: Tensor) -> None:
-        """Use the predictions of the batch, or predict all utterances, if it is time."""
-        if not self._tgtss.is_due(step):
-            return
-        if self._is_free:
-            self._tgtss.observe(functional.softmax(logits, dim=1), step=step, rows=rows)
-        else:
-            self._tgtss.observe(model.predict(self._train.inputs), step=step)
-            self._cost.add_prediction(model, len(self._train))
-
-    def labels(self) -> Tensor:
-        """Return the soft labels; gold labels for utterances without predictions."""
-        return self._tgtss.targets(gold=self._train.labels).float()
-
-
-@dataclass(frozen=True, eq=False)
-class GoldTraining:
-    """A fine-tuning on gold labels, with soft labels that it gives and their cost in total."""
-
-    trained: Trained
-    cost: Cost
-    soft: Mapping[SoftLabels, tuple[Tensor, Cost]]
-    trace: Trace
-    sources: Sources
-
-
-_Key = tuple[Prepared, Setting, Arm, tuple[bytes, ...]]
-_last: dict[_Key, GoldTraining] = {}
-
-
-def train_on_gold(prepared: Prepared, setting: Setting, arm: Arm, sources: Sources) -> GoldTraining:
-    """Fine-tune on gold labels, or reuse the same training of an arm before."""
-    plain = replace(arm, soft=None, average="none")
-    key = prepared, setting, plain, sources.state
-    if key not in _last:
-        _last.clear()
-        _last[key] = _train_on_gold(prepared, setting, plain, sources.copy())
-    gold = _last[key]
-    sources.advance_to(gold.sources)
-    return gold
-
-
-def _train_on_gold(
-    prepared: Prepared, setting: Setting, arm: Arm, sources: Sources
-) -> GoldTraining:
-    costs = {soft: Cost() for soft in TEACHERS}
-    listeners = {soft: Listener(prepared, setting, arm, soft, cost) for soft, cost in costs.items()}
-    trace = Trace(prepared, setting, steps_of(prepared, arm, setting))
-
-    def after_step(step: int, model: Classifier, rows: Tensor, logits: Tensor) -> None:
-        trace.after_step(step, model)
-        for listener in listeners.values():
-            listener.after_step(step, model, rows, logits)
-
-    trained = fit(prepared, arm, setting, sources, averages=AVERAGES, on_step=after_step)
-    training = Cost()
-    training.add_training(trained)
-    for cost in costs.values():
-        cost.total += training.total
-    soft = {soft: (listener.labels(), costs[soft]) for soft, listener in listeners.items()}
-    return GoldTraining(trained, training, soft, trace, sources)

@@ -18,6 +18,7 @@ from seedproof_reproductions.findings2023.planned import (
     stored_studies,
 )
 from seedproof_reproductions.findings2023.reading import by_setting
+from seedproof_reproductions.findings2023.recipe import FINE_TUNED
 from seedproof_reproductions.findings2023.settings import Setting
 
 
@@ -64,6 +65,16 @@ def test_details_have_seeds_of_their_own():
     for used, plain in part["exponent"]:
         assert (ARMS[used].draw, ARMS[used].teacher) == (ARMS[plain].draw, ARMS[plain].teacher)
         assert (ARMS[used].soft.power, ARMS[plain].soft.power) == (0.5, 1.0)
+
+
+def test_fine_tuned_encoders_have_seeds_of_their_own():
+    """As many as the ensemble has teachers, and arms that the track knows, the control first."""
+    part = plan()["finetuned"]
+
+    assert part["root"] != 0
+    assert part["arms"][0] == "none"
+    assert set(part["arms"]) <= set(FINE_TUNED)
+    assert ARMS["ensemble-controls"].soft.n_teachers == part["seeds"]
 
 
 @pytest.fixture(scope="module")
