@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, PAPER_ARMS
-from seedproof_reproductions.conll2019.plan import plan, planned_name
+from seedproof_reproductions.conll2019.plan import plan, planned_name, questions
 from seedproof_reproductions.conll2019.published import published
 from seedproof_reproductions.conll2019.reading import SettingResults
 from seedproof_reproductions.figures import MISSING, listed
@@ -29,7 +29,7 @@ def _planned(settings: Sequence[SettingResults]) -> Iterator[tuple[str, ...]]:
         missing = {arm: n for arm, n in study["seeds"].items() if counts[arm] < n}
         # One run takes as long as in the same setting before, or with the usual optimizer.
         seconds = _seconds(own or usual.get(study["setting"]) or settings[0])
-        n_left = sum(n - counts[arm] for arm, n in missing.items())
+        n_left = sum((n - counts[arm]) * _needed(arm, own) for arm, n in missing.items())
         if missing:
             yield (
                 study["title"],
@@ -37,6 +37,19 @@ def _planned(settings: Sequence[SettingResults]) -> Iterator[tuple[str, ...]]:
                 seeds_text({arm: counts[arm] for arm in missing}),
                 _hours(n_left, seconds),
             )
+
+
+def _needed(arm: str, setting: SettingResults | None) -> int:
+    """Return how many arms are trained for one that is missing.
+
+    The records of a study in two halves were not kept, so those that it is compared with are
+    trained again.
+    """
+    if setting is None or not setting.halves:
+        return 1
+    contrasts = (contrast for question in questions() for contrast in question.contrasts)
+    compared = {other for contrast in contrasts if arm in contrast for other in contrast}
+    return len({arm, *compared} & setting.content["arms"].keys())
 
 
 def _published(settings: Sequence[SettingResults]) -> Iterator[tuple[str, ...]]:

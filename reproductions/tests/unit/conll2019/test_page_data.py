@@ -216,6 +216,18 @@ def test_spread_without_the_lowest_seeds(own):
     assert spreads_without_lowest(sst, accuracy) == {"none": ("1.02", "5.66")}
 
 
+def test_missing_half_of_an_arm_needs_others_again(stored):
+    """As many seeds of the arm as are missing, and of the two arms that it is compared with."""
+    halves = [stored[f"sst-cnn-additive-seed-{root}"] for root in (1, 3)]
+    for half in halves:
+        half["arms"]["none"]["scalars"]["seconds"] = [72.0] * 50
+
+    (row, *_) = page_data(halves)["not_reached"].rows
+
+    assert [int(text.split()[0]) for text in row[1:3]] == [100, 50]
+    assert row[-1] == f"{3 * 50 * 72 / 3600:.0f}"
+
+
 def test_page_names_what_was_not_reached(stored):
     """Planned seeds that are missing, and settings smaller than the paper's, with their cost."""
     of_plan = stored["sst-cnn-additive-seed-1"]
