@@ -47,8 +47,8 @@ def make_run():
     from seedproof.training.run import Run
     from seedproof.training.spec import StudySpec
 
-    def make_run(index=0, arm="none"):
-        spec = StudySpec("made", "train", SeedPlan.all(index + 1), arms=(arm,))
+    def make_run(index=0, arm="none", root=0):
+        spec = StudySpec("made", "train", SeedPlan.all(index + 1, root=root), arms=(arm,))
         return Run(spec.runs()[index], checks_at_once=True)
 
     return make_run

@@ -118,7 +118,8 @@ def mean_state(
 def _compute(texts: Sequence[str]) -> Encoded:
     import torch
 
-    encoder, tokens = load_encoder().eval(), tokenize(texts)
+    encoder, tokens = load_encoder(), tokenize(texts)
+    encoder.train(mode=False)
     n_tokens = (tokens != PADDING).sum(dim=1)
     features = torch.empty((len(texts), FEATURES))
     with torch.no_grad():

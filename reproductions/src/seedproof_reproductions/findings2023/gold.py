@@ -8,17 +8,17 @@ training takes minutes, so what it predicts and teaches is kept in the cache fol
 import math
 import os
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
 import torch
 from torch import Tensor
 
-from seedproof.records.locks import acquire
+from seedproof.records.locks import Lock, acquire
 from seedproof_reproductions.findings2023.arms import ARMS, Arm, SoftLabels
 from seedproof_reproductions.findings2023.data import Prepared
 from seedproof_reproductions.findings2023.fitting import (
@@ -36,10 +36,11 @@ from seedproof_reproductions.minilm import PACKAGE, cache_folder
 # Averages that do not change a training, and teachers that can be observed together.
 AVERAGES = ("none", "swa", "ema")
 TEACHERS = {
-    name: soft for name in ("tgtss-every-10", "tgtss-free") if (soft := ARMS[name].soft) is not None
+    soft: name for name in ("tgtss-every-10", "tgtss-free") if (soft := ARMS[name].soft) is not None
 }
-# Raised with each change of what a training does or of what is kept.
-FORMAT = 1
+# Files of code and packages that determine a training.
+CODE = ("findings2023/fitting.py", "findings2023/gold.py", "findings2023/models.py", "minilm.py")
+PACKAGES = (PACKAGE, "seedproof", "torch", "transformers")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,7 @@ class GoldTraining:
 
     def taught(self, soft: SoftLabels) -> tuple[Tensor, float]:
         """Return soft labels of this training, and what they cost."""
-        name = next(name for name, known in TEACHERS.items() if known == soft)
+        name = TEACHERS[soft]
         return self.soft[name], self.costs[name]
 
     def save(self, path: Path) -> None:
@@ -102,28 +103,28 @@ def train_on_gold(
     Returns:
         Predictions and soft labels.
     """
-    plain = replace(arm, soft=None, average="none")
-    path = (
-        cache_folder() / f"gold-{_key(prepared, setting, plain, sources, is_traced=is_traced)}.pt"
-    )
+    key = training_key(prepared, setting, arm, sources, is_traced=is_traced)
+    path = cache_folder() / f"gold-{key}.pt"
     path.parent.mkdir(parents=True, exist_ok=True)
     # Another process that needs the same training waits for it.
-    with acquire(path.with_suffix(".lock"), seconds=math.inf) or nullcontext():
+    with cast("Lock", acquire(path.with_suffix(".lock"), seconds=math.inf)):
         if path.is_file():
             gold = GoldTraining.load(path)
         else:
-            gold = _train(prepared, setting, plain, sources.copy(), is_traced=is_traced)
+            gold = _train(prepared, setting, _plain(arm), sources.copy(), is_traced=is_traced)
             gold.save(path)
     sources.advance_to(gold.states)
     return gold
 
 
-def _key(
+def training_key(
     prepared: Prepared, setting: Setting, arm: Arm, sources: Sources, *, is_traced: bool
 ) -> str:
-    """Return the name of a training: data, recipe, randomness and versions."""
-    used = FORMAT, setting.name, arm, is_traced, version(PACKAGE), torch.__version__
+    """Return the name of a training: data, recipe, randomness, versions and code."""
+    used = setting.name, _plain(arm), is_traced, [version(name) for name in PACKAGES]
     digest = blake2b(repr(used).encode(), digest_size=16)
+    for name in CODE:
+        digest.update(files("seedproof_reproductions").joinpath(name).read_bytes())
     for values in (prepared.train.inputs, prepared.train.labels, prepared.test.inputs):
         digest.update(values.numpy().tobytes())
     for state in sources.state:
@@ -131,12 +132,17 @@ def _key(
     return digest.hexdigest()
 
 
+def _plain(arm: Arm) -> Arm:
+    """Return an arm without what a training on gold labels does not depend on."""
+    return replace(arm, soft=None, average="none", title="")
+
+
 def _train(
     prepared: Prepared, setting: Setting, arm: Arm, sources: Sources, *, is_traced: bool
 ) -> GoldTraining:
-    costs = {name: Cost() for name in TEACHERS}
+    costs = {name: Cost() for name in TEACHERS.values()}
     listeners = {
-        name: Listener(prepared, setting, arm, soft, costs[name]) for name, soft in TEACHERS.items()
+        name: Listener(prepared, setting, arm, soft, costs[name]) for soft, name in TEACHERS.items()
     }
     trace, traced = Trace(prepared, setting, steps_of(prepared, arm, setting)), list[Tensor]()
 

@@ -36,7 +36,7 @@ PAGE = "docs/results/findings2023.md"
 # The page that helps to choose, next to the one that reports.
 DECISION = "which-mitigation.md"
 # Parts of a setting that an option of the command changes.
-OPTIONS = {"epochs", "n_train", "n_test"}
+OPTIONS = {"epochs", "n_train", "n_test", "seed"}
 
 
 def build_data(
@@ -270,7 +270,8 @@ def train_command(setting: SettingResults) -> str:
             # By default a smoke run has few arms.
             if smoke or not set(USUAL_ARMS[setting.track]) <= set(setting.arms):
                 given["arms"] = ",".join(setting.arms)
-            # One process trains a teacher that runs share once.
-            return page.command("findings2023", given | {"engine": "serial"})
+            # One process trains a head that arms share once; encoders are in the cache folder.
+            engine = {"engine": "serial"} if setting.track == "head" else {}
+            return page.command("findings2023", given | engine)
     values = listed([f"{key}={value!r}" for key, value in unusual(usual).items()])
     return f"# {setting.content['name']} was made from Python, with {values}: no option gives that."

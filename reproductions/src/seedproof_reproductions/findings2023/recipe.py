@@ -64,7 +64,9 @@ def complete(
     study: Study, setting: Setting, *, engine: str = "processes", workers: int | None = None
 ) -> dict[str, Any]:
     """Make every run of a study that is missing, and collect the results."""
-    check, slow = partial(_check_data, setting), _slow(study, engine)
+    check, slow = partial(_check_data, setting), ""
+    if setting.track == "head":
+        slow = _slow(study, engine)
     make_runs(study, check=check, engine=engine, workers=workers, follow="test_accuracy", slow=slow)
     return collect(study.store)
 

