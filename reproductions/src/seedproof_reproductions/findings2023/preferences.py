@@ -1,16 +1,17 @@
 """Advice that departs from the planned choice, because the confirmation shows no reason for it.
 
-The planned rule selects the arm with the largest reduction, however small its lead. An arm that was
-confirmed as earlier advice replaces it if no study shows fewer flips with the selected arm, and one
-shows the contrary.
+The planned rule selects the arm with the largest reduction, however small its lead. If it selects
+bagged heads, the same heads without bagging are simpler. They replace it if they were confirmed as
+earlier advice, cost no more, and no study that has both shows fewer flips with the bagged heads.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seedproof.stats.effect import Effect
 from seedproof_reproductions.figures import change
 from seedproof_reproductions.findings2023 import reading
+from seedproof_reproductions.findings2023.arms import ARMS
 from seedproof_reproductions.findings2023.page_data import Data, Settings
 from seedproof_reproductions.findings2023.planned import plan
 from seedproof_reproductions.findings2023.reading import ALL_FLIPS, SettingResults
@@ -28,26 +29,10 @@ class Preference:
     confirmation: tuple[SettingResults, ...]  # studies with both arms
 
     @property
-    def better_on(self) -> list[str]:
-        """Titles of the studies of the choice that show fewer flips than with the planned arm."""
-        return [
-            own.study_title
-            for own, other in self._of_choice()
-            if is_below(_flips(own, self.instead), _flips(other, self.planned))
-        ]
-
-    @property
-    def is_shown(self) -> bool:
-        """True if a study of the choice shows fewer flips, and no study shows more."""
-        pairs = [*self._of_choice(), *((study, study) for study in self.confirmation)]
-        is_worse = any(
-            is_below(_flips(other, self.planned), _flips(own, self.instead)) for own, other in pairs
-        )
-        return bool(self.better_on) and not is_worse
-
-    def _of_choice(self) -> list[tuple[SettingResults, SettingResults]]:
-        """Return the studies of the choice, with this arm and with the planned one."""
-        return [*zip(self.instead.settings, self.planned.settings, strict=True)]
+    def is_worse(self) -> bool:
+        """True if a study that has both arms shows fewer flips with the planned one."""
+        studies = (*self.instead.settings, *self.confirmation)
+        return any(is_below(_flips(s, self.planned), _flips(s, self.instead)) for s in studies)
 
     @property
     def data(self) -> Data:
@@ -55,7 +40,6 @@ class Preference:
         return {
             "planned": self.planned.arm,
             "instead": self.instead.arm,
-            "better_on": self.better_on,
             "choice": [_smallest_cut(each) for each in (self.planned, self.instead)],
             "confirmed": [
                 _smallest_cut(Candidate(each.arm, self.confirmation))
@@ -65,7 +49,7 @@ class Preference:
 
 
 def _flips(setting: SettingResults, arm: Candidate) -> Effect | None:
-    return setting.effect(arm.arm, ALL_FLIPS)
+    return setting.effect(arm.arm, ALL_FLIPS) if arm.arm in setting.arms else None
 
 
 def _smallest_cut(arm: Candidate) -> str:
@@ -99,14 +83,20 @@ def preferences(
             both = tuple(s for s in studies if {planned.arm, rival.arm} <= set(s.arms))
             preference = Preference(planned, rival, both)
             if (
-                rival.arm != planned.arm
+                _is_simpler(rival, planned)
                 and len(both) == len(planned.settings)
                 and _is_confirmed(rival, both)
                 and _costs_no_more(rival, planned)
-                and preference.is_shown
+                and not preference.is_worse
             ):
                 preferred[planned.arm] = preference
     return tuple(preferred.values())
+
+
+def _is_simpler(arm: Candidate, other: Candidate) -> bool:
+    """Return whether an arm is another one without bagging."""
+    bagged = ARMS[other.arm]
+    return bagged.bagged and ARMS[arm.arm] == replace(bagged, bagged=False)
 
 
 def _is_confirmed(arm: Candidate, studies: tuple[SettingResults, ...]) -> bool:
