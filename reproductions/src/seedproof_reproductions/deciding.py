@@ -13,7 +13,14 @@ from seedproof.stats.effect import Effect, judged
 from seedproof.stats.families import MetricContrast
 from seedproof.stats.intervals import CONFIDENCE, PLAIN, Estimate, Level
 from seedproof_reproductions.results import short
-from seedproof_reproductions.rules import Evidence, Verdict, has_verdict, interval_of, judge
+from seedproof_reproductions.rules import (
+    Evidence,
+    Verdict,
+    has_verdict,
+    interval_of,
+    judge,
+    published_error,
+)
 
 # A noise ceiling needs at least so many runs.
 CEILING_RUNS = 8
@@ -73,6 +80,8 @@ def forecast_claim(rule: str, evidence: Evidence) -> Forecast:
     if rule == "correlation" and evidence.ceiling is None:
         is_short = evidence.n_runs is not None and evidence.n_runs < CEILING_RUNS
         return Forecast(CEILING_RUNS, CEILING_RUNS - 1, is_bound=True) if is_short else Forecast()
+    # More runs of ours do not make the published figure more certain.
+    evidence = replace(evidence, published_error=published_error(rule, evidence))
     later = forecast(
         lambda narrow: judge(rule, narrow) in {Verdict.HOLDS, Verdict.FAILS},
         evidence,

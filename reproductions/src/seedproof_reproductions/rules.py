@@ -22,6 +22,8 @@ SD_OF_TEN_SEEDS = 0.6
 STRONG = 0.7
 # Half of another arm's computation, or less, is a fraction of it.
 FRACTION = 0.5
+# Verdicts of comparisons that say nothing of seeds.
+WITHOUT_VERDICT = frozenset({"too few runs", "not tested"})
 # Factor by which two intervals are widened so that they hold simultaneously.
 BOTH = float(ndtri(1 - TAIL / 2)) / NORMAL
 
@@ -105,7 +107,7 @@ def judge_cut(evidence: Evidence) -> Verdict:
     effect, percent, also = evidence.effect, evidence.published, evidence.also
     if effect is None or effect.low is None or not has_verdict(effect) or percent is None:
         return Verdict.OPEN
-    if _is_smaller_cut(effect, percent, evidence.published_error):
+    if _is_smaller_cut(effect, percent, published_error("cut", evidence)):
         return Verdict.FAILS
     if also is not None and also.verdict != "steadier":
         return Verdict.OPEN
@@ -124,14 +126,28 @@ def _is_known_cut(value: float, low: float, high: float) -> bool:
     return is_known(value, low, high) and is_known(1 - value, 1 - high, 1 - low)
 
 
-def _is_smaller_cut(effect: Effect, percent: float, published_error: float | None) -> bool:
+def published_error(rule: str, evidence: Evidence) -> float | None:
+    """Return the error of a published cut or share; if it is not stated, that of ours."""
+    if evidence.published_error is not None:
+        return evidence.published_error
+    effect, interval = evidence.effect, evidence.interval
+    match rule:
+        case "cut" if effect is not None and effect.value and effect.low:
+            is_ratio = min(effect.value, effect.low) > 0
+            return math.log(effect.value / effect.low) if is_ratio else None
+        case "share" if interval is not None:
+            value, _, high = interval
+            return high - value
+    return None
+
+
+def _is_smaller_cut(effect: Effect, percent: float, error: float | None) -> bool:
     """Return True if a cut is smaller than the published one by more than both errors allow."""
     if effect.value is None or effect.low is None:
         return False
     if min(effect.value, effect.low) <= 0 or percent >= 100:
         return 100 * (1 - effect.low) < percent
-    ours = math.log(effect.value / effect.low)
-    allowed = math.hypot(ours, ours if published_error is None else published_error)
+    allowed = math.hypot(math.log(effect.value / effect.low), error or 0.0)
     return math.log(effect.value) - math.log(1 - percent / 100) > allowed
 
 
@@ -194,8 +210,7 @@ def judge_share(evidence: Evidence) -> Verdict:
     if interval is None or percent is None:
         return Verdict.OPEN
     value, low, high = interval
-    error = high - value if evidence.published_error is None else evidence.published_error
-    if percent / 100 - value > math.hypot(high - value, error):
+    if percent / 100 - value > math.hypot(high - value, published_error("share", evidence) or 0.0):
         return Verdict.FAILS
     if low <= 0:
         return Verdict.OPEN
@@ -255,7 +270,7 @@ def is_known(value: float, low: float, high: float) -> bool:
 
 def has_verdict(effect: Effect | None) -> bool:
     """Return True if the interval is over enough runs to say something of seeds."""
-    return effect is not None and effect.verdict not in {"too few runs", "not tested"}
+    return effect is not None and effect.verdict not in WITHOUT_VERDICT
 
 
 def is_below(effect: Effect | None, other: Effect | None) -> bool:

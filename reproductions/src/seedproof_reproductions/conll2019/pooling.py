@@ -30,6 +30,7 @@ from seedproof_reproductions.conll2019.names import (
 from seedproof_reproductions.conll2019.plan import plan
 from seedproof_reproductions.conll2019.settings import Setting
 from seedproof_reproductions.results import plain_effect, plain_figure, shared_versions, short
+from seedproof_reproductions.rules import WITHOUT_VERDICT
 
 Plain: TypeAlias = Mapping[str, Any]
 
@@ -266,7 +267,7 @@ def _pool_effects(effects: Halves, shares: Halves) -> tuple[dict[str, Any], dict
     pooled, from_texts = {}, {}
     for metric in effects.keys:
         halves = [half[metric] for half in effects[:2]]
-        if any(half["low"] is None or half["high"] is None for half in halves):
+        if any(half["low"] is None or half["verdict"] in WITHOUT_VERDICT for half in halves):
             continue
         confidence = max(half["confidence"] for half in halves)
         widened = [

@@ -184,6 +184,20 @@ def test_sd_of_accuracy_is_that_of_all_runs(stored):
     assert headline["accuracy_sd"] == effect
 
 
+@pytest.mark.parametrize("verdict", ["too few runs", "not tested"])
+def test_effect_without_a_verdict_in_one_half_is_not_pooled(stored, verdict):
+    """Two halves that say nothing of seeds say nothing together."""
+    first = stored[FIRST]
+    aswa = first["arms"]["aswa"]
+    effects = aswa["effects"] | {"flip_rate": aswa["effects"]["flip_rate"] | {"verdict": verdict}}
+    second = first | {"arms": first["arms"] | {"aswa": aswa | {"effects": effects}}}
+
+    pooled = pool(first, renamed(second, plan()["second_root"]))["arms"]["aswa"]["effects"]
+
+    assert "flip_rate" not in pooled
+    assert "probability_sd" in pooled
+
+
 def test_effects_of_fewer_arms_are_widened(stored):
     """A half of fewer arms has intervals of a lower confidence, which the pooled ones do not get."""
     first = stored[FIRST]
