@@ -43,6 +43,7 @@ class Forecast:
         is_bound: True if texts may widen the interval by an unknown part: more runs may be needed.
         needs_texts: True if no number of runs would do without more texts.
         needs_more: True if no number of runs would do, not even with more texts.
+        refutes: Whether a claim would not hold then; None if it is not known.
     """
 
     n_runs: int | None = None
@@ -50,6 +51,7 @@ class Forecast:
     is_bound: bool = False
     needs_texts: bool = False
     needs_more: bool = False
+    refutes: bool | None = None
 
     @property
     def words(self) -> str:
@@ -61,8 +63,11 @@ class Forecast:
             return f"if our figure is the truth, no number of seeds decides: {reason}"
         if self.above is None:
             return ""
-        is_least = self.n_runs is None or self.is_bound
-        return f"{self.short} would be needed" if is_least else f"about {self.short} would decide"
+        if self.n_runs is None or self.is_bound:
+            purposes = {None: "", True: " to refute it", False: " to show it"}
+            return f"{self.short} would be needed{purposes[self.refutes]}"
+        verbs = {None: "decide", True: "refute it", False: "show it"}
+        return f"about {self.short} would {verbs[self.refutes]}"
 
     @property
     def short(self) -> str:
@@ -88,7 +93,12 @@ def forecast_claim(rule: str, evidence: Evidence) -> Forecast:
         is_spread=rule in OF_SPREADS,
     )
     # Only a published figure has an error that our runs do not narrow.
-    return replace(later, needs_more=later.needs_more and rule in {"value", "cut"})
+    later = replace(later, needs_more=later.needs_more and rule in {"value", "cut"})
+    if later.above is None:
+        return later
+    left = math.sqrt(evidence.from_texts or 0.0)
+    outcome = judge(rule, _narrowed(evidence, left, is_log=rule in OF_SPREADS))
+    return replace(later, refutes=outcome == Verdict.FAILS)
 
 
 def forecast(

@@ -83,7 +83,11 @@ def test_number_of_runs_that_would_decide(rule, evidence, n_runs):
         ),
         # No number of runs shows a change of 0.
         ("direction", Evidence(ratio(0.5, 2.0)), ""),
-        ("direction", Evidence(ratio(0.5, 2.001)), "more than 10,000 seeds would be needed"),
+        (
+            "direction",
+            Evidence(ratio(0.5, 2.001)),
+            "more than 10,000 seeds would be needed to refute it",
+        ),
         ("direction", Evidence(Effect("accuracy_sd", "ratio", 0.3, verdict="too few runs")), ""),
         ("value", Evidence(estimate=Estimate(1.2, 1, 2), published=1.0, is_over_runs=False), ""),
         ("correlation", Evidence(estimate=Estimate(0.5, 0.4, 0.6)), ""),
@@ -92,7 +96,7 @@ def test_number_of_runs_that_would_decide(rule, evidence, n_runs):
         (
             "range",
             Evidence(estimate=Estimate(0.5, 0.3, 0.7), between=(0.4, 0.6)),
-            "more than 32 seeds would be needed",
+            "more than 32 seeds would be needed to show it",
         ),
     ],
 )
@@ -102,13 +106,32 @@ def test_some_claims_stay_open(rule, evidence, words):
 
 
 @pytest.mark.parametrize(
+    ("rule", "evidence", "refutes"),
+    [
+        ("direction", Evidence(ratio(0.5**1.5, 2**0.5)), False),
+        ("direction", Evidence(ratio(2**-0.5, 2**1.5)), True),
+        ("value", Evidence(estimate=Estimate(1.0, 0.25, 4.0), published=3.0), True),
+        ("value", Evidence(estimate=Estimate(1.0, 0.25, 4.0), published=1.0), False),
+        # Below the range, which our interval reaches.
+        ("range", Evidence(estimate=Estimate(0.38, 0.35, 0.41), between=(0.4, 0.6)), True),
+    ],
+)
+def test_forecast_says_which_way(rule, evidence, refutes):
+    """Whether the claim would hold then, if our figure is the truth."""
+    forecast = forecast_claim(rule, replace(evidence, n_runs=10))
+
+    assert forecast.refutes is refutes
+    assert ("refute" in forecast.words, "show" in forecast.words) == (refutes, not refutes)
+
+
+@pytest.mark.parametrize(
     ("share", "words", "few_words"),
     [
-        (0.0, "about 33 seeds would decide", "33 seeds"),
-        (0.125, "about 55 seeds would decide", "55 seeds"),
-        (0.2499999, "more than 10,000 seeds would be needed", "more than 10,000 seeds"),
+        (0.0, "about 33 seeds would show it", "33 seeds"),
+        (0.125, "about 55 seeds would show it", "55 seeds"),
+        (0.2499999, "more than 10,000 seeds would be needed to show it", "more than 10,000 seeds"),
         (0.25, "more texts are needed, whatever the number of seeds", "more texts"),
-        (None, "more than 32 seeds would be needed", "more than 32 seeds"),
+        (None, "more than 32 seeds would be needed to show it", "more than 32 seeds"),
     ],
 )
 def test_more_runs_do_not_narrow_what_is_from_texts(share, words, few_words):
