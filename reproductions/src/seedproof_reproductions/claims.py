@@ -50,6 +50,9 @@ class Case:
     published: str = ""  # as text; from claim and evidence if omitted
     ours: str = ""  # as text; from the evidence if omitted
     group: str = ""  # cases of a group are summarized together
+    setting: str = ""  # its title, if it has a case for each part of the claim
+    part: str = ""  # what follows the setting in `where`
+    absent: tuple[str, ...] = ()  # parts of the claim that this setting does not have
     verdict: Verdict = Verdict.OPEN
     to_decide: str = ""  # what would decide an open case, in words
 
@@ -87,9 +90,17 @@ class CheckedClaim:
             return summarize(())
         first, *others = self.checks
         further = _by_group(others)
-        return f"**{first.words}** ({first.where})" + (
+        also = "".join(f"; {x.part}: {x.verdict.words}" for x in self.of_the_same_setting)
+        also += "".join(f"; {part}: {summarize(())}" for part in first.absent)
+        return f"**{first.words}** ({first.where}{also})" + (
             f". Further comparisons: {further}" if further else ""
         )
+
+    @property
+    def of_the_same_setting(self) -> tuple[Case, ...]:
+        """Further checks in the setting of the first, such as those of another arm."""
+        first, *others = self.checks
+        return tuple(x for x in others if first.setting and x.setting == first.setting)
 
     @property
     def summary(self) -> str:
@@ -98,13 +109,23 @@ class CheckedClaim:
 
     @property
     def exception(self) -> str:
-        """Words on further comparisons that contradict the first; empty if none does."""
+        """Words on further comparisons that differ from the first; empty if none does.
+
+        In the setting of the first any other verdict counts, elsewhere the contrary.
+        """
         contrary = {"hold": Verdict.FAILS, "fail": Verdict.HOLDS}.get(self.outcome)
-        if contrary is None or contrary not in self.verdicts[1:]:
+        if contrary is None:
             return ""
-        n_contrary = self.verdicts.count(contrary)
-        noun = "comparison" if n_contrary == 1 else "comparisons"
-        return f"{contrary.words} in {n_contrary} further {noun}"
+        parts = [
+            f"{check.part}: {check.verdict.words}"
+            for check in self.of_the_same_setting
+            if check.verdict != self.checks[0].verdict
+        ]
+        parts += [f"{part}: {summarize(())}" for part in self.checks[0].absent]
+        if n_contrary := self.verdicts[1:].count(contrary):
+            noun = "comparison" if n_contrary == 1 else "comparisons"
+            parts.append(f"{contrary.words} in {n_contrary} further {noun}")
+        return "; ".join(parts)
 
 
 def _by_group(checks: Sequence[Case]) -> str:

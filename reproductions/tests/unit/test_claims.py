@@ -96,6 +96,21 @@ def test_verdicts_are_summarized_by_group():
     assert checked().summary == summarize([])
 
 
+def test_other_parts_of_a_claim_are_named_in_the_setting_that_decides():
+    """A claim about two arms says so if only one of them shows it, or was trained."""
+    case = replace(CASE, setting="SST", verdict=HOLDS)
+    both = [replace(case, part="ASWA"), replace(case, part="NASWA", verdict=OPEN)]
+    alone = replace(case, part="ASWA", absent=("NASWA",))
+    elsewhere = replace(case, setting="IMDB", part="NASWA", verdict=OPEN)
+
+    for checks, words in (((*both, elsewhere), OPEN.words), ((alone,), summarize([]))):
+        claim = CheckedClaim(CLAIM, checks)
+        assert claim.outcome == "hold"
+        assert claim.exception == f"NASWA: {words}"
+        assert f"; NASWA: {words})" in claim.decision
+    assert CheckedClaim(CLAIM, (both[0], replace(both[1], verdict=HOLDS))).exception == ""
+
+
 @pytest.mark.parametrize(
     ("verdicts", "n_contrary"),
     [

@@ -1,6 +1,7 @@
 """The results that each claim of the paper is about."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from seedproof.report.numbers import NO_BREAK
@@ -33,13 +34,20 @@ def _cases(settings: Sequence[SettingResults], claim: Claim) -> Iterator[Case]:
             if claim.method == "all":
                 methods = list(setting.of(BASELINE, "explanations") or ())
             arms = [arm for arm in claim.arms if arm in (BASELINE, *setting.paper_arms)]
-            cases = (_case(setting, claim, arm, method) for arm in arms for method in methods)
-            yield from (case for case in cases if case is not None)
+            cases = [_case(setting, claim, arm, method) for arm in arms for method in methods]
+            known = [case for case in cases if case is not None]
+            # A claim about two arms says so where only one was trained or explained.
+            parts = {case.part for case in known}
+            absent = [ARMS[arm] for arm in claim.arms if ARMS[arm] not in parts]
+            is_of_arms = claim.rule != "range" and "rivals" not in claim.more
+            yield from (replace(x, absent=tuple(absent) if is_of_arms else ()) for x in known)
 
 
 def _case(setting: SettingResults, claim: Claim, arm: str, method: str) -> Case | None:
     """The case of an arm; None if the paper or our runs do not have it."""
-    where, title = partial(Case, setting.dataset), setting.title
+    title = setting.title
+    part = METHODS[method] if claim.rule == "range" else ARMS[arm]
+    where = partial(Case, setting.dataset, setting=title, part=part)
     before, after = (setting.published(name) for name in (BASELINE, arm))
     at = f"explanations.{method}." if method else ""
     effect, named = setting.effect(arm, f"{at}effects.{claim.metric}"), f"{title}, {ARMS[arm]}"
