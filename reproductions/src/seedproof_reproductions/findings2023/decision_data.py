@@ -9,7 +9,12 @@ from seedproof_reproductions.figures import change, figure, multiple
 from seedproof_reproductions.findings2023 import reading, selection
 from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, layout, title_of
 from seedproof_reproductions.findings2023.page_data import Data, Settings, has_plain_ece, spanned
-from seedproof_reproductions.findings2023.reading import ALL_ACCURACY, ALL_FLIPS, SettingResults
+from seedproof_reproductions.findings2023.reading import (
+    ALL_ACCURACY,
+    ALL_FLIPS,
+    FLIPS,
+    SettingResults,
+)
 from seedproof_reproductions.findings2023.selection import Candidate, has_enough
 from seedproof_reproductions.page import Table
 from seedproof_reproductions.rules import loses
@@ -80,6 +85,7 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate], resampled: Setti
             "on": DATASETS[setting.dataset],
             "seeds": setting.of(SELDOM, "n_runs"),
             "verdict": getattr(setting.effect(SELDOM, ALL_FLIPS), "verdict", ""),
+            "alone": change(setting.effect(SELDOM, FLIPS)),
             **_best(setting, Candidate(SELDOM, (setting,))),
         }
         for setting in tuned

@@ -70,6 +70,8 @@ def details(settings: Settings, studies: Settings) -> Data:
     ]
     return {
         "seeds": list(dict.fromkeys(study.seeds for study in studies)),
+        "of_shared": _first_pairs(studies, "shared"),
+        "of_fresh": _first_pairs(studies, "fresh"),
         "exponent": Table.of(("", "LE_m, with against without", "accuracy"), exponent),
         "late": Table.of(("", "published", "all steps", "late steps"), late),
         "of_late": changes(studies, FRESH_TEACHER, LATE),
@@ -82,6 +84,18 @@ def _pairs(study: SettingResults) -> Iterator[tuple[str, Effect]]:
     for arm in study.content["exponent"]:
         stored = lookup(study.content["exponent"], f"{arm}.label_entropy")
         yield arm, Effect("label_entropy", **stored)
+
+
+def _first_pairs(studies: Settings, teacher: str) -> list[Data]:
+    """Return the effect of the exponent in the first pair with a kind of teacher, by study."""
+    pairs = (
+        (study, next(effect for arm, effect in _pairs(study) if arm_of(arm).teacher == teacher))
+        for study in studies
+    )
+    return [
+        {"on": study.short_title, "dataset": study.dataset, "text": change(effect), "value": effect}
+        for study, effect in pairs
+    ]
 
 
 def _accuracy(study: SettingResults, arm: str) -> str:

@@ -13,7 +13,7 @@ from seedproof_reproductions.claims import Case, CheckedClaim, Claim, evaluate, 
 from seedproof_reproductions.deciding import forecast_claim
 from seedproof_reproductions.figures import MISSING, change, cut, figure, multiple, share
 from seedproof_reproductions.findings2023 import selection
-from seedproof_reproductions.findings2023.arms import GROUPS
+from seedproof_reproductions.findings2023.arms import GROUPS, arm_of
 from seedproof_reproductions.findings2023.names import BASELINE, IN_COMMON, layout, title_of
 from seedproof_reproductions.findings2023.reading import (
     ACCURACY,
@@ -42,6 +42,8 @@ EXPONENTS = ("tgtss", "tgtss-power-1")
 SMOOTHING = {"clinc150": "label-smoothing-0.5", "massive": "label-smoothing-0.1"}
 METHODS = ("control", "ensemble", "l2", "swa", "label-smoothing", "tgtss")
 MOST_NAMED = 4
+# Runs from which on the effect where LE_m is high has a verdict: three choose, and three measure.
+ENOUGH_HIGH = 6
 
 
 def arms_of(setting: SettingResults, method: str) -> tuple[str, ...]:
@@ -84,8 +86,14 @@ def _with_our_runs(rule: str, case: Case) -> Case:
         (case.evidence.effect, case.evidence.also),
         forecast_claim(rule, case.evidence),
     )
+    unknown = [arm for arm, other in case.evidence.others.items() if other.value is None]
+    if unknown:
+        return replace(case, to_decide=f"needs runs of {figures.listed(unknown)}")
     if any(effect is not None and effect.verdict == "too few runs" for effect in effects):
-        return replace(case, to_decide=f"our {n_runs} runs are too few for a verdict")
+        return replace(case, to_decide=f"our {n_runs} runs are too few; {ENOUGH_HIGH} are enough")
+    also = case.evidence.also
+    if also is not None and also.value is not None and also.value >= 1:
+        return replace(case, to_decide="if our figures are the truth, no number of seeds decides")
     if needed.above == n_runs and needed.is_bound:
         return replace(case, to_decide=f"more than our {n_runs:,} seeds would be needed")
     return case
@@ -116,9 +124,10 @@ def _cases(
 def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Case | None:
     """Return the case of an arm; None if the paper or our runs do not have it."""
     group = next((name for name, arms in PROTOCOLS.items() if arm in arms), "")
-    case = partial(Case, setting.dataset, f"{setting.title}: {title_of(arm)}", group=group)
     row, reference = setting.published(claim.method, method), claim.more.get("reference", "")
     both = (arm, next(iter(arms_of(setting, reference)), ""))
+    named = f"{setting.title}: {title_of(arm)}" + (f", {title_of(both[1])}" if both[1] else "")
+    case = partial(Case, setting.dataset, named, group=group)
     effect = setting.effect(arm, claim.more.get("effect", ENTROPY))
     changed = partial(Evidence, effect, n_runs=setting.of(arm, "n_runs"))
     match claim.rule:
@@ -422,6 +431,13 @@ def short_answer(settings: Settings) -> Data:
     return {
         "cuts": {x: together(settings, arms, "label_entropy") for x, arms in PROTOCOLS.items()},
         "ensemble": together(settings, ENSEMBLES, "label_entropy"),
+        "teachers": list(
+            dict.fromkeys(
+                str(soft.n_teachers)
+                for setting in settings
+                if (arm := setting.first_of(ENSEMBLES)) and (soft := arm_of(arm).soft)
+            )
+        ),
         "shares": {name: each(settings, arms, part, share) for name, arms in PROTOCOLS.items()},
         "accuracy": together(settings, FRESH_TEACHER, "accuracy"),
         "shared_accuracy": together(settings, PROTOCOLS["with a shared teacher"], "accuracy"),

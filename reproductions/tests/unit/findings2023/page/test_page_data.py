@@ -3,6 +3,7 @@
 import pytest
 
 from seedproof_reproductions.deciding import forecast_claim
+from seedproof_reproductions.findings2023.arms import ARMS
 from seedproof_reproductions.findings2023.names import IN_COMMON, title_of
 from seedproof_reproductions.findings2023.page_data import (
     PROTOCOLS,
@@ -109,10 +110,41 @@ def test_claim_about_an_untrained_arm_may_fail_but_not_hold(finetuned, make_arm)
     for flips, verdict in ((0.3, OPEN), (1.5, FAILS)):
         finetuned["arms"]["tgtss-every-10"] = make_arm(flips, **few)
         check = checks_of(by_setting([finetuned]), "tgtss-beats")[0]
-        assert (check.verdict, check.to_decide) == (verdict, "")
+        assert (check.verdict, bool(check.to_decide)) == (verdict, verdict == OPEN)
 
     del finetuned["arms"]["swa"]
     assert checks_of(by_setting([finetuned]), "tgtss-beats") == ()
+
+
+def test_ensemble_of_controls_stands_for_that_of_the_paper(finetuned, make_arm):
+    """Where it is the only one; the claim names it, and how many teachers there are."""
+    finetuned["arms"]["ensemble-controls"] = make_arm(0.5, shares="teacher", group="finetuned")
+    finetuned["arms"]["tgtss-every-10-shared"] = make_arm(0.6, shares="teacher", group="cheaper")
+    settings = by_setting([finetuned])
+
+    first, second = checks_of(settings, "tgtss-recovers")
+
+    assert first.evidence.estimate.value == pytest.approx(0.4 / 0.5)
+    assert ARMS["ensemble-controls"].title in first.where
+    assert (first.group, second.group) == tuple(PROTOCOLS)
+    answers = short_answer(settings)
+    assert answers["teachers"] == [str(ARMS["ensemble-controls"].soft.n_teachers)]
+    assert len(answers["ensemble"]) == 1
+
+
+def test_no_number_of_seeds_decides_a_cut_that_the_arm_contradicts(settings, make_arm):
+    """LE_m rises where it is high in the arm."""
+    arm = make_arm(0.78, shares="teacher", group="paper")
+    arm["high"] = {
+        "cross_fitted": arm["effects"]["label_entropy"],
+        "by_arm": make_arm(1.2)["effects"]["label_entropy"],
+    }
+    settings[0].content["arms"]["tgtss-shared"] = arm
+
+    check = checks_of(settings, "tgtss-high")[0]
+
+    assert check.verdict == OPEN
+    assert "no number" in check.to_decide
 
 
 def test_open_claims_say_that_our_runs_are_too_few(settings, make_arm):
@@ -228,6 +260,8 @@ def test_questions_without_results_are_empty(finetuned, only_control):
     few = short_answer(by_setting([finetuned]))
     empty = {name for name, content in few.items() if not content}
 
-    assert empty == {"ensemble", "exponent", "levers", "shared_accuracy", "plain_ece"}
+    assert empty == {
+        "ensemble", "teachers", "exponent", "levers", "shared_accuracy", "plain_ece",
+    }  # fmt: skip
     assert [item["text"] for item in few["costs"]] == ["2.40×"]
     assert not any(short_answer([only_control])["cuts"].values())
