@@ -16,9 +16,9 @@ from seedproof_reproductions.rules import Evidence, has_verdict
 
 # Question of the plan about averaging and longer training.
 CROSSED_QUESTION = "averaging-or-longer"
-# Metrics of it that are shown for further settings.
-FURTHER_METRICS = ("flip rate", "flip rate, same share", "accuracy")
 OPEN = "open"
+# Metrics whose verdicts are part of sentences.
+PARTS = {"verdicts": "flip_rate", "spreads": "accuracy_sd", "accuracies": "accuracy"}
 # Verdicts that show a change.
 SHOWN = {"steadier", "less steady", "better", "worse"}
 
@@ -56,7 +56,7 @@ def _answer(setting: SettingResults, question: Question) -> dict[str, Any] | Non
                 "/".join(pair): verdict_of(contrast.effect(f"effects.{metric}"))
                 for pair, contrast in zip(question.contrasts, contrasts.values(), strict=True)
             }
-            for part, metric in (("verdicts", "flip_rate"), ("spreads", "accuracy_sd"))
+            for part, metric in PARTS.items()
         },
         "table": Table.of(("", *changes), rows),
     }
@@ -73,7 +73,7 @@ def elsewhere(settings: Sequence[SettingResults]) -> dict[str, Any] | None:
         return None
     rows = []
     for title, answer in kept.items():
-        for place, metric in enumerate(FURTHER_METRICS):
+        for place, metric in enumerate(layout()["answers"]["metrics"]):
             named = metric if place else f"**{title}**, {answer['n_runs']} seeds: {metric}"
             rows.append((named, *(texts[metric] for texts in answer["changes"].values())))
     pairs = next(iter(kept.values()))["verdicts"]

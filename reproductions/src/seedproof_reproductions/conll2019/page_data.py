@@ -136,6 +136,7 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "further": [_further(each) for each in settings if FURTHER & each.content["arms"].keys()],
         "rates": _rates(settings),
         "sizes": _sizes(settings),
+        "cut_off": _cut_off(settings),
         "not_reached": not_reached(settings),
         "explained_minutes": _explained_minutes(results),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
@@ -260,7 +261,32 @@ def _rivals(setting: SettingResults) -> dict[str, Any] | None:
         return None
     flips, spread = map(judged_change, effects.values())
     n_runs = min(setting.of(arm, "n_runs") for arm in setting.paper_arms)
-    return {"n_runs": n_runs, "flips": flips, "spread": spread}
+    return {"n_runs": n_runs, "flips": flips, "spread": spread, "sds": _spreads_alike(setting)}
+
+
+def _spreads_alike(setting: SettingResults) -> dict[str, str]:
+    """Return the sd of accuracy under the seeds that all arms of the paper have, in points."""
+    arms = (BASELINE, *setting.paper_arms)
+    sides = {
+        arm: dict(zip(setting.of(arm, "runs"), accuracies, strict=True))
+        for arm in arms
+        if (accuracies := setting.scalars(arm, names.ACCURACY_OF_RUN))
+    }
+    shared = set.intersection(*map(set, sides.values())) if len(sides) == len(arms) else set()
+    if len(shared) < 2:
+        return {}
+    sds = {arm: stdev(accuracy[run] for run in shared) for arm, accuracy in sides.items()}
+    return {ARMS[arm]: f"{100 * sd:.2f}" for arm, sd in sds.items()}
+
+
+def _cut_off(settings: Settings) -> list[str]:
+    """Return the settings in which dev chose the last epoch for ASWA in every run."""
+    return [
+        setting.title
+        for setting in settings
+        if (epochs := setting.scalars("aswa", "epoch_chosen"))
+        and min(epochs) == setting.content["setting"]["epochs"]
+    ]
 
 
 def spreads_without_lowest(
@@ -389,7 +415,10 @@ def _sizes(settings: Settings) -> Table:
     columns, rows = layout()["sizes"], []
     for each in settings:
         paper = published()["training"] | {x: each.published_size(x) for x in ("train", "test")}
-        cells = (x.format(**each.content, ours=each, published=paper) for x in columns.values())
+        chosen = {arm: _learning(each, arm)[1] for arm in (BASELINE, *each.paper_arms)}
+        epochs = "; ".join(f"{ARMS[arm]} {text}" for arm, text in chosen.items())
+        given = {"ours": each, "published": paper, "chosen": epochs}
+        cells = (x.format(**each.content, **given) for x in columns.values())
         rows.append((each.title, *cells))
     return Table.of(("", *columns), rows)
 

@@ -12,8 +12,9 @@ from seedproof.stats.contrast import spread_ratio
 from seedproof.stats.effect import Effect
 from seedproof.stats.effect import judged as judged_by_interval
 from seedproof.stats.intervals import PLAIN
-from seedproof_reproductions.conll2019.answering import FURTHER_METRICS, judged, verdict_of
+from seedproof_reproductions.conll2019.answering import judged, verdict_of
 from seedproof_reproductions.conll2019.crossing import EPOCHS_OF, crossed_study
+from seedproof_reproductions.conll2019.names import layout
 from seedproof_reproductions.conll2019.page_data import page_data, write_page
 from seedproof_reproductions.conll2019.plan import plan, planned_seeds, questions, tried_rates
 from seedproof_reproductions.conll2019.reading import Contrast
@@ -113,11 +114,12 @@ def test_page_shows_further_settings(results):
 
     data = page_data([*results, *other])
 
-    (title, *flips), _, (last, *accuracies) = data["crossed_elsewhere"]["table"].rows
+    (title, *flips), *_, (last, *accuracies) = rows = data["crossed_elsewhere"]["table"].rows
+    metrics = list(layout()["answers"]["metrics"])
     changes = data["answers"]["averaging-or-longer"]["changes"].values()
     assert data["settings"][1].title in title
-    assert flips == [texts[FURTHER_METRICS[0]] for texts in changes]
-    assert last == FURTHER_METRICS[-1]
+    assert flips == [texts[metrics[0]] for texts in changes]
+    assert [row[0] for row in rows[1:]] == metrics[1:]
     verdicts = data["answers"]["averaging-or-longer"]["verdicts"]
     assert data["crossed_elsewhere"]["counts"] == {pair: {x: 1} for pair, x in verdicts.items()}
     assert accuracies == [texts[last] for texts in changes]

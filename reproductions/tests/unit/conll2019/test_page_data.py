@@ -1,5 +1,7 @@
 """Claims, figures and pages of the stored results, which tests may change."""
 
+from statistics import stdev
+
 import pytest
 
 from seedproof.errors import EmptyInputError
@@ -226,6 +228,43 @@ def test_missing_half_of_an_arm_needs_others_again(stored):
 
     assert [int(text.split()[0]) for text in row[1:3]] == [100, 50]
     assert row[-1] == f"{3 * 50 * 72 / 3600:.0f}"
+
+
+def test_page_names_settings_whose_last_epoch_was_chosen(own):
+    """In every run of ASWA: more epochs may change its figures."""
+    last = own["setting"]["epochs"]
+    scalars = own["arms"]["aswa"]["scalars"]
+
+    scalars["epoch_chosen"] = [last] * 10
+    assert page_data([own])["cut_off"] == [page_data([own])["settings"][0].title]
+    scalars["epoch_chosen"] = [last] * 9 + [last - 1]
+    assert page_data([own])["cut_off"] == []
+
+
+def test_spreads_under_the_same_seeds(stored):
+    """NASWA has the first 30 of a hundred seeds; the sd of all arms is that under these."""
+    halves = [stored[f"sst-cnn-additive-seed-{root}"] for root in (1, 3)]
+    accuracy = {
+        arm: halves[0]["arms"][arm]["scalars"]["test_accuracy"] for arm in ("none", "naswa")
+    }
+
+    sds = page_data(halves)["headline"]["rivals"]["sds"]
+
+    assert sds["NASWA"] == f"{100 * stdev(accuracy['naswa']):.2f}"
+    assert sds["none"] == f"{100 * stdev(accuracy['none'][:30]):.2f}"
+
+
+def test_claim_about_two_arms_names_the_one_that_was_not_explained(stored):
+    """NASWA has no gradients under the planned seeds."""
+    (check, *_) = next(
+        item.checks
+        for item in page_data(
+            [stored["sst-cnn-additive-seed-1"], stored["sst-cnn-additive-seed-1-explained"]]
+        )["claims"]
+        if item.claim.name == "gradients-alike"
+    )
+
+    assert (check.part, check.absent) == ("ASWA", ("NASWA",))
 
 
 def test_page_names_what_was_not_reached(stored):
