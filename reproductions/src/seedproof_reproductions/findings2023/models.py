@@ -16,12 +16,12 @@ from seedproof.stabilize.evaluation_mode import evaluating
 from seedproof.training.rng import GlobalStream, torch_generator
 from seedproof.training.run import Run
 from seedproof_reproductions.findings2023.arms import Arm
-from seedproof_reproductions.minilm import PADDING, load_encoder, mean_state
+from seedproof_reproductions.minilm import load_encoder, mean_state
 
 # Seed of what all runs of an arm share: any number that is not a run's.
 SHARED_SEED = 20230704
-# Utterances of similar length that go through the encoder together: less padding, same result.
-TRAINED_TOGETHER, PREDICTED_TOGETHER = 32, 256
+# Utterances that go through the encoder together: more need more memory and take as long.
+TOGETHER = 256
 
 
 class Sources(NamedTuple):
@@ -139,16 +139,9 @@ class FineTuned(Classifier):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return the logits of each utterance, given the numbers of its tokens."""
-        order = (inputs != PADDING).sum(dim=1).argsort(stable=True)
-        together = TRAINED_TOGETHER if self.training else PREDICTED_TOGETHER
-        # Of a batch all at once, because each gradient of the embedding is as large as all of it.
-        words = self.encoder.get_input_embeddings()(inputs) if self.training else None
         with self._dropped.followed():
-            states = [
-                mean_state(self.encoder, inputs[rows], None if words is None else words[rows])
-                for rows in torch.split(order, together)
-            ]
-        logits: Tensor = self.head(torch.cat(states)[order.argsort()])
+            states = [mean_state(self.encoder, part) for part in torch.split(inputs, TOGETHER)]
+        logits: Tensor = self.head(torch.cat(states))
         return logits
 
     @property
