@@ -2,10 +2,11 @@
 
 Each half is compared by itself, and only its results are kept. The runs of the halves are
 independent, and the texts are the same. Values are averaged on the scale of their intervals, with
-weights w by runs. Of the squared width W² of an interval, a share t is from drawing the texts. So
-pooled intervals have the squared width Σ w²(1 − t)W² + (Σ w√t W)²: the part from runs shrinks with
-their number, and that from texts stays. Where t is not stored it counts as 1, and the interval does
-not become shorter. The sd of accuracy needs no pooling, if the accuracy of every run is stored.
+weights w proportional to the number of runs. Of the squared width W² of an interval, a share t is
+from drawing the texts. So pooled intervals have the squared width Σ w²(1 − t)W² + (Σ w√t W)²: the
+part from runs shrinks with their number, and that from texts stays. Where t is not stored it counts
+as 1, and the interval does not become shorter. The sd of accuracy needs no pooling if the accuracy
+of every run is stored; otherwise its value is the root of the mean variance of both halves.
 """
 
 import math
@@ -37,6 +38,8 @@ Plain: TypeAlias = Mapping[str, Any]
 # Studies that are not trained in halves.
 WHOLE = (BLOCKS, EXPLAINED)
 (SPREAD,), BY_CHANCE = UNPAIRED, "accuracy_sd_independent"
+# Effects of runs that all give one answer equally often: of an arm alone, and among all arms.
+MATCHED_EFFECTS = ("effects", "of_all")
 
 
 class Interval(NamedTuple):
@@ -106,7 +109,7 @@ def pool(first: Plain, second: Plain) -> dict[str, Any]:
     Arms and comparisons that only the first half has are kept as they are. The numbers of the
     second half's runs continue those of the first.
     """
-    n_first = first["arms"][BASELINE]["n_runs"]
+    n_first = 1 + max(int(run) for run in first["arms"][BASELINE]["runs"])
     arms = {
         name: _pool_arm(arm, second["arms"][name], n_first) if name in second["arms"] else arm
         for name, arm in first["arms"].items()
@@ -142,7 +145,8 @@ def _pool_contrast(first: Plain, second: Plain, arms: Plain) -> dict[str, Any]:
         for name in ("effects", "matched")
     }
     effects, shares = parts["effects"]
-    effects = _with_spread(effects, arms.get(first["reference"]), arms.get(first["arm"]))
+    reference, arm = arms.get(first["reference"]), arms.get(first["arm"])
+    effects = _with_spread(_with_ratio(effects, reference, arm), reference, arm)
     explained = {
         method: _pool_effects(
             halves.at("explanations", method), halves.at("from_texts", "explanations", method)
@@ -252,11 +256,21 @@ def _pool_matched(halves: Halves) -> dict[str, Any] | None:
 
 def _pool_figures(figures: Halves, shares: Halves = NOTHING) -> dict[str, list[float | None]]:
     """Pool figures that have an interval in both halves; others depend on the number of runs."""
-    return {
-        metric: [short(end) for end in _pool_interval(metric, figures.at(metric), shares)[:3]]
-        for metric in figures.keys
-        if all(len(half[metric]) == 3 and None not in half[metric] for half in figures[:2])
-    }
+    pooled = {}
+    for metric in figures.keys:
+        halves = figures.at(metric)
+        if all(len(half) == 3 and None not in half for half in halves[:2]):
+            ends: Sequence[float] = _pool_interval(metric, halves, shares)[:3]
+            if metric == SPREAD:
+                squares = zip(halves.weights, (half[0] ** 2 for half in halves[:2]), strict=True)
+                ends = _moved(ends, math.sqrt(sum(w * square for w, square in squares)))
+            pooled[metric] = [short(end) for end in ends]
+    return pooled
+
+
+def _moved(ends: Sequence[float], value: float) -> tuple[float, ...]:
+    """Return a value and its interval, multiplied so that the value is another."""
+    return tuple(end * value / ends[0] if ends[0] else end for end in ends)
 
 
 def _pool_effects(effects: Halves, shares: Halves) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -267,7 +281,8 @@ def _pool_effects(effects: Halves, shares: Halves) -> tuple[dict[str, Any], dict
     pooled, from_texts = {}, {}
     for metric in effects.keys:
         halves = [half[metric] for half in effects[:2]]
-        if any(half["low"] is None or half["verdict"] in WITHOUT_VERDICT for half in halves):
+        unknown = any(half[end] is None for half in halves for end in ("value", "low", "high"))
+        if unknown or any(half["verdict"] in WITHOUT_VERDICT for half in halves):
             continue
         confidence = max(half["confidence"] for half in halves)
         widened = [
@@ -282,7 +297,7 @@ def _pool_effects(effects: Halves, shares: Halves) -> tuple[dict[str, Any], dict
             "value": short(interval.value),
             "low": short(interval.low),
             "high": short(interval.high),
-            "detectable": None,  # of older results
+            "detectable": None,  # only older results have it
             "verdict": judged(metric, interval.low, interval.high),
             "confidence": confidence,
         }
@@ -346,7 +361,23 @@ def _with_spreads(arm: Plain, baseline: Plain) -> Plain:
     if arm["of_all"]:
         effects = _with_spread(arm["of_all"]["effects"], baseline, arm)
         changed["of_all"] = {**arm["of_all"], "effects": effects}
+    matched, base = arm["matched"], baseline["matched"]
+    if matched and "effects" in matched:
+        both = {x: matched[x] and _with_ratio(matched[x], base, matched) for x in MATCHED_EFFECTS}
+        changed["matched"] = {**matched, **both}
     return changed
+
+
+def _with_ratio(effects: Plain, reference: Plain | None, arm: Plain | None) -> dict[str, Any]:
+    """Return effects with that on the sd of accuracy as the ratio of the pooled sds."""
+    sds = [each["metrics"].get(SPREAD) for each in (reference, arm) if each is not None]
+    if SPREAD not in effects or len(sds) < 2 or None in sds or not sds[0][0]:
+        return dict(effects)
+    effect = effects[SPREAD]
+    ends = [effect[x] for x in ("value", "low", "high")]
+    value, low, high = _moved(ends, sds[1][0] / sds[0][0])
+    moved = {"value": short(value), "low": short(low), "high": short(high)}
+    return {**effects, SPREAD: {**effect, **moved, "verdict": judged(SPREAD, low, high)}}
 
 
 def _with_spread(effects: Plain, reference: Plain | None, arm: Plain | None) -> dict[str, Any]:

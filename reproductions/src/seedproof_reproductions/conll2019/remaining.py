@@ -49,7 +49,8 @@ def _needed(arm: str, setting: SettingResults | None) -> int:
         return 1
     contrasts = (contrast for question in questions() for contrast in question.contrasts)
     compared = {other for contrast in contrasts if arm in contrast for other in contrast}
-    return len({arm, *compared} & setting.content["arms"].keys())
+    trained = {BASELINE, *compared} & setting.content["arms"].keys()
+    return len({arm, *trained})
 
 
 def _published(settings: Sequence[SettingResults]) -> Iterator[tuple[str, ...]]:

@@ -184,6 +184,37 @@ def test_sd_of_accuracy_is_that_of_all_runs(stored):
     assert headline["accuracy_sd"] == effect
 
 
+def test_sd_without_accuracies_is_the_root_of_the_mean_variance(stored):
+    """Of both halves, which have as many runs; changes are ratios of these sds."""
+    names = FIRST, f"sst-cnn-additive-seed-{plan()['second_root']}"
+    halves = [stored[name] for name in names]
+    crossed = [stored[f"{name}-crossed"] for name in names]
+
+    matched, epochs = pool(*halves)["arms"], pool(*crossed)
+    contrasts = {(x["arm"], x["reference"]): x for x in epochs["answers"]["averaging-or-longer"]}
+
+    def sd(arm):
+        return arm["metrics"]["accuracy_sd"][0]
+
+    for both, first, second in (
+        (matched["aswa"]["matched"], *(half["arms"]["aswa"]["matched"] for half in halves)),
+        (epochs["arms"]["none-at-aswa"], *(half["arms"]["none-at-aswa"] for half in crossed)),
+    ):
+        mean = (sd(first) ** 2 + sd(second) ** 2) / 2
+        assert sd(both) == pytest.approx(math.sqrt(mean), rel=1e-5)
+        assert sd(first) != sd(second)
+    for effects, arm, reference in (
+        (matched["aswa"]["matched"]["effects"], *(matched[x]["matched"] for x in ("aswa", "none"))),
+        (
+            contrasts["aswa", "none-at-aswa"]["effects"],
+            *(epochs["arms"][x] for x in ("aswa", "none-at-aswa")),
+        ),
+    ):
+        effect = effects["accuracy_sd"]
+        assert effect["value"] == pytest.approx(sd(arm) / sd(reference), rel=1e-4)
+        assert effect["low"] < effect["value"] < effect["high"]
+
+
 @pytest.mark.parametrize("verdict", ["too few runs", "not tested"])
 def test_effect_without_a_verdict_in_one_half_is_not_pooled(stored, verdict):
     """Two halves that say nothing of seeds say nothing together."""
