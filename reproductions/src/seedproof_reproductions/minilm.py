@@ -63,7 +63,7 @@ def encode(texts: Sequence[str]) -> Encoded:
     """Compute the mean of the last hidden states of each text; cached by content."""
     model_folder()  # raises if something is missing
     weights = f"{PACKAGE} {version(PACKAGE)}"
-    key = blake2b("\0".join((weights, *texts)).encode(), digest_size=16).hexdigest()
+    key = blake2b("\0".join((weights, ATTENTION, *texts)).encode(), digest_size=16).hexdigest()
     cached = cache_folder() / f"minilm-{key}.npz"
     if cached.is_file():
         with np.load(cached) as arrays:
@@ -101,7 +101,7 @@ def load_encoder() -> "PreTrainedModel":
 
 
 def mean_state(encoder: "PreTrainedModel", tokens: "Tensor") -> "Tensor":
-    """Return the mean of the last hidden states of each text's tokens, axes (texts, 384).
+    """Average the last hidden states of each text's tokens.
 
     The tokens of all texts go through the encoder as one sequence, without padding. Attention stays
     within a text and is computed for all texts of a length together.
@@ -109,6 +109,9 @@ def mean_state(encoder: "PreTrainedModel", tokens: "Tensor") -> "Tensor":
     Args:
         encoder: From `load_encoder`.
         tokens: Numbers of the tokens, padded at the end.
+
+    Returns:
+        Axes (texts, 384).
     """
     import torch
 
@@ -143,7 +146,7 @@ def _attend(
     """Return the attention of texts to themselves, for transformers.
 
     Args:
-        module: Unused, as the mask and others.
+        module: Unused, like `attention_mask` and `others`.
         query: Of all texts in order of their lengths, axes (1, heads, tokens, units).
         key: Likewise.
         value: Likewise.

@@ -117,7 +117,7 @@ def test_some_claims_stay_open(rule, evidence, words):
     ],
 )
 def test_forecast_says_which_way(rule, evidence, refutes):
-    """Whether the claim would hold then, if our figure is the truth."""
+    """The claim would hold then or not, if our figure is the truth."""
     forecast = forecast_claim(rule, replace(evidence, n_runs=10))
 
     assert forecast.refutes is refutes

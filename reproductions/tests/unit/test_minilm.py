@@ -29,22 +29,24 @@ def test_states_are_those_of_each_text_alone(is_training):
     from transformers import AutoModel
 
     tokens = tokenize(TEXTS)
-    own, theirs = load_encoder(), AutoModel.from_pretrained(model_folder(), local_files_only=True)
-    for encoder in (own, theirs):
+    folder = model_folder()
+    encoders = load_encoder(), AutoModel.from_pretrained(folder, local_files_only=True)
+    for encoder in encoders:
         encoder.train(mode=is_training)
         for layer in encoder.modules():
             if isinstance(layer, torch.nn.Dropout):
                 layer.p = 0.0
 
-    states = mean_state(own, tokens)
-    alone = [theirs(row[row != 0][None]).last_hidden_state.mean(dim=1) for row in tokens]
+    packed, usual = encoders
+    states = mean_state(packed, tokens)
+    alone = [usual(row[row != 0][None]).last_hidden_state.mean(dim=1) for row in tokens]
     for mean in (states, torch.cat(alone)):
         mean.square().sum().backward()
 
     torch.testing.assert_close(states, torch.cat(alone), atol=2e-6, rtol=1e-5)
-    for one, other in zip(own.parameters(), theirs.parameters(), strict=True):
-        if other.grad is not None:
-            torch.testing.assert_close(one.grad, other.grad, atol=1e-4, rtol=1e-3)
+    for weight, expected in zip(packed.parameters(), usual.parameters(), strict=True):
+        if expected.grad is not None:
+            torch.testing.assert_close(weight.grad, expected.grad, atol=1e-4, rtol=1e-3)
 
 
 def test_weights_of_attention_are_dropped_while_training():

@@ -200,12 +200,15 @@ class Cost:
         self.total += model.n_multiplied * n_utterances
 
     def scalars(self, prepared: Prepared, setting: Setting, served: float) -> dict[str, float]:
-        """Return the cost of training and serving, including the encoder.
+        """Add up the cost of training and serving, including the encoder.
 
         Args:
             prepared: What was trained on, and served.
             setting: The track.
             served: Multiplications of all served models per utterance.
+
+        Returns:
+            Scalars of the run.
         """
         encoding = multiplications(prepared.train.n_tokens)
         once = encoding / len(prepared.train)

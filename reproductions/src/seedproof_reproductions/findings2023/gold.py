@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
 from importlib.resources import files
@@ -38,14 +39,19 @@ AVERAGES = ("none", "swa", "ema")
 TEACHERS = {
     soft: name for name in ("tgtss-every-10", "tgtss-free") if (soft := ARMS[name].soft) is not None
 }
-# Files of code and packages that determine a training.
-CODE = ("findings2023/fitting.py", "findings2023/gold.py", "findings2023/models.py", "minilm.py")
-PACKAGES = (PACKAGE, "seedproof", "torch", "transformers")
+# Code and packages that determine a training.
+CODE = (
+    ("seedproof", "stabilize"),
+    ("seedproof", "training"),
+    ("seedproof_reproductions", "findings2023"),
+    ("seedproof_reproductions", "minilm.py"),
+)
+PACKAGES = (PACKAGE, "numpy", "seedproof", "torch", "transformers")
 
 
 @dataclass(frozen=True, eq=False)
 class GoldTraining:
-    """What one fine-tuning predicts and teaches.
+    """Predictions and soft labels of one fine-tuning.
 
     Args:
         test: Probabilities for the test split, by average of the weights.
@@ -95,8 +101,8 @@ def train_on_gold(
 
     Args:
         prepared: What it is trained on.
-        setting: How.
-        arm: How; its soft labels and its average do not matter.
+        setting: Epochs, batches, learning rate.
+        arm: Method; its soft labels and its average do not matter.
         sources: Its randomness, which advances.
         is_traced: Whether it predicts the test split while it trains.
 
@@ -121,14 +127,24 @@ def training_key(
     prepared: Prepared, setting: Setting, arm: Arm, sources: Sources, *, is_traced: bool
 ) -> str:
     """Return the name of a training: data, recipe, randomness, versions and code."""
-    used = setting.name, _plain(arm), is_traced, [version(name) for name in PACKAGES]
+    used = setting.name, _plain(arm), is_traced, _code()
     digest = blake2b(repr(used).encode(), digest_size=16)
-    for name in CODE:
-        digest.update(files("seedproof_reproductions").joinpath(name).read_bytes())
     for values in (prepared.train.inputs, prepared.train.labels, prepared.test.inputs):
         digest.update(values.numpy().tobytes())
     for state in sources.state:
         digest.update(state)
+    return digest.hexdigest()
+
+
+@cache
+def _code() -> str:
+    """Return a digest of code and versions, as they were when this process first needed it."""
+    digest = blake2b(repr([version(name) for name in PACKAGES]).encode(), digest_size=16)
+    for package, part in CODE:
+        place = Path(str(files(package))) / part
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if path.suffix in {".py", ".toml"}:
+                digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -57,7 +57,7 @@ def log_run(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
 
 
 class Served(NamedTuple):
-    """What an arm serves after its training.
+    """Models that an arm serves after its training.
 
     Args:
         predict: Returns probabilities for the test split and for the training split.

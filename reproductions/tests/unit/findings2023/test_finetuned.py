@@ -113,8 +113,8 @@ def test_runs_share_a_teacher_and_the_ensemble_of_controls(prepared, make_run):
     flat = mean**0.5 / (mean**0.5).sum(1, keepdim=True)
     cost = Cost()
     torch.testing.assert_close(labels(arms["ensemble-controls"], 3, cost), flat)
-    one = controls[0].costs["training"] + 15 * controls[0].costs["serving"]
-    assert cost.total == pytest.approx(2 * one)
+    of_teacher = controls[0].costs["training"] + 15 * controls[0].costs["serving"]
+    assert cost.total == pytest.approx(2 * of_teacher)
 
 
 def test_data_is_read_once_per_folder(prepared, data_folder, monkeypatch):
