@@ -38,6 +38,7 @@ PROTOCOLS = {
 }
 ENSEMBLES = ("ensemble-shared", "ensemble-controls")
 EXPONENTS = ("tgtss", "tgtss-power-1")
+UNDECIDABLE = "if our figures are the truth, no number of seeds decides"
 # The strength of label smoothing that the paper chose on each data set.
 SMOOTHING = {"clinc150": "label-smoothing-0.5", "massive": "label-smoothing-0.1"}
 METHODS = ("control", "ensemble", "l2", "swa", "label-smoothing", "tgtss")
@@ -93,7 +94,7 @@ def _with_our_runs(rule: str, case: Case) -> Case:
         return replace(case, to_decide=f"our {n_runs} runs are too few; {ENOUGH_HIGH} are enough")
     also = case.evidence.also
     if also is not None and also.value is not None and also.value >= 1:
-        return replace(case, to_decide="if our figures are the truth, no number of seeds decides")
+        return replace(case, to_decide=UNDECIDABLE)
     if needed.above == n_runs and needed.is_bound:
         return replace(case, to_decide=f"more than our {n_runs:,} seeds would be needed")
     return case
