@@ -1,7 +1,8 @@
 """The study of the reproduction: one setting, under some seeds, in some arms."""
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ from seedproof._optional import require
 from seedproof.errors import OptionError
 from seedproof.training.study import Study
 from seedproof_reproductions.findings2023.arms import ARMS, GROUPS, arm_of
+from seedproof_reproductions.findings2023.names import BASELINE
 from seedproof_reproductions.findings2023.results import collect
 from seedproof_reproductions.findings2023.settings import Setting
 from seedproof_reproductions.runs import make_runs, study_of
@@ -61,14 +63,27 @@ def study(
 
 
 def complete(
-    study: Study, setting: Setting, *, engine: str = "processes", workers: int | None = None
+    made: Study, setting: Setting, *, engine: str = "processes", workers: int | None = None
 ) -> dict[str, Any]:
     """Make every run of a study that is missing, and collect the results."""
-    check, slow = partial(_check_data, setting), ""
-    if setting.track == "head":
-        slow = _slow(study, engine)
-    make_runs(study, check=check, engine=engine, workers=workers, follow="test_accuracy", slow=slow)
-    return collect(study.store)
+    slow = _slow(made, engine) if setting.track == "head" else ""
+    for part in (*_controls_first(made, setting), made):
+        make_runs(
+            part,
+            check=partial(_check_data, setting),
+            engine=engine,
+            workers=workers,
+            follow="test_accuracy",
+            slow=slow,
+        )
+    return collect(made.store)
+
+
+def _controls_first(made: Study, setting: Setting) -> Iterator[Study]:
+    """Return the controls of fine-tuned encoders: arms of a seed reuse them, and would wait."""
+    n_runs = Counter(run.arm for run in made.planned())
+    if setting.track == "finetune" and BASELINE in n_runs and len(n_runs) > 1:
+        yield study(setting, store=made.store, seeds=n_runs[BASELINE], arms=(BASELINE,))
 
 
 def _check_data(setting: Setting) -> None:
