@@ -82,7 +82,7 @@ def test_findings2023_smoke_run_trains_prints_and_resumes(seedproof, tmp_path, t
     assert n_made == n_runs
     assert [line.split()[0] for line in lines[3 : 3 + len(arms)]] == arms
     assert all(len(line) <= 80 for line in lines)
-    assert "train.jsonl" in err  # it is not the published file
+    assert err.count("train.jsonl") == 1  # it is not the published file
     assert kept["sizes"] == {"train": 60, "test": 26}
     costs = {name: arm["costs"]["training"] for name, arm in kept["arms"].items()}
     # With a frozen encoder a teacher is nearly free; fine-tuned, it costs as much again.

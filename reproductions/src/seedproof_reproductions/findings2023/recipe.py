@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import typer
@@ -15,6 +15,7 @@ from seedproof_reproductions.findings2023.arms import ARMS, GROUPS, arm_of
 from seedproof_reproductions.findings2023.names import BASELINE
 from seedproof_reproductions.findings2023.results import collect
 from seedproof_reproductions.findings2023.settings import Setting
+from seedproof_reproductions.known import check_known
 from seedproof_reproductions.runs import make_runs, study_of
 
 FINE_TUNED = (
@@ -43,18 +44,19 @@ def study(
     known = ARMS_OF_TRACK[setting.track]
     arms = USUAL_ARMS[setting.track] if arms is None else arms
     for arm in arms:
-        if arm_of(arm).teacher == "shared" and setting.train_data != "fixed":
-            raise OptionError(
-                "Arm {arm!r} has a teacher that all runs share, and it would need data that runs "
-                "with their own samples do not have. Leave it out.",
-                arm=arm,
-            )
-        if arm not in known:
+        if arm in ARMS and arm not in known:
             raise OptionError(
                 "The track {track!r} has no arm {arm!r}. Known: {known}.",
                 track=setting.track,
                 arm=arm,
                 known=tuple(known),
+            )
+        check_known("arm", arm, known)
+        if arm_of(arm).teacher == "shared" and setting.train_data != "fixed":
+            raise OptionError(
+                "Arm {arm!r} has a teacher that all runs share, and it would need data that runs "
+                "with their own samples do not have. Leave it out.",
+                arm=arm,
             )
     require("torch", extra="papers", feature="Reproducing a paper")  # before it is imported
     from seedproof_reproductions.findings2023.training import train
@@ -63,20 +65,21 @@ def study(
 
 
 def complete(
-    made: Study, setting: Setting, *, engine: str = "processes", workers: int | None = None
+    study: Study, setting: Setting, *, engine: str = "processes", workers: int | None = None
 ) -> dict[str, Any]:
     """Make every run of a study that is missing, and collect the results."""
-    slow = _slow(made, engine) if setting.track == "head" else ""
-    for part in (*_controls_first(made, setting), made):
+    slow = _slow(study, engine) if setting.track == "head" else ""
+    check = cache(partial(_check_data, setting))
+    for part in (*_controls_first(study, setting), study):
         make_runs(
             part,
-            check=partial(_check_data, setting),
+            check=check,
             engine=engine,
             workers=workers,
             follow="test_accuracy",
             slow=slow,
         )
-    return collect(made.store)
+    return collect(study.store)
 
 
 def _controls_first(made: Study, setting: Setting) -> Iterator[Study]:
