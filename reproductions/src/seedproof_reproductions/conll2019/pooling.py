@@ -269,7 +269,7 @@ def _pool_figures(figures: Halves, shares: Halves = NOTHING) -> dict[str, list[f
 
 
 def _moved(ends: Sequence[float], value: float) -> tuple[float, ...]:
-    """Return a value and its interval, multiplied so that the value is another."""
+    """Scale a value and its interval, so that the value becomes another."""
     return tuple(end * value / ends[0] if ends[0] else end for end in ends)
 
 
@@ -369,7 +369,7 @@ def _with_spreads(arm: Plain, baseline: Plain) -> Plain:
 
 
 def _with_ratio(effects: Plain, reference: Plain | None, arm: Plain | None) -> dict[str, Any]:
-    """Return effects with that on the sd of accuracy as the ratio of the pooled sds."""
+    """Return effects whose change of the sd of accuracy is the ratio of the pooled sds."""
     sds = [each["metrics"].get(SPREAD) for each in (reference, arm) if each is not None]
     if SPREAD not in effects or len(sds) < 2 or None in sds or not sds[0][0]:
         return dict(effects)

@@ -138,7 +138,7 @@ def training_key(
 
 @cache
 def _code() -> str:
-    """Return a digest of code and versions, as they were when this process first needed it."""
+    """Return a digest of the code and the versions, as of the first call in this process."""
     digest = blake2b(repr([version(name) for name in PACKAGES]).encode(), digest_size=16)
     for package, part in CODE:
         place = Path(str(files(package))) / part
@@ -149,7 +149,7 @@ def _code() -> str:
 
 
 def _plain(arm: Arm) -> Arm:
-    """Return an arm without what a training on gold labels does not depend on."""
+    """Return an arm reduced to what a training on gold labels depends on."""
     return replace(arm, soft=None, average="none", title="")
 
 
