@@ -60,22 +60,24 @@ def hours_table(
 
     `purpose` says what a study is for; each purpose has a total of its own.
     """
-    rows, totals = [], defaultdict[str, list[float]](lambda: [0.0, 0.0])
+    rows, totals = [], defaultdict[str, list[tuple[int, float | None]]](list)
     for study in sorted(results, key=lambda study: str(study["name"])):
         n_runs, hours = sum(arm["n_runs"] for arm in study["arms"].values()), study_hours(study)
         for name in (purpose(study), EVERYTHING):
-            totals[name][0] += n_runs
-            totals[name][1] += hours or 0.0
-        cells = (
-            f"{len(study['arms']):,}",
-            f"{n_runs:,}",
-            MISSING if hours is None else f"{hours:.1f}",
-        )
+            totals[name].append((n_runs, hours))
+        cells = (f"{len(study['arms']):,}", f"{n_runs:,}", _hours([hours]))
         rows.append((f"`{study['name']}`", purpose(study), *cells))
-    totals[EVERYTHING] = totals.pop(EVERYTHING, [0.0, 0.0])  # comes last
-    for name, (n_runs, hours) in totals.items():
-        rows.append(("total", name, "", f"{n_runs:,.0f}", f"{hours:.1f}"))
+    totals[EVERYTHING] = totals.pop(EVERYTHING, [])  # comes last
+    for name, parts in totals.items():
+        n_all = sum(n_runs for n_runs, _ in parts)
+        rows.append(("total", name, "", f"{n_all:,}", _hours([hours for _, hours in parts])))
     return Table.of(("study", "purpose", "arms", "runs", "hours"), rows)
+
+
+def _hours(parts: Sequence[float | None]) -> str:
+    """Sum of the hours that were recorded."""
+    known = [hours for hours in parts if hours is not None]
+    return f"{sum(known):.1f}" if known else MISSING
 
 
 def claims_data(claims: Sequence[CheckedClaim]) -> dict[str, Any]:

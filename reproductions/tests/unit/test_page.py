@@ -65,6 +65,9 @@ def test_hours_are_added_up_by_purpose():
     assert [row[-2:] for row in totals] == [("5", "1.5"), ("5", "0.5"), ("10", "2.0")]
     assert {len(row) for row in table.rows} == {len(table.header)}
 
+    unknown = page.hours_table([study, other | {"hours": None}], itemgetter("paper"))
+    assert [row[-1] for row in unknown.rows] == ["1.5", "–", "1.5", "–", "1.5"]
+
 
 def test_charts_go_into_a_folder_with_the_name_of_the_page(tmp_path):
     """The page comes first; its text is written unchanged."""

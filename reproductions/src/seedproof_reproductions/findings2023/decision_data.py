@@ -19,7 +19,9 @@ from seedproof_reproductions.findings2023.selection import Candidate, has_enough
 from seedproof_reproductions.page import Table
 from seedproof_reproductions.rules import loses
 
-FIXED, SELDOM, SHARED = "fixed-init", "tgtss-every-10", "tgtss-shared"
+FIXED, SHARED = "fixed-init", "tgtss-shared"
+# TGTSS of fine-tuned encoders, by the kind of teacher.
+SELDOM = {"fresh": "tgtss-every-10", "shared": "tgtss-every-10-shared"}
 # Costs no higher than this are drawn as none.
 NO_COST = 0.005
 
@@ -83,13 +85,15 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate], resampled: Setti
     data["seldom"] = [
         {
             "on": DATASETS[setting.dataset],
-            "seeds": setting.of(SELDOM, "n_runs"),
-            "verdict": getattr(setting.effect(SELDOM, ALL_FLIPS), "verdict", ""),
-            "alone": change(setting.effect(SELDOM, FLIPS)),
-            **_best(setting, Candidate(SELDOM, (setting,))),
+            "teacher": teacher,
+            "seeds": setting.of(arm, "n_runs"),
+            "verdict": getattr(setting.effect(arm, ALL_FLIPS), "verdict", ""),
+            "alone": change(setting.effect(arm, FLIPS)),
+            **_best(setting, Candidate(arm, (setting,))),
         }
         for setting in tuned
-        if has_enough(setting, SELDOM)
+        for teacher, arm in SELDOM.items()
+        if has_enough(setting, arm)
     ]
     draws = dict.fromkeys(arm for s in frozen for arm in s.redraws.get(FIXED, (FIXED,)))
     are_cut = all(is_so(frozen, arm, {ALL_FLIPS: ["steadier"]}) for arm in draws)
@@ -106,7 +110,7 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate], resampled: Setti
         {
             "on": DATASETS[setting.dataset],
             "seeds": setting.seeds,
-            "n_arms": len(setting.treatments),
+            "n_arms": sum(Candidate(arm, (setting,)).is_honest for arm in setting.treatments),
             "few": setting.n_runs < selection.ENOUGH["head"],
             **_best(setting, selection.best_of(setting)),
         }

@@ -32,8 +32,9 @@ Settings: TypeAlias = Sequence[SettingResults]
 
 # If predicting after every step was too expensive, every tenth step stands for it.
 FRESH_TEACHER = ("tgtss", "tgtss-every-10")
+SHARED_TEACHER = ("tgtss-shared", "tgtss-every-10-shared")
 PROTOCOLS = {
-    "with a shared teacher": ("tgtss-shared", "tgtss-every-10-shared"),
+    "with a shared teacher": SHARED_TEACHER,
     "with fresh teachers": FRESH_TEACHER,
 }
 ENSEMBLES = ("ensemble-shared", "ensemble-controls")
@@ -417,6 +418,8 @@ def short_answer(settings: Settings) -> Data:
     Changes have intervals that hold simultaneously for all arms, as on the decision page.
     """
     both = [s for s in settings if all(s.effect(arm, ENTROPY) for arm in EXPONENTS)]
+    corrected = [setting for setting in settings if not has_plain_ece(setting)]
+    teachers = (*FRESH_TEACHER, *SHARED_TEACHER)  # they cost the same
 
     def part(setting: SettingResults, arm: str) -> Estimate | None:
         return share_of_cut(setting.effect(arm, ENTROPY), _cut_by_ensemble(setting))
@@ -441,13 +444,14 @@ def short_answer(settings: Settings) -> Data:
         ),
         "shares": {name: each(settings, arms, part, share) for name, arms in PROTOCOLS.items()},
         "accuracy": together(settings, FRESH_TEACHER, "accuracy"),
-        "shared_accuracy": together(settings, PROTOCOLS["with a shared teacher"], "accuracy"),
+        "shared_accuracy": together(settings, SHARED_TEACHER, "accuracy"),
         "standards": {
             metric: standards(settings, metric) for metric in ("label_entropy", "accuracy")
         },
         "ece": each(settings, FRESH_TEACHER, ece, str),
+        "shared_ece": each(corrected, SHARED_TEACHER, ece, str),
         "plain_ece": any(map(has_plain_ece, settings)),
-        "costs": each(settings, FRESH_TEACHER, lambda s, arm: s.cost(arm, "training"), multiple),
+        "costs": each(settings, teachers, lambda s, arm: s.cost(arm, "training"), multiple),
         "pearson": control("pearson", figures.correlation),
         "ceiling": control("reference", figures.correlation),
         "precision": control("precision", lambda value: figure("accuracy", value)),

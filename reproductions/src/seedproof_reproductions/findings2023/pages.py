@@ -18,14 +18,14 @@ from seedproof_reproductions.findings2023.details import (
 )
 from seedproof_reproductions.findings2023.names import BASELINE, layout, title_of
 from seedproof_reproductions.findings2023.page_data import Data
-from seedproof_reproductions.findings2023.planned import plan, stored_studies
+from seedproof_reproductions.findings2023.planned import plan, replaced_studies, stored_studies
 from seedproof_reproductions.findings2023.preferences import preferences, with_preferences
 from seedproof_reproductions.findings2023.reading import SettingResults, by_setting, published
 from seedproof_reproductions.findings2023.recipe import USUAL_ARMS
+from seedproof_reproductions.findings2023.remaining import fine_tuned, missing_costs, of_replaced
 from seedproof_reproductions.findings2023.results import stored_results
 from seedproof_reproductions.findings2023.retraining import (
     control_ece,
-    missing_costs,
     retraining,
     under_new_data,
 )
@@ -50,6 +50,7 @@ def build_data(
     compared = [setting for setting in ordered if BASELINE in setting.arms]
     described = [setting_data(setting) for setting in ordered]
     studies = retrained_with(settings, retrained)
+    replaced = replaced_by(settings)
     detailed = studies_of_details(studies)
     cases = {"details": tuple(exponent_cases(detailed))}
     claims = page_data.checked_claims(compared, cases) if compared else ()
@@ -61,10 +62,11 @@ def build_data(
         "folder": Path(path).stem,
         "decision": decision_name(path),
         "settings": described,
-        "finetuned": next((each.seeds for each in settings if each.track == "finetune"), ""),
+        "finetuned": fine_tuned(settings),
+        "replaced": of_replaced(replaced, page_data.FRESH_TEACHER, "label_entropy"),
         "n_trained": {
             "main": sum(sum(each.n_each) for each in settings),
-            "further": sum(sum(each.n_each) for each in studies),
+            "further": sum(sum(each.n_each) for each in (*studies, *replaced)),
         },
         "answers": page_data.short_answer(compared) if compared else {},
         "retraining": retraining(compared, studies, {}),
@@ -82,7 +84,7 @@ def build_data(
         "differences": differences(described),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
         "hours": page.hours_table(
-            [study.content for study in (*settings, *studies)],
+            [study.content for study in (*settings, *studies, *replaced)],
             lambda content: purpose_of(content, settings),
         ),
         "commands": [train_command(setting) for setting in settings],
@@ -112,6 +114,7 @@ def build_decision(
     budgets = with_preferences(planned, preferred)
     chosen = {budget: arm for budget, arm in budgets.items() if arm is not None}
     resampled = reading.studies(studies, "bootstrap", root=0)
+    replaced = replaced_by(settings)
     return {
         "retraining": retraining(compared, studies, planned, preferred) if can_advise else {},
         "page": Path(path).name,
@@ -126,6 +129,7 @@ def build_decision(
         "can_advise": bool(can_advise),
         "enough": selection.ENOUGH,
         "advice": decision_data.advice(compared, chosen, resampled) if can_advise else {},
+        "replaced": lambda arm: of_replaced(replaced, (arm,), "flip_rate"),
         "choices": decision_data.choices_table(budgets) if chosen else None,
         "command": page_command(settings, path),
     }
@@ -136,6 +140,8 @@ def purpose_of(content: Mapping[str, Any], settings: Sequence[SettingResults]) -
     purposes, root = layout()["titles"]["purposes"], content["setting"].get("seed")
     if any(content is setting.content for setting in settings):
         return str(purposes["main"])
+    if content["setting"]["track"] == "finetune":
+        return str(purposes["replaced"])
     for part in ("confirmation", "details"):
         if root == plan()[part]["root"]:
             return str(purposes[part])
@@ -150,6 +156,11 @@ def retrained_with(
     if retrained is None:
         retrained = stored_studies() if is_packaged(settings) else ()
     return by_setting(retrained) if retrained else ()
+
+
+def replaced_by(settings: Sequence[SettingResults]) -> tuple[SettingResults, ...]:
+    """Return the studies that were replaced, if `settings` are those of the package."""
+    return by_setting(replaced_studies()) if is_packaged(settings) else ()
 
 
 def write_page(

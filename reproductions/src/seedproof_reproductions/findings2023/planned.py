@@ -157,6 +157,11 @@ def stored_studies(folder: str | os.PathLike[str] | None = None) -> list[dict[st
     return read_results(PAPER, os.fspath(str(place)), version=FORMAT)
 
 
+def replaced_studies() -> list[dict[str, Any]]:
+    """Read the results that fine-tuned encoders of the plan replaced."""
+    return read_results(PAPER, os.fspath(str(files(__package__) / "replaced")), version=FORMAT)
+
+
 def make_all(folder: Path, part: str, *arms: str) -> Iterator[Path]:
     """Make all studies of a part of the plan, and return the files of their results.
 

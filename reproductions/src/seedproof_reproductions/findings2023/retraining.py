@@ -17,7 +17,6 @@ from seedproof_reproductions.findings2023.selection import Candidate, is_cut
 from seedproof_reproductions.findings2023.settings import TRAIN_DATA
 from seedproof_reproductions.page import Table
 from seedproof_reproductions.reading import lookup
-from seedproof_reproductions.results import study_hours
 from seedproof_reproductions.rules import MARGIN, Evidence, Verdict, decide, judge, loses
 
 
@@ -172,21 +171,6 @@ def control_ece(retrained: Settings) -> list[Data]:
         lambda setting, arm: setting.estimate(arm, "metrics.ece"),
         lambda estimate: figures.figure("ece", estimate),
     )
-
-
-def missing_costs(retrained: Settings) -> Data:
-    """Return estimated hours of what was not reached, from stored hours; None if not stored."""
-    studies = reading.studies(retrained, "bootstrap", root=0)
-    known = [hours for study in studies if (hours := study_hours(study.content)) is not None]
-    n_arms = sum(len(study.arms) for study in studies)
-    last_try = layout()["not_reached"]
-    n_trainings = last_try["runs"] * last_try["arms"]
-    return {
-        **last_try,
-        "tuned_hours": last_try["seconds"] * n_trainings / 3600,
-        "data_hours": sum(known) if known and len(known) == len(studies) else None,
-        "arm_hours": sum(known) / n_arms if known and len(known) == len(studies) else None,
-    }
 
 
 def _by_kind(arm: Candidate) -> dict[str, list[Effect | None]]:

@@ -19,6 +19,7 @@ from seedproof_reproductions.findings2023.planned import (
 )
 from seedproof_reproductions.findings2023.reading import by_setting
 from seedproof_reproductions.findings2023.recipe import FINE_TUNED
+from seedproof_reproductions.findings2023.results import stored_results
 from seedproof_reproductions.findings2023.settings import Setting
 
 
@@ -156,3 +157,15 @@ def test_stored_studies_follow_the_plan():
         assert setting["test_split"] == splits.get(setting["seed"], "test")
         planned = most.get(setting["seed"], plan()["seeds"])
         assert {arm["n_runs"] for arm in content["arms"].values()} <= set(range(planned + 1))
+
+
+def test_stored_fine_tunings_follow_the_plan():
+    """The first arms of the list, each with all seeds."""
+    planned = plan()["finetuned"]
+    tuned = [each for each in stored_results() if each["setting"]["track"] == "finetune"]
+    assert tuned
+    for content in tuned:
+        setting, arms = content["setting"], content["arms"]
+        assert (setting["dataset"], setting["seed"]) == (planned["dataset"], planned["root"])
+        assert set(arms) == set(planned["arms"][: len(arms)])
+        assert {arm["n_runs"] for arm in arms.values()} == {planned["seeds"]}

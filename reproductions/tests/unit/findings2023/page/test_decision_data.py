@@ -75,6 +75,20 @@ def test_advice_needs_enough_runs(both, finetuned, only_control):
     assert advice([only_control], {}) == advice((), {}) == {}
 
 
+def test_tgtss_of_fine_tuned_encoders_names_its_teacher(both, finetuned, make_arm):
+    """Both kinds of teachers, each with its own figures."""
+    shared = make_arm(0.7, loose=0.1, n_runs=5, training=2.0, shares="teacher")
+    finetuned["arms"]["tgtss-every-10-shared"] = shared
+
+    seldom = given(by_setting([*both, finetuned]))["seldom"]
+
+    assert [(item["teacher"], item["cost"]) for item in seldom] == [
+        ("fresh", "2.40×"),
+        ("shared", "2.00×"),
+    ]
+    assert [item["verdict"] == "steadier" for item in seldom] == [False, True]
+
+
 def test_worse_calibration_on_one_data_set_is_reported(settings, make_arm):
     """16 heads are recommended, and worse on the second data set only."""
     settings[1].content["arms"]["heads-16"] = make_arm(0.25, 0.004, training=1.25, ece=0.01)

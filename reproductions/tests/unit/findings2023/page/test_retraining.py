@@ -8,6 +8,7 @@ from seedproof.stats.effect import Effect, judged
 from seedproof_reproductions.findings2023.pages import build_decision, write_page
 from seedproof_reproductions.findings2023.planned import plan
 from seedproof_reproductions.findings2023.reading import by_setting
+from seedproof_reproductions.findings2023.remaining import missing_costs
 from seedproof_reproductions.findings2023.retraining import (
     accepts_loss,
     confirmation,
@@ -15,7 +16,6 @@ from seedproof_reproductions.findings2023.retraining import (
     judge_published,
     judge_small,
     kept_cuts,
-    missing_costs,
     under_new_data,
 )
 from seedproof_reproductions.findings2023.retraining import retraining as retraining_data
