@@ -15,6 +15,7 @@ from seedproof_reproductions.findings2023.reading import (
     FLIPS,
     SettingResults,
 )
+from seedproof_reproductions.findings2023.remaining import of_replaced
 from seedproof_reproductions.findings2023.selection import Candidate, has_enough
 from seedproof_reproductions.page import Table
 from seedproof_reproductions.rules import loses
@@ -56,13 +57,19 @@ def choices_table(budgets: Mapping[str, Candidate | None]) -> Table:
     return Table.of(header, rows)
 
 
-def advice(settings: Settings, chosen: Mapping[str, Candidate], resampled: Settings = ()) -> Data:
+def advice(
+    settings: Settings,
+    chosen: Mapping[str, Candidate],
+    resampled: Settings = (),
+    replaced: Settings = (),
+) -> Data:
     """Return the figures of each piece of advice; empty if the results do not show it.
 
     Args:
         settings: Results of the paper's study.
         chosen: The arm to use for each budget.
         resampled: Results on new data, if there are any.
+        replaced: Earlier results of fine-tuned encoders, if there are any.
 
     Returns:
         Figures by the name of the advice.
@@ -89,12 +96,16 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate], resampled: Setti
             "seeds": setting.of(arm, "n_runs"),
             "verdict": getattr(setting.effect(arm, ALL_FLIPS), "verdict", ""),
             "alone": change(setting.effect(arm, FLIPS)),
+            "accuracy": change(setting.effect(arm, ALL_ACCURACY)),
+            "ece": [*levels([setting], BASELINE, "ece"), *levels([setting], arm, "ece")],
+            "plain_ece": has_plain_ece(setting),
             **_best(setting, Candidate(arm, (setting,))),
         }
         for setting in tuned
         for teacher, arm in SELDOM.items()
         if has_enough(setting, arm)
     ]
+    data["earlier"] = of_replaced(replaced, (SELDOM["fresh"],), "flip_rate")
     draws = dict.fromkeys(arm for s in frozen for arm in s.redraws.get(FIXED, (FIXED,)))
     are_cut = all(is_so(frozen, arm, {ALL_FLIPS: ["steadier"]}) for arm in draws)
     data["fixed"] = _figures(frozen, list(draws)) if are_cut else {}
@@ -112,10 +123,12 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate], resampled: Setti
             "seeds": setting.seeds,
             "n_arms": sum(Candidate(arm, (setting,)).is_honest for arm in setting.treatments),
             "few": setting.n_runs < selection.ENOUGH["head"],
-            **_best(setting, selection.best_of(setting)),
+            "earlier": of_replaced(replaced, (best.arm,), "flip_rate") if best else [],
+            **_best(setting, best),
         }
         for setting in tuned
         if any(has_enough(setting, arm) for arm in setting.treatments)
+        for best in (selection.best_of(setting),)
     ]
     return data
 

@@ -419,7 +419,12 @@ def short_answer(settings: Settings) -> Data:
     """
     both = [s for s in settings if all(s.effect(arm, ENTROPY) for arm in EXPONENTS)]
     corrected = [setting for setting in settings if not has_plain_ece(setting)]
-    teachers = (*FRESH_TEACHER, *SHARED_TEACHER)  # they cost the same
+    either_teacher = (*FRESH_TEACHER, *SHARED_TEACHER)  # they cost the same
+    teachers = [
+        soft.n_teachers
+        for setting in settings
+        if (arm := setting.first_of(ENSEMBLES)) and (soft := arm_of(arm).soft)
+    ]
 
     def part(setting: SettingResults, arm: str) -> Estimate | None:
         return share_of_cut(setting.effect(arm, ENTROPY), _cut_by_ensemble(setting))
@@ -434,14 +439,12 @@ def short_answer(settings: Settings) -> Data:
 
     return {
         "cuts": {x: together(settings, arms, "label_entropy") for x, arms in PROTOCOLS.items()},
-        "ensemble": together(settings, ENSEMBLES, "label_entropy"),
-        "teachers": list(
-            dict.fromkeys(
-                str(soft.n_teachers)
-                for setting in settings
-                if (arm := setting.first_of(ENSEMBLES)) and (soft := arm_of(arm).soft)
+        "ensemble": [
+            item | {"text": f"{item['text']} ({n} teachers)"}
+            for item, n in zip(
+                together(settings, ENSEMBLES, "label_entropy"), teachers, strict=True
             )
-        ),
+        ],
         "shares": {name: each(settings, arms, part, share) for name, arms in PROTOCOLS.items()},
         "accuracy": together(settings, FRESH_TEACHER, "accuracy"),
         "shared_accuracy": together(settings, SHARED_TEACHER, "accuracy"),
@@ -451,10 +454,9 @@ def short_answer(settings: Settings) -> Data:
         "ece": each(settings, FRESH_TEACHER, ece, str),
         "shared_ece": each(corrected, SHARED_TEACHER, ece, str),
         "plain_ece": any(map(has_plain_ece, settings)),
-        "costs": each(settings, teachers, lambda s, arm: s.cost(arm, "training"), multiple),
+        "costs": each(settings, either_teacher, lambda s, arm: s.cost(arm, "training"), multiple),
         "pearson": control("pearson", figures.correlation),
         "ceiling": control("reference", figures.correlation),
-        "precision": control("precision", lambda value: figure("accuracy", value)),
         "exponent": [together(both, [arm], "label_entropy") for arm in EXPONENTS] if both else [],
         "levers": levers(settings),
     }

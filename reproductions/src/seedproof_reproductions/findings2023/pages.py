@@ -85,7 +85,7 @@ def build_data(
         "versions": shared_versions(setting.content["versions"] for setting in settings),
         "hours": page.hours_table(
             [study.content for study in (*settings, *studies, *replaced)],
-            lambda content: purpose_of(content, settings),
+            lambda content: purpose_of(content, settings, replaced),
         ),
         "commands": [train_command(setting) for setting in settings],
         "command": page_command(settings, path),
@@ -115,6 +115,7 @@ def build_decision(
     chosen = {budget: arm for budget, arm in budgets.items() if arm is not None}
     resampled = reading.studies(studies, "bootstrap", root=0)
     replaced = replaced_by(settings)
+    advice = decision_data.advice(compared, chosen, resampled, replaced) if can_advise else {}
     return {
         "retraining": retraining(compared, studies, planned, preferred) if can_advise else {},
         "page": Path(path).name,
@@ -128,20 +129,22 @@ def build_decision(
         "recommended": [arm.arm for arm in chosen.values()],
         "can_advise": bool(can_advise),
         "enough": selection.ENOUGH,
-        "advice": decision_data.advice(compared, chosen, resampled) if can_advise else {},
-        "replaced": lambda arm: of_replaced(replaced, (arm,), "flip_rate"),
+        "advice": advice,
         "choices": decision_data.choices_table(budgets) if chosen else None,
         "command": page_command(settings, path),
     }
 
 
-def purpose_of(content: Mapping[str, Any], settings: Sequence[SettingResults]) -> str:
+def purpose_of(
+    content: Mapping[str, Any],
+    settings: Sequence[SettingResults],
+    replaced: Sequence[SettingResults] = (),
+) -> str:
     """Return the purpose of a study; `settings` are those of the main study."""
     purposes, root = layout()["titles"]["purposes"], content["setting"].get("seed")
-    if any(content is setting.content for setting in settings):
-        return str(purposes["main"])
-    if content["setting"]["track"] == "finetune":
-        return str(purposes["replaced"])
+    for purpose, studies in (("main", settings), ("replaced", replaced)):
+        if any(content is study.content for study in studies):
+            return str(purposes[purpose])
     for part in ("confirmation", "details"):
         if root == plan()[part]["root"]:
             return str(purposes[part])

@@ -6,14 +6,16 @@ from seedproof_reproductions.figures import change
 from seedproof_reproductions.findings2023 import reading
 from seedproof_reproductions.findings2023.arms import ARMS
 from seedproof_reproductions.findings2023.names import BASELINE, layout
-from seedproof_reproductions.findings2023.page_data import PROTOCOLS, Data, Settings
+from seedproof_reproductions.findings2023.page_data import ENSEMBLES, PROTOCOLS, Data, Settings
 from seedproof_reproductions.findings2023.planned import plan
 from seedproof_reproductions.findings2023.settings import WHOLE
 from seedproof_reproductions.results import study_hours
 
+CONTROLS = ENSEMBLES[-1]
+
 
 def fine_tuned(settings: Settings) -> Data:
-    """Return what was fine-tuned, and hours of the rest of the plan and of the other data set.
+    """Return what was fine-tuned, and core-hours of the rest of the plan and of CLINC150.
 
     Averages of the weights cost nothing, since they are of the control's training.
     """
@@ -21,7 +23,7 @@ def fine_tuned(settings: Settings) -> Data:
     trained = next((setting for setting in settings if setting.track == "finetune"), None)
     dropped = [arm for arm in planned["arms"] if trained is None or arm not in trained.arms]
     hours = {
-        arm: planned["seeds"] * (0 if ARMS[arm].soft is None else seconds["student"]) / 3600
+        arm: planned["seeds"] * (0 if ARMS[arm].average != "none" else seconds["student"]) / 3600
         for arm in planned["arms"]
     }
     hours[BASELINE] = planned["seeds"] * seconds["control"] / 3600
@@ -31,6 +33,7 @@ def fine_tuned(settings: Settings) -> Data:
         "teachers": [
             name for name, arms in PROTOCOLS.items() if trained and trained.first_of(arms)
         ],
+        "has_ensemble": trained is not None and CONTROLS in trained.arms,
         "dropped": dropped,
         "dropped_hours": sum(hours[arm] for arm in dropped),
         "other_hours": sum(hours.values()) * sizes[0] / sizes[1],
@@ -45,6 +48,7 @@ def of_replaced(replaced: Settings, arms: Sequence[str], metric: str) -> list[Da
             "on": study.short_title,
             "seeds": study.seeds,
             "n_arms": len(study.treatments),
+            "conditions": layout()["replaced"][study.content["name"]],
             "alone": change(study.effect(arm, f"effects.{metric}")),
             "of_all": change(study.effect(arm, f"of_all.{metric}")),
         }

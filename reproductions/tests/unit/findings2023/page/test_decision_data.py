@@ -1,6 +1,7 @@
 """Advice, choices and the Pareto chart as data."""
 
 import re
+from copy import deepcopy
 
 import pytest
 
@@ -87,6 +88,22 @@ def test_tgtss_of_fine_tuned_encoders_names_its_teacher(both, finetuned, make_ar
         ("shared", "2.00×"),
     ]
     assert [item["verdict"] == "steadier" for item in seldom] == [False, True]
+
+
+def test_earlier_results_stand_next_to_those_that_replaced_them(both, finetuned, make_arm):
+    """Of the best arm, and of TGTSS with fresh teachers; only honest arms are counted."""
+    earlier = deepcopy(finetuned)
+    del finetuned["arms"]["tgtss-every-10"]
+    shared = make_arm(0.3, loose=0.1, n_runs=5, training=2.0, shares="teacher")
+    finetuned["arms"]["tgtss-every-10-shared"] = shared
+
+    data = advice(by_setting([*both, finetuned]), {}, replaced=by_setting([earlier]))
+
+    (tuned,), (fresh,) = data["finetuned"], data["earlier"]
+    assert (tuned["arm"], tuned["n_arms"]) == ("ema", 2)
+    assert [old["arm"] for old in tuned["earlier"]] == ["ema"]
+    assert fresh["arm"] == "tgtss-every-10"
+    assert given(by_setting([*both, finetuned]))["earlier"] == []
 
 
 def test_worse_calibration_on_one_data_set_is_reported(settings, make_arm):

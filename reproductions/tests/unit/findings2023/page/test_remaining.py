@@ -24,6 +24,17 @@ def test_dropped_arms_cost_a_training_for_each_run(finetuned):
     assert data["other_hours"] == pytest.approx(of_massive * 15_000 / 11_514)
 
 
+def test_an_ensemble_that_was_trained_is_not_dropped(finetuned, make_arm):
+    """The page says that its students and its teachers share seeds."""
+    before = fine_tuned(by_setting([finetuned]))
+    assert not before["has_ensemble"]
+
+    finetuned["arms"]["ensemble-controls"] = make_arm(0.5, shares="teacher", n_runs=8)
+    after = fine_tuned(by_setting([finetuned]))
+    assert after["has_ensemble"]
+    assert set(before["dropped"]) - set(after["dropped"]) == {"ensemble-controls"}
+
+
 def test_all_arms_are_dropped_if_nothing_was_fine_tuned(both):
     """The control is among them, and costs the longest training."""
     data = fine_tuned(by_setting(both))
@@ -51,3 +62,12 @@ def test_replaced_results_belong_to_the_packaged_pages(finetuned):
 
     assert [study.content for study in pages.replaced_by(packaged)] == replaced_studies()
     assert pages.replaced_by(by_setting([finetuned])) == ()
+
+
+def test_replaced_studies_have_a_purpose_of_their_own(finetuned, make):
+    """Other studies of fine-tuned encoders keep theirs."""
+    replaced, others = by_setting([finetuned]), by_setting([make()])
+    of_study = pages.purpose_of(finetuned, others, replaced)
+
+    assert of_study == layout()["titles"]["purposes"]["replaced"]
+    assert of_study not in {pages.purpose_of(finetuned, replaced), pages.purpose_of(finetuned, ())}
