@@ -50,13 +50,17 @@ ENOUGH_HIGH = 6
 
 def arms_of(setting: SettingResults, method: str) -> tuple[str, ...]:
     """Return the trained arms of a method of the paper: one, or two for TGTSS by protocol."""
-    known = {
+    return tuple(arm for arm in _possible_arms(setting, method) if arm in setting.arms)
+
+
+def _possible_arms(setting: SettingResults, method: str) -> tuple[str, ...]:
+    """Return the arms of a method; of several that do the same, one that was trained."""
+    return {
         "control": (BASELINE,),
-        "ensemble": (setting.first_of(ENSEMBLES) or "",),
+        "ensemble": (setting.first_of(ENSEMBLES) or ENSEMBLES[0],),
         "label-smoothing": (SMOOTHING[setting.dataset],),
-        "tgtss": tuple(setting.first_of(arms) or "" for arms in PROTOCOLS.values()),
+        "tgtss": tuple(setting.first_of(arms) or arms[0] for arms in PROTOCOLS.values()),
     }.get(method, (method,))
-    return tuple(arm for arm in known if arm in setting.arms)
 
 
 def checked_claims(
@@ -174,11 +178,10 @@ def _against(
 
 def _others(setting: SettingResults, claim: Claim) -> dict[str, Effect | None]:
     """Return the effects of the arms to beat; None for methods that were not trained."""
-    groups = {method: arms_of(setting, method) for method in claim.more["others"]}
     return {
         arm: setting.effect(arm, ENTROPY)
-        for method, arms in groups.items()
-        for arm in arms or (method,)
+        for method in claim.more["others"]
+        for arm in arms_of(setting, method) or _possible_arms(setting, method)[:1]
     }
 
 

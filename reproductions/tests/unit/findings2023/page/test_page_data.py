@@ -128,6 +128,8 @@ def test_ensemble_of_controls_stands_for_that_of_the_paper(finetuned, make_arm):
     assert first.evidence.estimate.value == pytest.approx(0.4 / 0.5)
     assert ARMS["ensemble-controls"].title in first.where
     assert (first.group, second.group) == tuple(PROTOCOLS)
+    best = checks_of(settings, "ensemble-best")[0]
+    assert ARMS["label-smoothing-0.1"].title in best.where  # it was not trained
     answers = short_answer(settings)
     (item,) = answers["ensemble"]
     assert f"({ARMS['ensemble-controls'].soft.n_teachers} " in item["text"]
