@@ -34,6 +34,7 @@ def fine_tuned(settings: Settings) -> Data:
             name for name, arms in PROTOCOLS.items() if trained and trained.first_of(arms)
         ],
         "has_ensemble": trained is not None and CONTROLS in trained.arms,
+        "n_teachers": planned["seeds"],  # of the ensemble of the controls
         "dropped": dropped,
         "dropped_hours": sum(hours[arm] for arm in dropped),
         "other_hours": sum(hours.values()) * sizes[0] / sizes[1],

@@ -45,9 +45,9 @@ def test_stored_results_keep_their_verdicts():
     both_fail = (FAILS,) * 4
     assert verdicts(by_setting(stored_results())) == {
         "tgtss-cuts": (HOLDS, *both_fail),
-        "tgtss-recovers": (SHARE_OPEN, FAILS, SHARE_OPEN, FAILS),
-        "fraction-of-cost": (HOLDS,) * 4,
-        "ensemble-best": (OPEN, OPEN),
+        "tgtss-recovers": (HOLDS, SHARE_OPEN, FAILS, SHARE_OPEN, FAILS),
+        "fraction-of-cost": (HOLDS,) * 5,
+        "ensemble-best": (OPEN, OPEN, OPEN),
         "tgtss-beats": (OPEN, HOLDS, FAILS, OPEN, FAILS),
         "smoothing-cuts": (OPEN, OPEN),
         "swa-cuts": (SIZE_OPEN, FAILS, FAILS),
