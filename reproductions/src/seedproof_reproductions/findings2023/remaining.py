@@ -48,7 +48,6 @@ def of_replaced(replaced: Settings, arms: Sequence[str], metric: str) -> list[Da
             "arm": arm,
             "on": study.short_title,
             "seeds": study.seeds,
-            "n_arms": len(study.treatments),
             "conditions": layout()["replaced"][study.content["name"]],
             "alone": change(study.effect(arm, f"effects.{metric}")),
             "of_all": change(study.effect(arm, f"of_all.{metric}")),

@@ -50,7 +50,6 @@ def test_replaced_results_are_given_for_the_first_known_arm(finetuned):
 
     (item,) = of_replaced(studies, ("unknown", "ema"), "flip_rate")
     assert (item["arm"], item["on"], item["seeds"]) == ("ema", "MASSIVE (fine-tuned)", "5")
-    assert item["n_arms"] == len(finetuned["arms"]) - 1
     assert {item["alone"][0], item["of_all"][0]} == {"−"}
 
     assert of_replaced(studies, ("unknown",), "flip_rate") == []
