@@ -23,6 +23,7 @@ from seedproof.metrics.statistic import (
 )
 from seedproof.stats.covariance import Cross
 from seedproof.stats.distributions import normal_quantile
+from seedproof.stats.drawn import drawn_df
 from seedproof.stats.effect import (
     POWER,
     Contrast,
@@ -38,7 +39,6 @@ from seedproof.stats.intervals import (
     PLAIN,
     RESIDUAL_BIAS,
     Level,
-    drawn_df,
     estimate,
     jackknife_variance,
     over_drawn,

@@ -15,12 +15,12 @@ from seedproof.measurement.groups import added
 from seedproof.metrics.block_statistic import Residuals
 from seedproof.metrics.statistic import MeanOverExamples, Scale
 from seedproof.stats.distributions import upward_skewness
+from seedproof.stats.drawn import drawn_df
 from seedproof.stats.effect import Contrast, unseen_variance
 from seedproof.stats.intervals import (
     PLAIN,
     Estimate,
     Level,
-    drawn_df,
     estimate,
     jackknife_variance,
     over_drawn,
