@@ -393,7 +393,11 @@ def _(statistic: VarianceShare, level: Level = PLAIN) -> Estimate:
         return 1 / (1 + odds) if statistic.is_of_others else odds / (1 + odds)
 
     low, high = sorted((share(-ends[0]), share(ends[1])))
-    return Estimate(value, min(low, value), max(high, value), _over_blocks(statistic))
+    low, high = min(low, value), max(high, value)
+    # Where chance explains a part at both ends, that it is 0, or all, is not shown.
+    if high - low < NO_WIDTH:
+        return Estimate(value)
+    return Estimate(value, low, high, _over_blocks(statistic))
 
 
 def _jackknife_half_widths(statistic: Jackknifed, level: Level) -> FloatArray:
