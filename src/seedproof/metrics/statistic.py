@@ -250,6 +250,11 @@ class MeanOverExamples:
         return self.clusters is not None
 
     @property
+    def is_rate(self) -> bool:
+        """True for a share of answers, which are 0 or 1."""
+        return self.is_count and self.least == 0.0 and self.largest == 1.0
+
+    @property
     def drawn_shape(self) -> Shape | None:
         """The shape of what is drawn, examples or clusters; None if it does not matter."""
         if self.shape is None or self.clusters is None:

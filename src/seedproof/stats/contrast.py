@@ -23,7 +23,9 @@ from seedproof.metrics.statistic import (
 )
 from seedproof.stats.covariance import Cross
 from seedproof.stats.distributions import normal_quantile
+from seedproof.stats.drawn import drawn_df
 from seedproof.stats.effect import (
+    COUNTED,
     POWER,
     Contrast,
     Effect,
@@ -38,7 +40,6 @@ from seedproof.stats.intervals import (
     PLAIN,
     RESIDUAL_BIAS,
     Level,
-    drawn_df,
     estimate,
     jackknife_variance,
     over_drawn,
@@ -93,7 +94,7 @@ def compared(
         return _spread_effect(
             metric, base.values, arm.values, value, level=level, is_paired=is_paired
         )
-    if isinstance(base, ValueOnly | ExcessSpread | Jackknifed):
+    if isinstance(base, ValueOnly | ExcessSpread | Jackknifed) or metric in COUNTED:
         return effect_of(metric, value, None, level=level, note=NO_COUNTERPART)
     if scale_of(metric) == "ratio" and min(values) <= 0.0:
         return from_estimates(metric, estimate(base), estimate(arm), level=level)
@@ -102,7 +103,15 @@ def compared(
         return effect_of(metric, value, None, level=level, note=TOO_LITTLE_KEPT)
     difference = contrast(base, arm, Pair(metric, is_paired, cross))
     note = None if difference else NO_COUNTERPART
-    return effect_of(metric, value, difference, level=level, note=note, needs_runs=needs_runs)
+    return effect_of(
+        metric,
+        value,
+        difference,
+        level=level,
+        note=note,
+        needs_runs=needs_runs,
+        are_shares=all(isinstance(x, MeanOverExamples) and x.largest == 1.0 for x in (base, arm)),
+    )
 
 
 def _value(statistic: Statistic) -> float:
@@ -130,6 +139,8 @@ def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | N
     error = _error(base, arm, pair)
     has_runs = base.without is not None and arm.without is not None
     over, example_df = over_drawn(base, has_runs=has_runs), drawn_df(base, arm)
+    if _has_unseen(base, pair):
+        example_df = min(example_df, max(min(base.n_drawn, arm.n_drawn) - 1, 1))
     if base.without is None or arm.without is None:
         # Trials may be added and judged again: the part that is their noise has its own tail.
         noise = min(max(interaction, 0.0), examples)
@@ -196,10 +207,23 @@ def _examples(
     both, covariance = 2 * slopes[0] * slopes[1], _covariance(base, arm, pair)
     drawn = max(drawn - both * covariance[0], 0.0)
     counted -= both * covariance[1]
-    if not pair.is_ratio and base.is_small and base.is_count and base.largest == 1.0:
+    if _has_unseen(base, pair):
         n_drawn, step = min(base.n_drawn, arm.n_drawn), max(base.step, arm.step)
-        drawn += unseen_variance(drawn, counted, n_drawn=n_drawn, step=step)
+        clusters = _cluster_differences(base, arm)
+        drawn += unseen_variance(drawn, counted, n_drawn=n_drawn, step=step, clusters=clusters)
     return drawn, counted
+
+
+def _has_unseen(base: MeanOverExamples, pair: Pair) -> bool:
+    """Return whether few differing examples say too little about a difference of shares."""
+    return not pair.is_ratio and base.is_rate
+
+
+def _cluster_differences(base: MeanOverExamples, arm: MeanOverExamples) -> FloatArray | None:
+    """Return what each cluster adds to the difference; None if examples are independent."""
+    if base.clusters is None or arm.clusters is None:
+        return None
+    return (arm.clusters.whole - base.clusters.whole) / base.clusters.n_examples
 
 
 def _covariance(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> tuple[float, float]:

@@ -10,6 +10,8 @@ from seedproof.typing import FloatArray
 
 # Degrees of freedom beyond which the series is exact to rounding, and logarithms of Γ cancel.
 MANY = 1000
+# Shares beyond this logit are 0 or 1 in all digits; and a probability that has a logarithm.
+LARGEST_LOGIT, TINY = 300.0, 1e-300
 
 
 def logit(share: FloatArray | float) -> FloatArray:
@@ -126,6 +128,49 @@ def _gamma_share(a: float, x: float) -> tuple[float, float]:
         term *= x / n
         total += term
     return total * exp(a * log(x) - x - lgamma(a)), 1 / total
+
+
+def gamma_quantile(shape: float, share: float) -> float:
+    """Return the quantile of a gamma variable with this shape and the scale 1."""
+    return chi_square_quantile(2 * shape, share) / 2
+
+
+def beta_quantile(a: float, b: float, share: float) -> float:
+    """Return the quantile of a beta variable, whose parameters are both above 0.
+
+    Newton's method on the logarithm of the smaller tail, kept in a bracket, on the scale of the
+    logit.
+    """
+    low, high = -LARGEST_LOGIT, LARGEST_LOGIT
+    z = normal_quantile(share)
+    at = min(max(log(a / b) + z * sqrt(1 / a + 1 / b), low), high)
+    for _ in range(200):
+        below, above, density = _beta_tails(a, b, at)
+        if share < 0.5:
+            gap, slope = log(max(below, TINY) / share), density / max(below, TINY)
+        else:
+            gap, slope = log((1 - share) / max(above, TINY)), density / max(above, TINY)
+        low, high = (low, at) if gap > 0.0 else (at, high)
+        following = at - gap / slope if slope > 0.0 else low
+        if not low < following < high:
+            following = (low + high) / 2
+        step, at = following - at, following
+        if abs(step) < 1e-13 * max(abs(at), 1.0):
+            break
+    return 1 / (1 + exp(-at))
+
+
+def _beta_tails(a: float, b: float, at: float) -> tuple[float, float, float]:
+    """Both tails of a beta variable at a logit, and the density of its logit."""
+    # ln x and ln(1 − x), without losing what is close to 1.
+    log_x, log_rest = -log1p(exp(-at)), -log1p(exp(at))
+    x, rest = exp(log_x), exp(log_rest)
+    density = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log_x + b * log_rest)
+    if x < (a + 1) / (a + b + 2):
+        below = density / a * _fraction(a, b, x)
+        return below, 1 - below, density
+    above = density / b * _fraction(b, a, rest)
+    return 1 - above, above, density
 
 
 def upward_skewness(values: FloatArray) -> float:

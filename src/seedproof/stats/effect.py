@@ -11,10 +11,13 @@ from seedproof.metrics.card import Better, card, card_name
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.stats.distributions import student_quantile
 from seedproof.stats.intervals import WITHOUT_RUNS, Level, Over, two_way_variance
+from seedproof.typing import FloatArray
 
 POWER = 0.8
 # An undecided interval whose upper end is more than this multiple of its value is not printed.
 WIDEST = 100.0
+# Nor is one of a ratio that includes this multiple and its inverse.
+WIDEST_RATIO = 10.0
 # Errors of numbers, whose size depends on their unit: they are compared by their ratio.
 ERRORS = frozenset({"mae", "rmse"})
 # Qualities of ranked lists and sets.
@@ -38,6 +41,8 @@ SHARES = frozenset(
     | {"explanation_overlap", "explanation_rbo", "pass^k", "pass@k"}
     | {"rank_biased_overlap", "average_overlap@k", *ITEM_QUALITY}
 )
+# Shares that depend on the number of runs or trials, so that arms are not compared by them.
+COUNTED = frozenset({"solid_share", "flaky_share", "broken_share"})
 # Means of numbers of any size: no difference is small for all of them.
 UNBOUNDED = frozenset({"mean", "bias"})
 # Usual margins: a tenth of the baseline for ratios, half a percentage point for differences.
@@ -126,6 +131,8 @@ class Effect:
         high = np.inf if self.high is None else self.high
         if self.scale == "difference":
             return card_name(self.metric) in SHARES and self.low <= -1.0 and high >= 1.0
+        if self.low <= 1 / WIDEST_RATIO and high >= WIDEST_RATIO:
+            return True
         return self.low <= 1.0 <= high and high > WIDEST * self.value > 0.0
 
     def summary(self) -> dict[str, Any]:
@@ -227,16 +234,35 @@ class Contrast:
         return self.half_width(level) + student_quantile(self.df, POWER) * float(np.sqrt(variance))
 
 
-def unseen_variance(drawn: float, noise: float, *, n_drawn: float, step: float) -> float:
+def unseen_variance(
+    drawn: float,
+    noise: float,
+    *,
+    n_drawn: float,
+    step: float,
+    clusters: FloatArray | None = None,
+) -> float:
     """Return the variance of a difference of shares that few examples do not show.
 
     Half an example in each direction is added: Agresti and Min (2005), Statistics in Medicine
     24:729. Otherwise arms that differ on a handful of examples, or on none, are called different,
     or equal, too easily. As far as examples differ by the noise of runs alone, they differ by
     steps of one run, and the half is one of such a step.
+
+    Args:
+        drawn: Variance of the difference from drawing examples.
+        noise: Part of it that is the noise of runs.
+        n_drawn: Number of examples, or of clusters.
+        step: The least by which one run changes the value of an example.
+        clusters: What each cluster adds to the difference. Half a cluster like those that differ
+            is added, and not one whose examples all do.
     """
     share = min(max(noise, 0.0) / drawn, 1.0) if drawn > 0.0 else 0.0
-    return (1 - share + share * step**2) / n_drawn**2
+    unseen = (1 - share + share * step**2) / n_drawn**2
+    squares = 0.0 if clusters is None else float(np.square(clusters).sum())
+    if clusters is None or not squares > 0.0:
+        return unseen
+    return min(float(np.power(clusters, 4).sum()) / squares, unseen)
 
 
 def is_inside(effect: Effect, margin: float, *, needs_runs: bool = True) -> bool:
@@ -315,10 +341,12 @@ def effect_of(
     level: Level,
     note: Message | None = None,
     needs_runs: bool = True,
+    are_shares: bool = False,
 ) -> Effect:
     """Return an effect with interval and power, and a verdict if the interval is over runs.
 
-    Trials of one model need none: the interval over examples contains their noise.
+    Trials of one model need none: the interval over examples contains their noise. A difference of
+    shares is between −1 and 1.
     """
     scale = scale_of(metric)
     if contrast is None:
@@ -327,7 +355,7 @@ def effect_of(
     if scale == "ratio":
         with np.errstate(over="ignore"):
             low, high, detectable = (float(np.exp(x)) for x in (low, high, detectable))
-    if card_name(metric) in SHARES:
+    if scale == "difference" and (are_shares or card_name(metric) in SHARES):
         low, high = max(low, -1.0), min(high, 1.0)
     if value is not None:  # a value is expected inside its own interval
         low, high = min(low, value), max(high, value)

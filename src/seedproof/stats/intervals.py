@@ -30,7 +30,9 @@ from seedproof.metrics.statistic import (
     ValueOnly,
     WholeRuns,
 )
+from seedproof.stats.drawn import SKEWNESS, sides_of_drawn, slope_at
 from seedproof.stats.distributions import (
+    beta_quantile,
     expit,
     logit,
     normal_quantile,
@@ -48,9 +50,6 @@ EXTRAPOLATION_ERROR = 0.6
 # The same for contrasts, as a share of the difference between the biases of both arms. The chance
 # in them is not part of the other variances, so that equal arms of many classes need twice as much.
 RESIDUAL_BIAS = 2.0
-
-# Calibrated in simulations: the skewness of pseudo-values widens the upper end by this much.
-SKEWNESS = 0.738
 
 # Limit of the longer side of an interval on the logit scale, in half widths of the plain one.
 LONGER_SIDE = 1.25
@@ -130,15 +129,6 @@ def over_drawn(
     return "runs × clusters" if has_runs else "clusters"
 
 
-def drawn_df(*statistics: MeanOverExamples) -> float:
-    """Return the degrees of freedom of the variance from drawing examples, or few of them.
-
-    A single cluster shows nothing about others, so that its variance of 0 needs no quantile.
-    """
-    drawn = [x.n_drawn for x in statistics if x.is_clustered or x.is_small]
-    return max(min(drawn) - 1, 1) if drawn else np.inf
-
-
 @singledispatch
 def estimate(statistic: Statistic, level: Level = PLAIN) -> Estimate:
     """Return the value of a finished metric with the interval for its kind."""
@@ -158,18 +148,23 @@ def estimate_mean(statistic: MeanOverExamples, level: Level = PLAIN) -> Estimate
     over = over_drawn(statistic, has_runs=statistic.without is not None)
     value, largest = statistic.unbiased, statistic.largest
     is_linear = statistic.scale == "linear"
-    is_least = value <= statistic.least and not is_linear
+    is_rate = statistic.is_small and statistic.is_rate
+    is_least = value <= statistic.least and (largest is not None or not is_linear)
     if is_least or (largest is not None and abs(value - largest) < 1e-12):
         return _all_alike(statistic, level.example_tail)
     if statistic.n_drawn == 1:  # it shows nothing about others
         if statistic.without is None:
             return Estimate(value)
         over = "runs"
-    if is_linear:
+    if is_linear and not is_rate:
         below, above = map(np.sqrt, _squared_widths(statistic, level))
         low, high = float(value - below), float(value + above)
+        if largest is not None:
+            low, high = max(low, statistic.least), min(high, largest)
         return Estimate(value, low, high, over) if low < high else Estimate(value)
-    if statistic.scale == "logit":
+    if is_rate:
+        low, high = _rate_ends(statistic, level)
+    elif statistic.scale == "logit":
         below, above = map(np.sqrt, _squared_widths(statistic, level))
         center = float(logit(value))
         low, high = float(expit(center - below)), float(expit(center + above))
@@ -183,6 +178,27 @@ def estimate_mean(statistic: MeanOverExamples, level: Level = PLAIN) -> Estimate
         return _all_alike(statistic, level.example_tail)
     # Rounding may move an interval without width off its value.
     return Estimate(value, float(min(low, value)), float(max(high, value)), over)
+
+
+def _rate_ends(rate: MeanOverExamples, level: Level) -> tuple[float, float]:
+    """Ends of a rate by Korn and Graubard (1998), Survey Methodology 24:193.
+
+    They are the bounds of Clopper and Pearson (1934) for as many independent answers as give the
+    same variance. No end is closer to 0 or 1 than if all examples were that: a failure of a single
+    answer would otherwise say more than none.
+    """
+    value, tail = rate.value, level.example_tail
+    squares, slope = _squared_widths(rate, level), slope_at(value, rate.scale)
+    if min(squares) <= (NO_WIDTH * value * slope) ** 2 / rate.n_examples:
+        return value, value
+    of_one = normal_quantile(1 - tail) ** 2 * value * (1 - value) * slope**2
+    fewer, more = (of_one / square for square in squares)
+    low = beta_quantile(value * fewer, (1 - value) * fewer + 1, tail)
+    high = beta_quantile(value * more + 1, (1 - value) * more, 1 - tail)
+    if rate.n_drawn == 1:  # the interval is over runs
+        return low, high
+    alike = tail ** (1 / rate.n_drawn)
+    return min(low, alike), max(high, 1 - alike)
 
 
 def _log_interval(statistic: MeanOverExamples, level: Level) -> tuple[float, float]:
@@ -202,18 +218,23 @@ def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, f
     Clusters in place of examples, and few examples, get Student's quantile as well.
     """
     value, n = statistic.value - statistic.least, statistic.n_examples
-    slope = _slope(value, statistic.scale)
+    slope = slope_at(value, statistic.scale)
     examples = statistic.example_variance * slope**2
-    df, (less, more) = _shape_of_drawn(statistic)
-    quantile = student_quantile(df, 1 - level.example_tail)
-    alone = quantile**2 * examples
     interaction = statistic.interaction_variance * slope**2
+    sides = sides_of_drawn(statistic, level.example_tail)
     if statistic.without is None:
         # Trials may be added and judged again: the part that is their noise has its own tail.
         part = min(interaction, examples)
-        noise = student_quantile(df, 1 - level.tail) ** 2 * part
-        both = two_way_variance(noise, alone, quantile**2 * part)
-        return less**2 * both, more**2 * both
+        below, above = (
+            side.factor
+            * two_way_variance(
+                side.square(level.tail) * part,
+                side.square(level.example_tail) * examples,
+                side.square(level.example_tail) * part,
+            )
+            for side in sides
+        )
+        return below, above
     # Half an example is the least that leaving out a run may leave of a count, or half of the
     # value where even that is less than an example.
     floor = 0.5 * min(1 / n, value) if statistic.is_count else 0.5 / n * value
@@ -230,8 +251,13 @@ def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, f
     if statistic.whole_runs is not None:
         from_runs[1] = max(from_runs[1], _of_whole_runs(statistic.whole_runs, level) ** 2)
     below, above = (
-        two_way_variance(of_runs, skewed**2 * alone, quantile**2 * interaction, level.run_share)
-        for of_runs, skewed in zip(from_runs, (less, more), strict=True)
+        two_way_variance(
+            of_runs,
+            side.factor * side.square(level.example_tail) * examples,
+            min(side.factor, 1.0) * side.square(level.example_tail) * interaction,
+            level.run_share,
+        )
+        for of_runs, side in zip(from_runs, sides, strict=True)
     )
     return below, above
 
@@ -244,30 +270,6 @@ def _of_whole_runs(part: WholeRuns, level: Level) -> float:
     """
     factor = largest_variance(part.means, level.tail, level.run_share)
     return part.power * float(np.log1p(part.share * (factor - 1)))
-
-
-def _shape_of_drawn(statistic: MeanOverExamples) -> tuple[float, tuple[float, float]]:
-    """Degrees of freedom of what is drawn, and factors on the half widths below and above.
-
-    Heavy tails make the variance itself uncertain. If values are skewed, a sample without the rare
-    extreme ones has a mean too close to the others: on a linear scale, the interval is longer on
-    their side, by the first term of Edgeworth's series.
-    """
-    df, shape = drawn_df(statistic), statistic.drawn_shape
-    if shape is None:
-        return df, (1.0, 1.0)
-    df = min(df, shape.df)
-    if statistic.scale != "linear":
-        return df, (1.0, 1.0)
-    per_side = SKEWNESS * shape.skewness / float(np.sqrt(shape.n))
-    return df, (1 + max(-per_side, 0.0), 1 + max(per_side, 0.0))
-
-
-def _slope(value: float, scale: Scale) -> float:
-    """Return the derivative of a scale at a value."""
-    if scale == "linear":
-        return 1.0
-    return 1 / value if scale == "log" else 1 / (value * (1 - value))
 
 
 def two_way_variance(
@@ -391,7 +393,11 @@ def _(statistic: VarianceShare, level: Level = PLAIN) -> Estimate:
         return 1 / (1 + odds) if statistic.is_of_others else odds / (1 + odds)
 
     low, high = sorted((share(-ends[0]), share(ends[1])))
-    return Estimate(value, min(low, value), max(high, value), _over_blocks(statistic))
+    low, high = min(low, value), max(high, value)
+    # Where chance explains a part at both ends, that it is 0, or all, is not shown.
+    if high - low < NO_WIDTH:
+        return Estimate(value)
+    return Estimate(value, low, high, _over_blocks(statistic))
 
 
 def _jackknife_half_widths(statistic: Jackknifed, level: Level) -> FloatArray:

@@ -22,19 +22,19 @@ from seedproof.measurement.selection import KIND_NAMES, is_metric, needs_in_word
 from seedproof.messages import Message
 from seedproof.metrics.card import Better, card_name
 from seedproof.predictions.checks import Check
-from seedproof.stats.effect import ITEM_QUALITY, Effect
+from seedproof.stats.effect import COUNTED, ITEM_QUALITY, Effect
 from seedproof.stats.intervals import PLAIN, Estimate, Level
 
-# Figures that describe these runs and not a population, so that their value alone is judged.
+# Figures that describe these runs and not a population, so that their value alone is judged; those
+# of trials that have an interval are judged by it.
 FIGURES = frozenset(
-    {"ambiguity", "discrepancy", "high_entropy_share", "mce", "probability_sd_error"}
-    | {"solid_share", "flaky_share", "broken_share"}
+    {"ambiguity", "discrepancy", "high_entropy_share", "mce", "probability_sd_error"} | COUNTED
 )
 # Metrics whose intervals are symmetric on another scale than the logarithm.
 SCALES = dict.fromkeys(
     (
         *("accuracy", "balanced_accuracy", "macro_f1", "pass^k", "pass@k"),
-        *("rank_biased_overlap", "average_overlap@k", *ITEM_QUALITY),
+        *("rank_biased_overlap", "average_overlap@k", *ITEM_QUALITY, *COUNTED),
     ),
     LOGIT,
 ) | dict.fromkeys(
@@ -167,7 +167,7 @@ def judge(
     All rules hold together if each of them holds, so that a pass needs no adjustment. Any of them
     may be broken by chance, so that a fail does.
     """
-    n_rules = sum(not _is_figure(rule) for rule in rules)
+    n_rules = sum(not _is_judged_by_value(rule, figures) for rule in rules)
     verdicts = []
     for rule in rules:
         figure = _required(figures, rule.metric, "these predictions")
@@ -219,9 +219,17 @@ def _is_figure(rule: Rule) -> bool:
     return rule.metric in FIGURES and not rule.is_own
 
 
+def _is_judged_by_value(rule: Rule, figures: Mapping[str, Figure]) -> bool:
+    """Return whether a rule is about a figure, and its limit is not judged by an interval."""
+    if not _is_figure(rule) or rule.kind == "no-worse":
+        return _is_figure(rule)
+    return rule.metric not in figures or figures[rule.metric](PLAIN).low is None
+
+
 def _within(rule: Rule, figure: Figure, stage: Stage, n_rules: int) -> RuleVerdict:
     """Judge a limit of the metric itself."""
-    value, is_figure = figure(PLAIN), _is_figure(rule)
+    value = figure(PLAIN)
+    is_figure = _is_judged_by_value(rule, {rule.metric: figure})
     if stage.hold is not None and not is_figure:
         return RuleVerdict(rule, "investigate", value, stage.hold, stage)
     if is_figure or (value.low is None and value.value == 0.0):

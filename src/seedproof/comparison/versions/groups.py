@@ -15,12 +15,12 @@ from seedproof.measurement.groups import added
 from seedproof.metrics.block_statistic import Residuals
 from seedproof.metrics.statistic import MeanOverExamples, Scale
 from seedproof.stats.distributions import upward_skewness
+from seedproof.stats.drawn import drawn_df
 from seedproof.stats.effect import Contrast, unseen_variance
 from seedproof.stats.intervals import (
     PLAIN,
     Estimate,
     Level,
-    drawn_df,
     estimate,
     jackknife_variance,
     over_drawn,
@@ -181,11 +181,17 @@ class GroupMean:
         """
         value = self.value
         contrast = self._contrast(is_log=False)
-        if self.is_small and self.largest == 1.0 and not is_distance:
+        if self.largest == 1.0 and not is_distance:
             # Half an example in each direction, as in a comparison of arms.
-            drawn, step = contrast.example_variance, 1 / min(self.n_runs.values())
-            unseen = unseen_variance(drawn, self._noise(drawn), n_drawn=self.n_drawn, step=step)
-            contrast = replace(contrast, example_variance=drawn + unseen)
+            drawn, clusters = contrast.example_variance, None
+            step = 1 / min(self.n_runs.values()) if self.is_small else 1.0
+            if self.clusters is not None:
+                clusters = self.clusters["old"].whole / self.clusters["old"].n_examples
+            unseen = unseen_variance(
+                drawn, self._noise(drawn), n_drawn=self.n_drawn, step=step, clusters=clusters
+            )
+            df = min(contrast.example_df, max(self.n_drawn - 1, 1))
+            contrast = replace(contrast, example_variance=drawn + unseen, example_df=df)
         above = below = contrast.half_width(level)
         if is_distance and self._has_single_run:
             below = self._careful(contrast).half_width(replace(level, tail=level.tail / 5))

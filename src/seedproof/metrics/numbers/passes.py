@@ -11,12 +11,14 @@ from seedproof.metrics.accumulator import Detail
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.spread import flips_across
-from seedproof.metrics.statistic import ExampleValues, Statistic, ValueOnly
+from seedproof.metrics.statistic import ExampleValues, MeanOverExamples, Statistic, ValueOnly
 from seedproof.records.answer_settings import AnswerSettings
 from seedproof.typing import BoolArray, FloatArray
 
 # With more runs, only these powers and the number of runs itself.
 MOST_POWERS = 16
+# Shares of the examples that pass in all, in some and in none of the runs.
+SHARES = "solid_share", "flaky_share", "broken_share"
 
 
 def all_of(passed: BoolArray, k: int) -> ExampleValues:
@@ -56,9 +58,7 @@ class Passes(NumberFamily):
 
     figures: ClassVar[tuple[str, ...]] = (
         "flip_rate",
-        "solid_share",
-        "flaky_share",
-        "broken_share",
+        *SHARES,
         "pass^k",
         "pass@k",
     )
@@ -77,9 +77,23 @@ class Passes(NumberFamily):
         flips = {} if self.n_runs == 1 else {"flip_rate": tree.over_pairs(passed, flips_across)}
         return {
             **flips,
+            **self._counted(passed, has_weights=batch.weights is not None),
             **{f"pass^{k}": tree.over_all(passed, partial(all_of, k=k)) for k in powers},
             **{f"pass@{k}": tree.over_all(passed, partial(any_of, k=k)) for k in powers},
         }
+
+    def _counted(self, passed: BoolArray, *, has_weights: bool) -> dict[str, ExampleValues]:
+        """Return whether an example is solid, flaky or broken, 0 or 1.
+
+        Only of trials: that other runs as many as these come out so is a matter of runs as well.
+        Counts of examples have no weights, so that those of weighted ones have no interval.
+        """
+        if self.n_runs == 1 or not self.settings.are_trials or has_weights:
+            return {}
+        n_passed = passed.sum(axis=0)
+        solid, broken = n_passed == len(passed), n_passed == 0
+        shares = zip(SHARES, (solid, ~(solid | broken), broken), strict=True)
+        return {name: ExampleValues(share.astype(np.int64), None) for name, share in shares}
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch; return the number of runs that pass."""
@@ -97,20 +111,25 @@ class Passes(NumberFamily):
         if self.n_runs > 1:
             n_examples = int(self._passed_counts.sum())
             broken, *flaky, solid = (self._passed_counts / n_examples).tolist()
+            shares = dict(zip(SHARES, (solid, sum(flaky), broken), strict=True))
             stability = {
                 "flip_rate": self.mean_of("flip_rate", largest=1.0, is_count=True),
-                "solid_share": ValueOnly(solid),
-                "flaky_share": ValueOnly(sum(flaky)),
-                "broken_share": ValueOnly(broken),
+                **{
+                    name: self._rate_of(name) if name in self.sums else ValueOnly(share)
+                    for name, share in shares.items()
+                },
             }
         return {
             **stability,
             **{
-                name: self.mean_of(name, scale="logit", largest=1.0, is_count=True)
+                name: self._rate_of(name)
                 for name in self.sums
-                if name != "flip_rate"
+                if name != "flip_rate" and name not in SHARES
             },
         }
+
+    def _rate_of(self, name: str) -> MeanOverExamples:
+        return self.mean_of(name, scale="logit", largest=1.0, is_count=True)
 
     def detail(self) -> Detail:
         """Return the number of examples by how many runs pass."""
