@@ -84,9 +84,11 @@ class Effect:
         detectable: The smallest true effect that these runs would show with 80 % power: a ratio
             above 1, whose inverse is as easy to detect, or a difference above 0.
         verdict: The conclusion.
-        note: Reason why there is no interval; None if there is one.
-        exploratory: True unless this is the primary metric: its interval holds simultaneously
-            with those of all other exploratory metrics and arms.
+        note: Reason why there is no interval, or no verdict because a check reports an error;
+            None otherwise.
+        exploratory: True unless this is the primary metric, or the quality that is judged together
+            with it: its interval holds simultaneously with those of all other exploratory metrics
+            and arms.
         confidence: Confidence of the interval alone, such as 0.95; more if several hold
             simultaneously.
         margin: The change that does not matter: a share of the baseline for a ratio; None if
