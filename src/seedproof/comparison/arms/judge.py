@@ -125,6 +125,8 @@ def _untested(effects: Mapping[str, Effect], check: Check) -> dict[str, Effect]:
 
 def without_verdict(effect: Effect, check: Check) -> Effect:
     """Return an effect that is not tested because of an error, with its value and interval."""
+    if effect.low is None:  # there is a reason already
+        return effect
     note = Message(check.name, "the check {check} reports an error", check=check.name)
     return replace(effect, verdict="not tested", detectable=None, note=note)
 

@@ -11,6 +11,11 @@ GOOD: tuple[Verdict, ...] = ("steadier", "better")
 BAD: tuple[Verdict, ...] = ("less steady", "worse")
 # Shown, of a metric of which neither direction is better.
 NEUTRAL: tuple[Verdict, ...] = ("higher", "lower")
+# A primary verdict together with that on the quality, where one of them is good and one is bad.
+MIXED: dict[tuple[Verdict, Verdict], str] = {
+    ("steadier", "worse"): "steadier, but worse",
+    ("less steady", "better"): "less steady, better",
+}
 MAX_LISTED = 4
 MAX_LIST_LENGTH = 80
 # The metrics of explanations that are shown first; the list of all metrics has the others.
@@ -36,19 +41,29 @@ def verdict_on(arm: ComparedArm, metric: str) -> Verdict:
     return arm.effects[metric].verdict if metric in arm.effects else "not tested"
 
 
+def shown_verdict(comparison: Comparison, arm: ComparedArm, metric: str) -> str:
+    """Return the verdict on a metric for readers: the primary one names an opposite quality."""
+    verdict = verdict_on(arm, metric)
+    if comparison.quality is None or metric != comparison.primary:
+        return verdict
+    return MIXED.get((verdict, verdict_on(arm, comparison.quality)), verdict)
+
+
 def verdict_kind(verdict: str) -> str:
     """Return how a verdict is marked: `good`, `bad`, `equal` or `open`."""
     kinds: dict[str, str] = {
         **dict.fromkeys(GOOD, "good"),
-        **dict.fromkeys(BAD, "bad"),
+        **dict.fromkeys((*BAD, *MIXED.values()), "bad"),
         **dict.fromkeys((*NEUTRAL, "equivalent"), "equal"),
     }
     return kinds.get(verdict, "open")
 
 
 def foremost(comparison: Comparison) -> list[ComparedArm]:
-    """Return the arms, those shown to be steadier first."""
-    return sorted(comparison.arms, key=lambda arm: verdict_on(arm, "flip_rate") != "steadier")
+    """Return the arms, those shown to be steadier and not worse first."""
+    return sorted(
+        comparison.arms, key=lambda arm: shown_verdict(comparison, arm, "flip_rate") != "steadier"
+    )
 
 
 @dataclass(frozen=True)
