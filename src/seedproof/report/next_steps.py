@@ -66,7 +66,9 @@ def after_comparing(comparison: Comparison, *, has_cautions: bool) -> tuple[Mess
         return ()
     n_runs = min(arm.measurement.n_runs for arm in (comparison.baseline, *comparison.arms))
     steadier = [
-        arm for arm in comparison.arms if shown_verdict(comparison, arm, "flip_rate") == "steadier"
+        arm
+        for arm in comparison.arms
+        if shown_verdict(comparison, arm.effects, "flip_rate") == "steadier"
     ]
     losing = with_verdict(comparison, comparison.quality or "accuracy", "worse")
     steps = []

@@ -275,6 +275,17 @@ def with_enough_runs(effect: Effect, n_runs: int) -> Effect:
     return replace(effect, verdict="too few runs", detectable=None)
 
 
+def without_verdict(effect: Effect, check: str) -> Effect:
+    """Return an effect that is not tested, because a check of this name reports an error.
+
+    Its value and interval stay; without an interval it is not tested anyway.
+    """
+    if effect.low is None:
+        return effect
+    note = Message(check, "the check {check} reports an error", check=check)
+    return replace(effect, verdict="not tested", detectable=None, note=note)
+
+
 def scale_of(metric: str) -> Scale:
     """Return the scale on which arms are compared."""
     return "difference" if card_name(metric) in (QUALITY - ERRORS) | AGREEMENTS else "ratio"

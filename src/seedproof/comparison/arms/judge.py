@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from seedproof.comparison.arms.matched_rates import RATE_ESTIMATED
 from seedproof.comparison.arms.result import ArmPair, ComparedArm
 from seedproof.errors import OptionError
-from seedproof.messages import Message
 from seedproof.predictions.checks import Check
-from seedproof.stats.effect import Effect
+from seedproof.stats.effect import Effect, without_verdict
 from seedproof.stats.families import MetricContrast, common_level, shared_level
 from seedproof.stats.intervals import Level
 
@@ -120,15 +119,7 @@ def _untrusted_arm(arm: ComparedArm, check: Check) -> ComparedArm:
 
 
 def _untested(effects: Mapping[str, Effect], check: Check) -> dict[str, Effect]:
-    return {name: without_verdict(effect, check) for name, effect in effects.items()}
-
-
-def without_verdict(effect: Effect, check: Check) -> Effect:
-    """Return an effect that is not tested because of an error, with its value and interval."""
-    if effect.low is None:  # there is a reason already
-        return effect
-    note = Message(check.name, "the check {check} reports an error", check=check.name)
-    return replace(effect, verdict="not tested", detectable=None, note=note)
+    return {name: without_verdict(effect, check.name) for name, effect in effects.items()}
 
 
 def judge_each(arms: Sequence[ComparedArm], level: Level) -> list[ComparedArm]:

@@ -124,7 +124,7 @@ def _forest_block(
     called = _drawn_arms(comparison)
     arms = [arm for arm in comparison.arms if metric in arm.effects]
     effects = {called[arm.name]: arm.effects[metric] for arm in arms}
-    verdicts = {called[arm.name]: shown_verdict(comparison, arm, metric) for arm in arms}
+    verdicts = {called[arm.name]: shown_verdict(comparison, arm.effects, metric) for arm in arms}
     better = comparison.better if metric == "mean" else card(metric).better
     facts = dict(ratio_axis or _difference_axis(better, list(effects.values())))
     facts["arms"] = list(effects)
@@ -233,7 +233,7 @@ def _stability_accuracy(comparison: Comparison) -> Figure:
 def _point(
     comparison: Comparison, arm: ComparedArm, called: Mapping[str, str], *, x: float
 ) -> dict[str, Any]:
-    verdict = shown_verdict(comparison, arm, "flip_rate")
+    verdict = shown_verdict(comparison, arm.effects, "flip_rate")
     flips = arm.measurement.metrics["flip_rate"]
     row: dict[str, Any] = {
         "arm": called[arm.name],

@@ -1,11 +1,11 @@
 """Arms by verdict, and each explanation method as a comparison of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.messages import Message
-from seedproof.stats.effect import Verdict
+from seedproof.stats.effect import Effect, Verdict
 
 GOOD: tuple[Verdict, ...] = ("steadier", "better")
 BAD: tuple[Verdict, ...] = ("less steady", "worse")
@@ -41,12 +41,14 @@ def verdict_on(arm: ComparedArm, metric: str) -> Verdict:
     return arm.effects[metric].verdict if metric in arm.effects else "not tested"
 
 
-def shown_verdict(comparison: Comparison, arm: ComparedArm, metric: str) -> str:
+def shown_verdict(comparison: Comparison, effects: Mapping[str, Effect], metric: str) -> str:
     """Return the verdict on a metric for readers: the primary one names an opposite quality."""
-    verdict = verdict_on(arm, metric)
-    if comparison.quality is None or metric != comparison.primary:
+    if metric not in effects:
+        return "not tested"
+    verdict, quality = effects[metric].verdict, effects.get(comparison.quality or "")
+    if quality is None or metric != comparison.primary:
         return verdict
-    return MIXED.get((verdict, verdict_on(arm, comparison.quality)), verdict)
+    return MIXED.get((verdict, quality.verdict), verdict)
 
 
 def verdict_kind(verdict: str) -> str:
@@ -62,7 +64,8 @@ def verdict_kind(verdict: str) -> str:
 def foremost(comparison: Comparison) -> list[ComparedArm]:
     """Return the arms, those shown to be steadier and not worse first."""
     return sorted(
-        comparison.arms, key=lambda arm: shown_verdict(comparison, arm, "flip_rate") != "steadier"
+        comparison.arms,
+        key=lambda arm: shown_verdict(comparison, arm.effects, "flip_rate") != "steadier",
     )
 
 

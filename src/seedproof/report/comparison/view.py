@@ -297,7 +297,7 @@ def _cell(comparison: Comparison, arm: ComparedArm, name: str, method: str) -> C
         value=value,
         change=amounts.change(effect),
         interval=amounts.ends(effect),
-        verdict=shown_verdict(comparison, arm, name),
+        verdict=shown_verdict(comparison, arm.effects, name),
         would_show=f"a {noun} of {amount}" if is_open and amount else "",
         shows=amounts.detectable(effect) if is_open else "",
         over=effect.over or "",
