@@ -310,6 +310,7 @@ class VersionSums(ABC):
             new,
             cross=cross,
             is_paired=False,
+            level=self._level,  # that of the flip rate in a comparison of arms
             needs_runs=not self._are_trials,
         )
         return effect if self._are_trials else with_enough_runs(effect, min(self._n_runs.values()))

@@ -31,7 +31,9 @@ def base_of(rng):
     return [rng.normal(0, 1, n) for n in LENGTHS]
 
 
-PROBS = np.tile([[0.4, 0.6]], (N_RUNS, len(LENGTHS), 1)).astype(np.float32)
+# No run is a copy of another.
+SHARES = 0.4 + 0.01 * np.random.default_rng(5).random((N_RUNS, len(LENGTHS)))
+PROBS = np.stack([SHARES, 1 - SHARES], axis=2).astype(np.float32)
 
 
 @pytest.fixture
