@@ -18,7 +18,7 @@ from seedproof.stats.distributions import student_quantile
 from seedproof.stats.effect import Contrast, Effect, scale_of
 from seedproof.stats.estimate_contrast import NO_COUNTERPART
 from seedproof.stats.families import MetricContrast
-from seedproof.stats.intervals import WITHOUT_RUNS, Level, jackknife_variance
+from seedproof.stats.intervals import PLAIN, WITHOUT_RUNS, Level, jackknife_variance
 
 # A candidate is discarded if its chance of being kept at the last look is lower.
 FUTILE = 0.05
@@ -99,14 +99,19 @@ def judge(
 ) -> Verdict:
     """Return the answer on the runs of a contrast, whose number is planned.
 
-    A candidate that is shown to be worse in its quality is discarded, whatever else it gains. The
-    level needs no division: a guard makes no keep, so that it can only lower their number.
+    A candidate that is shown to be worse in its quality is discarded, whatever else it gains: at
+    the level of the look, or by the 95 % interval where it would be kept. The level needs no
+    division: a guard makes no keep, so that it can only lower their number.
     """
     n_runs, levels = row.n_runs[1], schedule.levels(level)
     if n_runs in levels:
-        if quality is not None and quality.effect(levels[n_runs]).verdict == "worse":
+        is_better = row.effect(levels[n_runs]).verdict in {"better", "steadier"}
+        # The level of a look is strict, most of all the first: a loss of two standard deviations
+        # would be kept in a quarter of the simulated candidates.
+        of_guard = PLAIN if is_better else levels[n_runs]
+        if quality is not None and quality.effect(of_guard).verdict == "worse":
             return Verdict("discard", "quality lost")
-        if row.effect(levels[n_runs]).verdict in {"better", "steadier"}:
+        if is_better:
             return Verdict("keep", "shown better")
     return _not_kept(row, schedule, levels, min_gain)
 

@@ -209,7 +209,13 @@ def test_an_error_of_the_baseline_leaves_no_verdict_at_all():
 def test_single_numbers_over_an_error_have_no_verdict():
     """Copies of one run in an arm: no verdict, with the check and not the interval as the reason."""
     seeds = list(range(5)) * 2
-    table = pa.table({"arm": ["a"] * 5 + ["b"] * 5, "seed": seeds, "score": [0.5, 0.51, 0.52, 0.49, 0.48] + [0.7] * 5})
+    table = pa.table(
+        {
+            "arm": ["a"] * 5 + ["b"] * 5,
+            "seed": seeds,
+            "score": [0.5, 0.51, 0.52, 0.49, 0.48] + [0.7] * 5,
+        }
+    )
 
     report = sp.compare_scalars(table)
 

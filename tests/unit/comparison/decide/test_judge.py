@@ -225,13 +225,14 @@ def test_quality_is_not_judged_before_the_first_look():
     assert verdict.reason != "quality lost"
 
 
-def test_guard_has_the_level_of_the_look():
-    """Of the same loss, a candidate with a smaller level is not shown to be worse."""
-    loss = row(-0.013, 10)
-    reasons = [
-        judge(steadier(10), SCHEDULE, level=level, min_gain=0.0, quality=loss).reason
-        for level in (0.5, 1e-5)
-    ]
+@pytest.mark.parametrize(("gain", "is_lost"), [(steadier, True), (row, False)])
+def test_guard_is_the_plain_interval_where_a_candidate_would_be_kept(gain, is_lost):
+    """The printed interval excludes 0; the level of the look, which decides else, is far wider."""
+    loss = row(-0.01, 10)
+    candidate = gain(10) if gain is steadier else row(0.0, 10)
+    assert loss.effect().verdict == "worse"
+    assert loss.effect(SCHEDULE.levels(1e-4)[10]).verdict == "no difference shown"
 
-    assert reasons[0] == "quality lost"
-    assert reasons[1] != "quality lost"
+    verdict = judge(candidate, SCHEDULE, level=1e-4, min_gain=0.0, quality=loss)
+
+    assert (verdict.reason == "quality lost") == is_lost
