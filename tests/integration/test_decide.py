@@ -165,6 +165,28 @@ def test_metric_of_stability_can_decide(tmp_path):
     assert report.answer == "keep"
 
 
+def test_steadier_candidate_that_loses_accuracy_is_discarded(tmp_path):
+    """Ten points are lost, and flips are rarer: a gain in stability alone would be kept."""
+    noisy = answers(0.8, 10, seed=2) ^ (np.random.default_rng(9).random((10, N_EXAMPLES)) < 0.05)
+    worse = answers(0.6, 10, seed=3)
+
+    report = decide(noisy, worse, tmp_path, metric="flip_rate")
+    again = decide(noisy, worse, tmp_path, metric="flip_rate")
+
+    assert (report.answer, report.reason) == ("discard", "quality lost")
+    assert report.effect.verdict == "steadier"
+    assert "it is shown to be worse in accuracy" in str(report)
+    assert report.summary()["quality"]["verdict"] == "worse"
+    assert again.result.is_recorded
+    assert again.result.quality == report.result.quality
+
+
+def test_metric_of_quality_has_no_guard(tmp_path):
+    report = decide(answers(0.8, 5, seed=2), answers(0.81, 5, seed=3), tmp_path)
+
+    assert report.summary()["quality"] is None
+
+
 def test_report_has_a_page_a_table_and_a_chart(tmp_path):
     report = decide(answers(0.8, 20, seed=2), answers(0.83, 5, seed=3), tmp_path)
 

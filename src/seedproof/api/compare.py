@@ -63,8 +63,10 @@ def compare(
         gold: An arm, such as an ensemble, whose gain counts as 100 %.
         metrics: Names of the metrics to compare; everything that the predictions allow if omitted.
         primary: Name of the metric that decides, with an interval of 95 %; if omitted the flip
-            rate, or for numbers the mean, or the mean absolute error if there are targets. All
-            other verdicts are exploratory: their wider intervals hold simultaneously.
+            rate, or for numbers the mean, or the mean absolute error if there are targets. If it
+            does not say how good the answers are, a quality such as accuracy decides with it, each
+            with an interval of 97.5 %. All other verdicts are exploratory: their wider intervals
+            hold simultaneously.
         margins: For each metric, the change that does not matter: a share of the baseline for a
             ratio, a difference for accuracy and the like. A change that is shown to be within its
             margin is `equivalent`. If omitted, 0.1 for ratios and 0.005 for differences of shares;
@@ -266,7 +268,7 @@ def compare_versions(
             name: tuple(check for check in own if check.name != "few-runs")
             for name, own in checks.items()
         }
-    return VersionReport(replace(result, checks=of_arms(checks)), scratch)
+    return VersionReport(result.with_checks(of_arms(checks)), scratch)
 
 
 def arm_data(arms: Mapping[str, Predictions]) -> list[ArmData]:

@@ -28,7 +28,7 @@ from seedproof.predictions.targets import Input, opened
 from seedproof.records.decoding import DecodingError, decode
 from seedproof.report.decide import DecisionReport
 from seedproof.scalars.read import has_scalars
-from seedproof.stats.effect import Effect
+from seedproof.stats.effect import Effect, without_verdict
 
 
 def decide(
@@ -53,6 +53,9 @@ def decide(
     Call it again whenever runs are added. A candidate is judged at planned numbers of runs, so that
     the answer does not depend on how often it is called. Over all candidates of a loop, the
     expected share of false keeps is limited.
+
+    A candidate that is shown to be worse in its quality, such as accuracy, is discarded even if a
+    metric of stability decides.
 
     Trials of one model, asked again, are judged over examples: any number of them may decide. Runs
     of models that were trained again need five.
@@ -160,18 +163,33 @@ def _judged(
     # A candidate may be discarded after two runs; none is kept before the fifth.
     checks = tuple(check for check in compared.checks if check.name != "few-runs")
     effect = compared.row.effect()
-    result = replace(result, effect=effect, notes=compared.notes, checks=checks)
-    if {check.name for check in checks if check.severity == "error"} - set(allowed):
-        return replace(result, verdict=Verdict("repair", "untrusted input"))
+    quality = None if compared.quality is None else compared.quality.effect()
+    result = replace(result, effect=effect, quality=quality, notes=compared.notes, checks=checks)
+    errors = [check.name for check in checks if check.severity == "error"]
+    untrusted = [name for name in errors if name not in allowed]
+    if untrusted:
+        return replace(
+            result,
+            verdict=Verdict("repair", "untrusted input"),
+            effect=without_verdict(effect, untrusted[0]),
+            quality=None if quality is None else without_verdict(quality, untrusted[0]),
+        )
     check_row(compared.row)
     entry = book.begin(str(result.candidate), result.name)
-    verdict = judge(compared.row, schedule, level=entry.level, min_gain=result.settings.min_gain)
+    verdict = judge(
+        compared.row,
+        schedule,
+        level=entry.level,
+        min_gain=result.settings.min_gain,
+        quality=compared.quality,
+    )
     result = replace(result, verdict=verdict, level=entry.level, position=entry.position)
     if verdict.answer == "run more":
         _, following = schedule.at(result.n_runs)
         return _with_more(result, schedule, following)
     facts = {"reason": verdict.reason, "chance": verdict.chance, "effect": effect.summary()}
     facts["n_baseline"] = result.n_baseline
+    facts |= {} if quality is None else {"quality": quality.summary()}
     answer: Decided = "keep" if verdict.answer == "keep" else "discard"
     entry = book.decide(entry.candidate, answer, result.n_runs, facts)
     if (entry.answer, entry.n_runs) != (verdict.answer, result.n_runs):
@@ -198,27 +216,34 @@ class _Facts:
     chance: float | None
     effect: Mapping[str, Any]
     n_baseline: int
+    quality: Mapping[str, Any] | None = None
 
 
 def _recorded(result: Decision, entry: Entry, book: Ledger) -> Decision:
     """Return the decision that the ledger has."""
     try:
         facts = decode(_Facts, entry.facts, field="facts", allow_unknown=True)
-        # Only the text of a note is recorded.
-        effect = {name: value for name, value in facts.effect.items() if name != "note"}
-        recorded = decode(Effect, effect, field="facts.effect", allow_unknown=True)
+        recorded = _effect(facts.effect, "effect")
+        quality = None if facts.quality is None else _effect(facts.quality, "quality")
     except DecodingError as error:
         raise book.damaged(error) from error
     return replace(
         result,
         verdict=Verdict(entry.answer or "run more", facts.reason, facts.chance),
         effect=recorded,
+        quality=quality,
         n_runs=entry.n_runs,
         n_baseline=facts.n_baseline,
         level=entry.level,
         position=entry.position,
         is_recorded=True,
     )
+
+
+def _effect(facts: Mapping[str, Any], name: str) -> Effect:
+    """Return a recorded effect, of whose note there is only the text."""
+    known = {key: value for key, value in facts.items() if key != "note"}
+    return decode(Effect, known, field=f"facts.{name}", allow_unknown=True)
 
 
 def _ledger_path(baseline: Predictions | Input, ledger: str | os.PathLike[str] | None) -> Path:

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from seedproof.api.compare import arm_data
 from seedproof.api.scalars import arm_named
 from seedproof.comparison.arms.compare import compare_arms
-from seedproof.comparison.arms.kinds import answer_kind
+from seedproof.comparison.arms.kinds import answer_kind, direction_of_mean
 from seedproof.comparison.decide.ledger import answers_of, digest_of
 from seedproof.comparison.decide.schedule import Schedule
 from seedproof.engines import Engine
@@ -37,6 +37,7 @@ class Compared(NamedTuple):
     row: MetricContrast
     notes: tuple[Message, ...]
     checks: tuple[Check, ...]
+    quality: MetricContrast | None = None  # that guards a metric of stability
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +122,12 @@ class PredictionSides:
     def compared(self, step: int) -> Compared:
         """Compare all runs of the baseline with the first of the candidate."""
         arms = {"baseline": self.baseline, "candidate": self.candidate.first(step)}
+        quality = self._quality
         with TemporaryDirectory(prefix="seedproof-") as working:
             comparison = compare_arms(
                 arm_data(arms),
                 Location.of(working),
-                metrics=(self.metric,),
+                metrics=(self.metric, *(() if quality is None else (quality,))),
                 primary=self.metric,
                 skip_damaged=self.options.get("skip_damaged", False),
                 engine=self.engine,
@@ -139,7 +141,20 @@ class PredictionSides:
                 metric=self.metric,
                 metrics=tuple(contrasts),
             )
-        return Compared(contrasts[self.metric], comparison.notes, comparison.checks)
+        guard = None if quality is None else contrasts.get(quality)
+        return Compared(contrasts[self.metric], comparison.notes, comparison.checks, guard)
+
+    @property
+    def _quality(self) -> str | None:
+        """The usual quality, if it can be measured and the metric says nothing of it."""
+        source = self.baseline.source
+        usual, better = _usual_metric(self.baseline), direction_of_mean(source)
+        quality = answer_kind(source.kind).quality(self.metric, (usual,), better=better)
+        if source.kind is Kind.NUMBERS:  # errors need a target of every example, means need none
+            is_known = source.n_labeled in {0, source.n_examples}
+        else:
+            is_known = source.n_labeled > 0
+        return quality if is_known else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +236,9 @@ class ScalarSides:
         sides = aligned({"baseline": self.baseline, "candidate": self.candidate.first(step)})
         better = directions([self._figure], [self._figure] if self.lower_is_better else [])
         pair = pair_of(sides, "candidate", "baseline", better)
-        return Compared(pair.contrasts[self.metric], self.notes, Scalars(sides).checks)
+        quality = pair.contrasts[self._figure] if self.is_share else None
+        row = pair.contrasts[self.metric]
+        return Compared(row, self.notes, Scalars(sides).checks, quality)
 
 
 # Both sides of a decision, and the metric that decides.

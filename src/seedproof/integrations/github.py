@@ -131,7 +131,8 @@ def outcome_of(command: str, code: int, document: Any) -> Outcome:  # noqa: ANN4
     """Return the verdict; whatever is not shown by a complete document is an error.
 
     A gate has a verdict of its own. A comparison fails if an arm is shown to be worse by the
-    primary metric, and passes if every arm is shown to be better or equivalent.
+    primary metric or by the quality that is judged with it, and passes if every arm is shown to be
+    better or equivalent by the primary metric.
     """
     if not isinstance(document, dict) or "error" in document:
         return "error"
@@ -141,22 +142,27 @@ def outcome_of(command: str, code: int, document: Any) -> Outcome:  # noqa: ANN4
     if code != ExitCode.OK:
         return "error"
     verdicts = [effect["verdict"] for _, effect in primary_effects(document)]
+    quality = document.get("quality")
+    qualities = [] if quality is None else primary_effects(document, quality)
     if any(check["severity"] == "error" for check in document["checks"]):
         return "investigate"
-    if BAD.intersection(verdicts):
+    if BAD.intersection(verdicts) or BAD.intersection(x["verdict"] for _, x in qualities):
         return "fail"
     return "pass" if verdicts and GOOD.issuperset(verdicts) else "investigate"
 
 
-def primary_effects(document: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the effect on the primary metric of each arm against the baseline."""
-    baseline, primary = document["baseline"], document["primary"]
+def primary_effects(
+    document: Mapping[str, Any], metric: str | None = None
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the effect of each arm against the baseline on a metric, or on the primary one."""
+    baseline, metric = document["baseline"], metric or document["primary"]
     if isinstance(baseline, dict):
-        return [(arm["name"], arm["effects"][primary]) for arm in document["arms"]]
-    pairs = document["pairs"]
-    return [
-        (pair["arm"], pair["effects"][primary]) for pair in pairs if pair["against"] == baseline
-    ]
+        arms = [(arm["name"], arm["effects"]) for arm in document["arms"]]
+    else:
+        pairs = document["pairs"]
+        arms = [(pair["arm"], pair["effects"]) for pair in pairs if pair["against"] == baseline]
+    # An arm of answers without right ones has no quality.
+    return [(name, effects[metric]) for name, effects in arms if metric in effects]
 
 
 def annotations(
@@ -187,7 +193,10 @@ def annotations(
     else:
         primary = document["primary"]
         effects = [
-            f"{arm}: {primary} {effect['verdict']}" for arm, effect in primary_effects(document)
+            f"{arm}: {metric} {effect['verdict']}"
+            for metric in (primary, document.get("quality"))
+            if metric is not None
+            for arm, effect in primary_effects(document, metric)
         ]
         summary = "; ".join(effects)
         if outcome != "pass":

@@ -41,6 +41,7 @@ class Check:
         remedy: How to fix it.
         arm: The arm that it is about, in a comparison.
         role: Role of the column that predicted classes look like, such as answer or value.
+        arms: The arms that it is about, if there are several.
 
     Examples:
         >>> import seedproof as sp
@@ -58,6 +59,7 @@ class Check:
     remedy: str
     arm: str | None = None
     role: str | None = None
+    arms: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.severity not in SEVERITIES:
@@ -69,9 +71,9 @@ class Check:
 
     def summary(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        plain = vars(self) | {"runs": list(self.runs)}
+        plain = vars(self) | {"runs": list(self.runs), "arms": list(self.arms)}
         # Absent in most checks, so that digests of older reports stay the same.
-        return plain if self.role else {key: x for key, x in plain.items() if key != "role"}
+        return {key: x for key, x in plain.items() if x or key not in {"role", "arms"}}
 
 
 def of_arms(checks: Mapping[str, Iterable[Check]]) -> tuple[Check, ...]:
@@ -87,6 +89,26 @@ def of_arms(checks: Mapping[str, Iterable[Check]]) -> tuple[Check, ...]:
 def by_severity(checks: Iterable[Check]) -> tuple[Check, ...]:
     """Return errors first, then warnings, then notes."""
     return tuple(sorted(checks, key=lambda check: SEVERITIES.index(check.severity)))
+
+
+def errors_of(
+    checks: Iterable[Check], arms: Iterable[str], baseline: str | None = None
+) -> dict[str, Check]:
+    """Return the first error of each arm that must not be judged.
+
+    An error of the baseline, or of the whole input, concerns every arm; one of an arm that is not
+    there, because none of its runs is finished, concerns no other.
+    """
+    errors: dict[str, Check] = {}
+    names = tuple(arms)
+    for check in checks:
+        if check.severity != "error":
+            continue
+        concerned = check.arms or (() if check.arm is None else (check.arm,))
+        for arm in names:
+            if not concerned or arm in concerned or baseline in concerned:
+                errors.setdefault(arm, check)
+    return errors
 
 
 def missing_runs(missing: MissingRuns) -> Check:

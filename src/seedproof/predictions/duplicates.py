@@ -187,6 +187,7 @@ def identical_arms(
                 (),
                 f"Arms {named(group)} make exactly the same predictions with every seed.",
                 "Check that the training uses the name of its arm.",
+                arms=tuple(group),
             )
 
 

@@ -38,6 +38,7 @@ MARKS: dict[Answer, Mark] = {"keep": "good", "discard": "bad", "run more": "open
 MEANINGS: dict[Mark, str] = {"good": "kept", "bad": "discarded", "open": "undecided"}
 SENTENCES = {
     "shown-better": "Keep {name}: it is shown to be better than the baseline.",
+    "quality-lost": "Discard {name}: it is shown to be worse in {quality}.",
     "not-shown": "Discard {name}: after {judged} it is not shown to be better.",
     "futile": "Discard {name}: it would hardly be kept after {most} ({chance}).",
     "gain-too-small": "Discard {name}: a gain of {min_gain:g} or more is unlikely.",
@@ -146,6 +147,7 @@ class DecisionReport(Result):
             "repeats": result.repeats,
             "is_recorded": result.is_recorded,
             "effect": None if result.effect is None else result.effect.summary(),
+            "quality": None if result.quality is None else result.quality.summary(),
             "checks": [check.summary() for check in result.checks],
             "notes": [str(note) for note in result.notes],
         }
@@ -273,6 +275,7 @@ def _sentences(result: Decision) -> Iterator[Message]:
         repeats=repeats,
         min_gain=settings.min_gain,
         chance=_percent(verdict.chance),
+        quality="" if result.quality is None else result.quality.metric,
     )
     yield from _grounds(result, judged)
     yield from _outlook(result)
@@ -283,9 +286,11 @@ def _sentences(result: Decision) -> Iterator[Message]:
 
 
 def _grounds(result: Decision, judged: str) -> Iterator[Message]:
-    """Yield the change of the metric, and what was assumed about it."""
-    effect, settings = result.effect, result.settings
-    if effect is not None:
+    """Yield the change of the metric and of its quality, and what was assumed about them."""
+    settings = result.settings
+    for effect in (result.effect, result.quality):
+        if effect is None:
+            continue
         change: object = ""
         if effect.value is not None:
             estimate = Estimate(effect.value, effect.low, effect.high, effect.over)

@@ -6,6 +6,7 @@ from seedproof.comparison.arms.result import Comparison
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.report.comparison.groups import shown_verdict, with_verdict
 from seedproof.report.numbers import NO_BREAK, WithUnit
 from seedproof.report.sentences import drift, spread_cause
 
@@ -25,6 +26,7 @@ SENTENCES = {
     "encoder. Then retrain with the same seeds and run `seedproof compare`.",
     "set-limit": "Set a limit in CI: `seedproof gate --max flip_rate={limit:g}` accepts today's "
     "{flip_rate} and fails if retraining flips more than {percent}.",
+    "repair-input": "Repair the input first: the check {check} reports an error.",
     "read-cautions": "Read the cautions first: they name what gets worse.",
     "adopt": "If the cost of {arm} is acceptable, train with it and set a limit: `seedproof gate "
     "--max flip_rate={limit:g}`.",
@@ -63,8 +65,16 @@ def after_comparing(comparison: Comparison, *, has_cautions: bool) -> tuple[Mess
     if comparison.has_texts or not comparison.has_classes:
         return ()
     n_runs = min(arm.measurement.n_runs for arm in (comparison.baseline, *comparison.arms))
-    steadier = [arm for arm in comparison.arms if arm.effects["flip_rate"].verdict == "steadier"]
+    steadier = [
+        arm
+        for arm in comparison.arms
+        if shown_verdict(comparison, arm.effects, "flip_rate") == "steadier"
+    ]
+    losing = with_verdict(comparison, comparison.quality or "accuracy", "worse")
     steps = []
+    if comparison.errors:
+        check = next(iter(comparison.errors.values()))
+        steps.append(_say("repair-input", check=check.name))
     if n_runs < VERDICT_FROM:
         steps.append(_say("add-runs", n_runs=n_runs, at_least=VERDICT_FROM))
     if has_cautions:
@@ -75,8 +85,8 @@ def after_comparing(comparison: Comparison, *, has_cautions: bool) -> tuple[Mess
         if high:
             steps.append(_say("adopt", arm=arm.name, limit=_rounded_up(high)))
     elif all(arm.effects["flip_rate"].verdict == "equivalent" for arm in comparison.arms):
-        steps.append(_say("choose-cheaper"))
-    else:
+        steps += [] if losing else [_say("choose-cheaper")]
+    elif not losing and len(comparison.errors) < len(comparison.arms):
         steps.append(_say("plan"))
     return tuple(steps[:MAX_STEPS])
 

@@ -7,12 +7,13 @@ from itertools import combinations
 from typing import Any
 
 from seedproof.comparison.arms.compared_runs import ComparedRuns
-from seedproof.comparison.arms.judge import judge_together
+from seedproof.comparison.arms.judge import judge_together, without_verdicts
 from seedproof.comparison.arms.result import ArmPair
 from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.messages import Message
 from seedproof.metrics.card import Better
 from seedproof.predictions.arms import baseline_first
+from seedproof.predictions.checks import errors_of
 from seedproof.scalars.runs import SPREAD, ScalarArm, Scalars, check_metrics, unknown_name, varies
 from seedproof.stats.effect import Effect
 from seedproof.stats.families import MetricContrast
@@ -131,7 +132,9 @@ def compare(
     primary = metrics[0] if primary is None else primary
     judged = judge_together((), pairs, primary, level=runs.level, margins=margins or {})
     compared_arms = replace(scalars, arms=arms)
-    return ComparedScalars(compared_arms, judged.pairs, primary, better, judged.confidence, runs)
+    errors = errors_of(compared_arms.checks, names[1:], names[0])
+    _, judged_pairs = without_verdicts((), judged.pairs, errors)
+    return ComparedScalars(compared_arms, judged_pairs, primary, better, judged.confidence, runs)
 
 
 def aligned(arms: Mapping[str, ScalarArm]) -> dict[str, ScalarArm]:

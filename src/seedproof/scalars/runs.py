@@ -149,6 +149,7 @@ def _identical_arms(arms: Sequence[ScalarArm]) -> Iterator[Check]:
                 (),
                 f"{first.name} and {second.name} have the same numbers in every run.",
                 "Check that no arm is given twice, and that the arms differ in their training.",
+                arms=(first.name, second.name),
             )
 
 

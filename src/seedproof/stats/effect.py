@@ -89,9 +89,11 @@ class Effect:
         detectable: The smallest true effect that these runs would show with 80 % power: a ratio
             above 1, whose inverse is as easy to detect, or a difference above 0.
         verdict: The conclusion.
-        note: Reason why there is no interval; None if there is one.
-        exploratory: True unless this is the primary metric: its interval holds simultaneously
-            with those of all other exploratory metrics and arms.
+        note: Reason why there is no interval, or no verdict because a check reports an error;
+            None otherwise.
+        exploratory: True unless this is the primary metric, or the quality that is judged together
+            with it: its interval holds simultaneously with those of all other exploratory metrics
+            and arms.
         confidence: Confidence of the interval alone, such as 0.95; more if several hold
             simultaneously.
         margin: The change that does not matter: a share of the baseline for a ratio; None if
@@ -297,6 +299,17 @@ def with_enough_runs(effect: Effect, n_runs: int) -> Effect:
     if n_runs >= VERDICT_FROM:
         return effect
     return replace(effect, verdict="too few runs", detectable=None)
+
+
+def without_verdict(effect: Effect, check: str) -> Effect:
+    """Return an effect that is not tested, because a check of this name reports an error.
+
+    Its value and interval stay; without an interval it is not tested anyway.
+    """
+    if effect.low is None:
+        return effect
+    note = Message(check, "the check {check} reports an error", check=check)
+    return replace(effect, verdict="not tested", detectable=None, note=note)
 
 
 def scale_of(metric: str) -> Scale:

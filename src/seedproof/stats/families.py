@@ -126,6 +126,24 @@ def shared_level(rows: Sequence[MetricContrast], level: Level) -> Level:
     return _level_of_each(correlation, n_runs - 1, level)
 
 
+def common_level(families: Sequence[Sequence[MetricContrast]], level: Level) -> Level:
+    """Return the level of each row at which the rows of a few families hold simultaneously.
+
+    Families, such as the rows of two metrics, share the level equally, whatever their correlation.
+    Those without a row take no part.
+    """
+    judged = [rows for rows in families if rows]
+    if not judged:
+        return level
+    levels = [shared_level(rows, level.divided(len(judged))) for rows in judged]
+    # The smallest, so that a single number describes all rows.
+    return replace(
+        level,
+        tail=min(x.tail for x in levels),
+        example_tail=min(x.example_tail for x in levels),
+    )
+
+
 @lru_cache(maxsize=256)
 def level_of_arms(n_arms: int, n_runs: int, level: Level) -> Level:
     """Return the level of each of several arms that `shared_level` is expected to give.

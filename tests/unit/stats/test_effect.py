@@ -5,7 +5,14 @@ from dataclasses import replace
 import pytest
 
 from seedproof.metrics.statistic import VERDICT_FROM
-from seedproof.stats.effect import Effect, inverted, with_enough_runs
+from seedproof.stats.effect import (
+    Effect,
+    inverted,
+    is_inside,
+    judged,
+    with_enough_runs,
+    without_verdict,
+)
 
 BOTH = "runs × examples"
 SHOWN = Effect("flip_rate", "ratio", 0.5, 0.4, 0.7, BOTH, detectable=1.6, verdict="steadier")
@@ -69,3 +76,70 @@ def test_effect_can_be_read_from_the_other_side(effect, opposite):
     assert (inverse.value, inverse.low, inverse.high) == pytest.approx((value, low, high))
     assert inverse.verdict == verdict
     assert (inverse.detectable, inverse.over) == (effect.detectable, effect.over)
+
+
+# The range of a ratio is symmetrical on the log scale: 1/1.1 = 0.909, not 0.9.
+@pytest.mark.parametrize(
+    ("scale", "ends", "margin", "inside"),
+    [
+        ("ratio", (1 / 1.1 + 1e-9, 1.1 - 1e-9), 0.1, True),
+        ("ratio", (1 / 1.1 - 1e-6, 1.0), 0.1, False),
+        ("ratio", (0.905, 1.0), 0.1, False),  # between 1 − 0.1 and 1/1.1
+        ("ratio", (1.0, 1.1 + 1e-6), 0.1, False),
+        ("ratio", (0.5 + 1e-9, 2.0 - 1e-9), 1.0, True),
+        ("difference", (-0.005, 0.005), 0.005, True),
+        ("difference", (-0.0051, 0.0), 0.005, False),
+        ("difference", (0.0, 0.0051), 0.005, False),
+        ("difference", (0.0, None), 0.005, False),
+        ("difference", (None, None), 0.005, False),
+    ],
+)
+def test_equivalence_needs_both_ends_within_the_margin(scale, ends, margin, inside):
+    metric = "flip_rate" if scale == "ratio" else "accuracy"
+    effect = Effect(metric, scale, 1.0, *ends, BOTH)
+
+    assert is_inside(effect, margin) == inside
+
+
+@pytest.mark.parametrize("over", ["examples", "clusters"])
+def test_an_interval_without_runs_is_never_equivalent_unless_trials_are_asked(over):
+    effect = Effect("accuracy", "difference", 0.0, -0.001, 0.001, over)
+
+    assert not is_inside(effect, 0.005)
+    assert is_inside(effect, 0.005, needs_runs=False)
+
+
+@pytest.mark.parametrize(
+    ("metric", "ends", "verdict"),
+    [
+        ("flip_rate", (0.5, 0.9), "steadier"),
+        ("flip_rate", (1.1, 1.9), "less steady"),
+        ("flip_rate", (0.5, 1.0), "no difference shown"),  # 1 itself is no change
+        ("flip_rate", (1.0, 1.9), "no difference shown"),
+        ("accuracy", (0.01, 0.02), "better"),
+        ("accuracy", (-0.02, -0.01), "worse"),
+        ("accuracy", (-0.02, 0.0), "no difference shown"),
+        ("nll", (-0.2, -0.1), "better"),  # lower is better
+        ("nll", (0.1, 0.2), "worse"),
+        ("mae", (0.5, 0.9), "better"),  # a ratio
+        ("mae", (1.1, 1.9), "worse"),
+        ("mean", (0.1, 0.2), "higher"),
+        ("mean", (-0.2, -0.1), "lower"),
+        ("explanation_overlap", (0.1, 0.2), "steadier"),  # an agreement: a difference
+    ],
+)
+def test_verdict_is_that_of_an_interval_which_excludes_no_change(metric, ends, verdict):
+    assert judged(metric, *ends) == verdict
+
+
+def test_an_error_takes_the_verdict_and_leaves_the_figures():
+    effect = without_verdict(SHOWN, "duplicate-runs")
+
+    assert (effect.verdict, effect.note.code, effect.detectable) == (
+        "not tested",
+        "duplicate-runs",
+        None,
+    )
+    assert (effect.value, effect.low, effect.high) == (SHOWN.value, SHOWN.low, SHOWN.high)
+    open_effect = Effect("accuracy_sd", "ratio", None)
+    assert without_verdict(open_effect, "duplicate-runs") == open_effect

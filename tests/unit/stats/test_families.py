@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from seedproof.metrics.statistic import MeanOverExamples, MeanOverRuns
-from seedproof.stats.families import MOST_ROWS, MetricContrast, shared_level
+from seedproof.stats.families import MOST_ROWS, MetricContrast, common_level, shared_level
 from seedproof.stats.intervals import PLAIN
+from seedproof.stats.looks import AT_LOOK
 
 N_RUNS = 10
 
@@ -131,3 +132,55 @@ def test_few_runs_are_never_equivalent():
 
     assert contrast.effect().verdict == "too few runs"
     assert replace(contrast.effect(), verdict="equivalent").is_shown is False
+
+
+def of_two_metrics(n_arms, n_runs=N_RUNS):
+    """Rows of two metrics of several arms."""
+    rng = np.random.default_rng(7)
+    values = 0.8 + 0.01 * rng.standard_normal((2, n_arms, 2, n_runs))
+    return [
+        [row(rng, values=x, groups=(f"none {k}", f"arm {i} {k}")) for i, x in enumerate(of_metric)]
+        for k, of_metric in enumerate(values)
+    ]
+
+
+def test_two_primary_metrics_have_half_the_level_each():
+    """2.5 % outside on each side, halved: by hand 1.25 %."""
+    level = common_level(of_two_metrics(1), PLAIN)
+
+    assert (level.tail, level.example_tail) == (pytest.approx(0.0125), pytest.approx(0.0125))
+    assert level.confidence == pytest.approx(0.975)
+
+
+def test_a_metric_without_a_row_takes_no_part():
+    (first, _) = of_two_metrics(1)
+
+    assert common_level([first, []], PLAIN) == common_level([first], PLAIN) == PLAIN
+    assert common_level([[], []], PLAIN) == PLAIN
+
+
+def test_arms_divide_the_level_of_each_metric_further():
+    """Four runs: 2.5 % / 2 metrics / 3 arms. Ten runs: between that and half the level."""
+    few = common_level(of_two_metrics(3, n_runs=4), PLAIN)
+    many = common_level(of_two_metrics(3), PLAIN)
+
+    assert few.tail == pytest.approx(0.025 / 6)
+    assert 0.025 / 6 <= many.tail < 0.0125
+
+
+def test_metrics_have_the_smaller_of_their_levels():
+    """So that one number describes both: copies of an arm would have a larger level alone."""
+    first, second = of_two_metrics(3)
+    copies = [second[0]] * 3
+    alone = [shared_level(rows, PLAIN.divided(2)).tail for rows in (first, copies)]
+
+    assert alone[1] > alone[0]
+    assert common_level([first, copies], PLAIN).tail == min(alone)
+
+
+def test_a_level_of_looks_is_divided_as_any_other():
+    """0.5 % a look on each side: 0.25 % of each metric; the example part 1.25 %."""
+    level = common_level(of_two_metrics(1), AT_LOOK)
+
+    assert (level.tail, level.example_tail) == (pytest.approx(0.0025), pytest.approx(0.0125))
+    assert level.is_of_pairs

@@ -14,7 +14,7 @@ from seedproof.comparison.arms.arm_contrast import (
     partners_in,
 )
 from seedproof.comparison.arms.explanations import ArmExplanations, compare_explanations
-from seedproof.comparison.arms.judge import judge_together, primary_metric
+from seedproof.comparison.arms.judge import judge_together, primary_metric, without_verdicts
 from seedproof.comparison.arms.kinds import answer_kind, direction_of_mean
 from seedproof.comparison.arms.levels import comparable_metrics, levels_of, notes_on_levels
 from seedproof.comparison.arms.matched_rates import (
@@ -49,7 +49,7 @@ from seedproof.measurement.selection import answers_of, asks_for_explanations, n
 from seedproof.messages import Message
 from seedproof.metrics.batch import batch_rows
 from seedproof.metrics.statistic import Statistic
-from seedproof.predictions.checks import Check, by_severity, of_arms
+from seedproof.predictions.checks import Check, by_severity, errors_of, of_arms
 from seedproof.predictions.duplicates import identical_arms
 from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
@@ -302,23 +302,31 @@ def compare_arms(
         )
         for (i, j), sums in whole.pairs.items()
     ]
-    usual = answer_kind(alignment.sources[0].kind).usual_primary
+    kind = answer_kind(alignment.sources[0].kind)
+    better = direction_of_mean(alignment.sources[0]) if arms[0].is_of_numbers else "neither"
     compared = dict.fromkeys(metric for arm in others for metric in arm.contrasts)
-    primary = primary_metric(primary, compared or results[0], usual)
-    judged = judge_together(others, pairs, primary, level=level, margins=margins or {})
+    primary = primary_metric(primary, compared or results[0], kind.usual_primary)
+    quality = kind.quality(primary, compared, better=better)
+    judged = judge_together(
+        others, pairs, primary, quality=quality, level=level, margins=margins or {}
+    )
     sources = {arm.name: arm.source for arm in arms}
     identical = identical_arms(sources, {arm.name: arm.seeds for arm in arms})
     checks = of_arms({arm.name: arm.measurement.checks for arm in (baseline, *others)})
+    checks = by_severity([*identical, *checks])
+    errors = errors_of(checks, names[1:], baseline.name)
+    judged_arms, judged_pairs = without_verdicts(judged.arms, judged.pairs, errors)
     return Comparison(
         baseline=baseline,
-        arms=tuple(_with_shares(judged.arms, reference)),
-        pairs=judged.pairs if all_pairs else None,
+        arms=tuple(_with_shares(judged_arms, reference)),
+        pairs=judged_pairs if all_pairs else None,
         confidence=judged.confidence,
         primary=primary,
+        quality=judged.quality,
         notes=tuple(dict.fromkeys(notes)),
-        checks=by_severity([*identical, *checks]),
+        checks=checks,
         reference=reference,
-        better=direction_of_mean(alignment.sources[0]) if arms[0].is_of_numbers else "neither",
+        better=better,
     )
 
 

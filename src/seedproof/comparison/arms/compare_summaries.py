@@ -1,9 +1,9 @@
 """Comparison of saved reports with a baseline, from their figures and intervals alone."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from seedproof.comparison.arms.judge import check_margins, primary_metric
+from seedproof.comparison.arms.judge import check_margins, primary_metric, without_verdicts
 from seedproof.comparison.arms.kinds import answer_kind
 from seedproof.comparison.arms.levels import comparable_metrics, notes_on_levels
 from seedproof.comparison.arms.result import ComparedArm, Comparison
@@ -14,7 +14,7 @@ from seedproof.messages import Message
 from seedproof.metrics.card import Better, card_name
 from seedproof.metrics.numbers.ranks import Ranks
 from seedproof.metrics.numbers.variance import Variances
-from seedproof.predictions.checks import of_arms
+from seedproof.predictions.checks import errors_of, of_arms
 from seedproof.records.schema import Kind
 from seedproof.stats.effect import (
     UNBOUNDED,
@@ -26,7 +26,7 @@ from seedproof.stats.effect import (
 )
 from seedproof.stats.estimate_contrast import NO_COUNTERPART, from_estimates
 from seedproof.stats.families import with_equivalence
-from seedproof.stats.intervals import PLAIN, Estimate, Level
+from seedproof.stats.intervals import PLAIN, WITHOUT_RUNS, Estimate, Level
 
 NOTE = Message(
     "made-from-reports",
@@ -105,46 +105,53 @@ def compare_summaries(
                 other_n_examples=report.n_examples,
                 other_n_labeled=report.n_labeled,
             )
-    usual = answer_kind(Kind(base.kind)).usual_primary
+    kind = answer_kind(Kind(base.kind))
     margins = margins or {}
     of_mean: Better = "lower" if lower_is_better else "higher"
     if base.kind != Kind.NUMBERS or base.n_labeled:
         of_mean = "neither"
     figures = {name: _figures(base, report, of_mean) for name, report in others}
     compared = dict.fromkeys(metric for own in figures.values() for metric in own)
-    primary = primary_metric(primary, compared or base.metrics, usual)
+    primary = primary_metric(primary, compared or base.metrics, kind.usual_primary)
+    quality = kind.quality(primary, compared, better=of_mean)
     explained = {name: _explained(base, report) for name, report in others}
     rows = [figure for own in figures.values() for figure in own.values()]
     rows += [x for methods in explained.values() for own in methods.values() for x in own.values()]
     check_margins(margins, dict.fromkeys(row.metric for row in rows))
     judged = [row for row in rows if row.effect(PLAIN).low is not None]
-    n_primary = sum(row.metric == primary for row in judged)
+    if all(row.metric != quality for row in judged):
+        quality = None
+    primaries = {primary, *(() if quality is None else (quality,))}
+    n_primary = sum(row.metric in primaries for row in judged)
     levels = {
         True: PLAIN.divided(max(n_primary, 1)),
         False: PLAIN.divided(max(len(judged) - n_primary, 1)),
     }
+    arms = [
+        ComparedArm(
+            name,
+            report,
+            effects=_effects(figures[name], levels, margins, primaries),
+            explanations={
+                method: _effects(own, levels, margins) for method, own in explained[name].items()
+            },
+        )
+        for name, report in others
+    ]
+    checks = of_arms({name: report.checks for name, report in reports.items()})
+    errors = errors_of(checks, [name for name, _ in others], base_name)
     return Comparison(
         baseline=ComparedArm(base_name, base),
-        arms=tuple(
-            ComparedArm(
-                name,
-                report,
-                effects=_effects(figures[name], levels, margins, primary),
-                explanations={
-                    method: _effects(own, levels, margins)
-                    for method, own in explained[name].items()
-                },
-            )
-            for name, report in others
-        ),
+        arms=without_verdicts(arms, (), errors)[0],
         confidence=levels[True].confidence,
         primary=primary,
+        quality=quality,
         notes=(
             NOTE,
             *notes_on_levels([report.levels for report in reports.values()]),
             *_own_metrics(reports),
         ),
-        checks=of_arms({name: report.checks for name, report in reports.items()}),
+        checks=checks,
         better=of_mean,
     )
 
@@ -200,7 +207,11 @@ class _Figures:
         return self._judged(directed(effect, self.better))
 
     def _judged(self, effect: Effect) -> Effect:
-        return effect if self.are_trials else with_enough_runs(effect, self.n_runs)
+        if self.are_trials:
+            return effect
+        # An interval over examples alone is neither a difference of runs nor its absence.
+        n_runs = 0 if effect.over in WITHOUT_RUNS else self.n_runs
+        return with_enough_runs(effect, n_runs)
 
 
 def _figures(base: Measurement, arm: Measurement, better: Better) -> dict[str, _Figures]:
@@ -246,11 +257,12 @@ def _effects(
     figures: Mapping[str, _Figures],
     levels: Mapping[bool, Level],
     margins: Mapping[str, float],
-    primary: str | None = None,
+    primaries: Collection[str] = (),
 ) -> dict[str, Effect]:
     return {
         name: replace(
-            figure.effect(levels[name == primary], margins.get(name)), exploratory=name != primary
+            figure.effect(levels[name in primaries], margins.get(name)),
+            exploratory=name not in primaries,
         )
         for name, figure in figures.items()
     }

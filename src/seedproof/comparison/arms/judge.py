@@ -1,4 +1,4 @@
-"""Verdicts on arms: one primary metric, and all other metrics together as exploratory ones."""
+"""Verdicts on arms: a primary metric and the quality that guards it; others are exploratory."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from seedproof.comparison.arms.matched_rates import RATE_ESTIMATED
 from seedproof.comparison.arms.result import ArmPair, ComparedArm
 from seedproof.errors import OptionError
-from seedproof.stats.effect import Effect
-from seedproof.stats.families import MetricContrast, shared_level
+from seedproof.predictions.checks import Check
+from seedproof.stats.effect import Effect, without_verdict
+from seedproof.stats.families import MetricContrast, common_level, shared_level
 from seedproof.stats.intervals import Level
 
 # Metrics that follow the rate of an arm, which is estimated if rates are matched.
@@ -21,6 +22,7 @@ class Judged:
     arms: tuple[ComparedArm, ...]
     pairs: tuple[ArmPair, ...]
     confidence: float  # of each primary effect
+    quality: str | None = None  # judged together with the primary metric
 
 
 def primary_metric(primary: str | None, measured: Collection[str], usual: Sequence[str]) -> str:
@@ -56,30 +58,68 @@ def judge_together(
     *,
     level: Level,
     margins: Mapping[str, float],
+    quality: str | None = None,
 ) -> Judged:
     """Return arms and pairs with their effects.
 
-    The primary effects of all of them hold simultaneously, and so do all other effects.
+    The primary effects of all of them hold simultaneously, and so do all other effects. Effects on
+    the quality are primary as well, if it has an interval.
     """
     rows = [x for arm in arms for x in _contrasts(arm)]
     rows += [x for pair in pairs for x in pair.contrasts.values()]
     check_margins(margins, dict.fromkeys(row.metric for row in rows))
     tested = [row for row in rows if row.effect(level).low is not None]
-    own = shared_level([row for row in tested if row.metric == primary], level)
-    others = shared_level([row for row in tested if row.metric != primary], level)
+    is_matched = any(arm.matched_rate is not None for arm in arms)
+    has_quality = any(row.metric == quality for row in tested)
+    if not has_quality or (is_matched and quality in FOLLOW_RATE):
+        quality = None
+    families = [
+        [row for row in tested if row.metric == metric]
+        for metric in (primary, *([] if quality is None else [quality]))
+    ]
+    own = common_level(families, level)
+    others = shared_level([x for x in tested if x.metric not in {primary, quality}], level)
 
     def effect(row: MetricContrast) -> Effect:
-        is_primary = row.metric == primary
+        is_primary = row.metric in {primary, quality}
         judged = row.effect(own if is_primary else others, margin=margins.get(row.metric))
         return replace(judged, exploratory=not is_primary)
 
-    is_matched = any(arm.matched_rate is not None for arm in arms)
     judged_pairs = (
         replace(pair, effects=_effects(pair.contrasts, effect, is_matched=is_matched))
         for pair in pairs
     )
     judged_arms = (_judged(arm, effect) for arm in arms)
-    return Judged(tuple(judged_arms), tuple(judged_pairs), own.confidence)
+    return Judged(tuple(judged_arms), tuple(judged_pairs), own.confidence, quality)
+
+
+def without_verdicts(
+    arms: Sequence[ComparedArm], pairs: Sequence[ArmPair], errors: Mapping[str, Check]
+) -> tuple[tuple[ComparedArm, ...], tuple[ArmPair, ...]]:
+    """Return arms and pairs without verdicts on the arms that have an error.
+
+    Copies of a run, for example, are no evidence that arms are equivalent.
+    """
+    return (
+        tuple(_untrusted_arm(arm, errors[arm.name]) if arm.name in errors else arm for arm in arms),
+        tuple(
+            replace(pair, effects=_untested(pair.effects, check)) if check else pair
+            for pair in pairs
+            for check in [errors.get(pair.arm) or errors.get(pair.against)]
+        ),
+    )
+
+
+def _untrusted_arm(arm: ComparedArm, check: Check) -> ComparedArm:
+    return replace(
+        arm,
+        effects=_untested(arm.effects, check),
+        explanations={name: _untested(x, check) for name, x in arm.explanations.items()},
+    )
+
+
+def _untested(effects: Mapping[str, Effect], check: Check) -> dict[str, Effect]:
+    return {name: without_verdict(effect, check.name) for name, effect in effects.items()}
 
 
 def judge_each(arms: Sequence[ComparedArm], level: Level) -> list[ComparedArm]:

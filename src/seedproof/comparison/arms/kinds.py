@@ -25,12 +25,17 @@ from seedproof.measurement.items import ItemAccumulators
 from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.measurement.selection import known
 from seedproof.measurement.texts import TextAccumulators
-from seedproof.metrics.card import Better
+from seedproof.metrics.card import Better, card_name
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
+from seedproof.stats.effect import QUALITY
 
 # Usual number of classes kept per example where a model has very many.
 USUAL_TOP = 20
+# Qualities of probabilities: answers may get worse while these get better.
+OF_PROBABILITIES = frozenset({"nll", "brier", "ece", "ece_corrected", "mce"})
+# Quality of some directions only: the mean of numbers, and never their bias.
+WITHOUT_DIRECTION = frozenset({"mean", "bias"})
 
 
 class AnswerKind(ABC):
@@ -40,6 +45,26 @@ class AnswerKind(ABC):
     pairs: ClassVar[type[PairSums[Any]]]
     # The metric that is judged alone if none is named: the first of these that was measured.
     usual_primary: ClassVar[tuple[str, ...]]
+    # The quality that is judged together with a primary metric that says nothing about it: the
+    # first of these cards with a compared metric.
+    usual_quality: ClassVar[tuple[str, ...]]
+
+    def quality(
+        self, primary: str, compared: Collection[str], *, better: Better = "neither"
+    ) -> str | None:
+        """Return the quality that guards a primary metric; None if there is none, or no need.
+
+        Steadier arms may be worse. `better` is the direction of the mean of numbers.
+        """
+
+        def is_directed(name: str) -> bool:
+            return name not in WITHOUT_DIRECTION or (name == "mean" and better != "neither")
+
+        of_answers = QUALITY - OF_PROBABILITIES
+        if card_name(primary) in of_answers and is_directed(card_name(primary)):
+            return None
+        known = (name for name in self.usual_quality if is_directed(name))
+        return next((x for name in known for x in compared if card_name(x) == name), None)
 
     @abstractmethod
     def accumulators(
@@ -72,6 +97,7 @@ class Classes(AnswerKind):
 
     pairs = ClassPairs
     usual_primary = ("flip_rate",)
+    usual_quality = ("accuracy",)
 
     def accumulators(
         self, source: ShardSource, requested: Collection[str] | None
@@ -106,6 +132,7 @@ class Numbers(AnswerKind):
 
     pairs = NumberPairs
     usual_primary = ("mae", "mean")
+    usual_quality = ("mae", "mean")
 
     def accumulators(
         self, source: ShardSource, requested: Collection[str] | None
@@ -151,6 +178,7 @@ class Texts(AnswerKind):
 
     pairs = TextPairs
     usual_primary = ("accuracy", "flip_rate")
+    usual_quality = ("accuracy",)
 
     def accumulators(
         self, source: ShardSource, requested: Collection[str] | None
@@ -200,6 +228,7 @@ class Items(AnswerKind):
 
     pairs = ItemPairs
     usual_primary = ("first_item_flips", "set_flips")
+    usual_quality = ("ndcg@k", "mrr", "hit_rate@k", "recall@k", "micro_f1", "precision", "recall")
 
     def accumulators(
         self, source: ShardSource, requested: Collection[str] | None

@@ -12,7 +12,7 @@ from seedproof.errors import OptionError, UnknownNameError
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.metrics.card import Better
-from seedproof.predictions.checks import Check
+from seedproof.predictions.checks import Check, errors_of
 from seedproof.records.schema import ITEMS, Kind
 from seedproof.stats.effect import Effect, inverted
 from seedproof.stats.families import MetricContrast
@@ -78,8 +78,8 @@ class ComparedArm:
     Args:
         name: Name of the arm.
         measurement: The arm measured alone.
-        effects: Effect on each metric, exploratory unless it is the primary one; empty for the
-            baseline.
+        effects: Effect on each metric, exploratory unless it is the primary one or the quality
+            that is judged with it; empty for the baseline.
         explanations: Effect on each figure of explanations, by method; empty for the baseline, and
             if the same examples were not explained.
         is_paired: Whether its runs have the seeds of the baseline's runs.
@@ -188,7 +188,8 @@ class Comparison:
     notes: tuple[Message, ...] = ()
     checks: tuple[Check, ...] = ()  # of all arms
     reference: str | None = None  # arm whose gain counts as 100 %, such as an ensemble
-    primary: str = "flip_rate"  # the metric that is judged alone
+    primary: str = "flip_rate"  # the metric that is judged, alone or with a quality
+    quality: str | None = None  # judged together with the primary metric, which says nothing of it
     pairs: tuple[ArmPair, ...] | None = None  # all other pairs of arms, if they are compared
     runs: ComparedRuns | None = None  # the runs that verdicts rest on; None for reports
     better: Better = "neither"  # direction in which the mean of numbers is better
@@ -212,6 +213,16 @@ class Comparison:
     def match_rates(self) -> bool:
         """True if thresholds were moved, so that all runs of an arm have the same rate."""
         return self.baseline.matched_rate is not None
+
+    @property
+    def primaries(self) -> tuple[str, ...]:
+        """The metrics that are judged: the primary one, and the quality that guards it."""
+        return (self.primary, *(() if self.quality is None else (self.quality,)))
+
+    @property
+    def errors(self) -> Mapping[str, Check]:
+        """The error that keeps each arm from being judged, by arm."""
+        return errors_of(self.checks, [arm.name for arm in self.arms], self.baseline.name)
 
     def arm(self, name: str) -> ComparedArm:
         """Return an arm by its name."""
@@ -255,6 +266,7 @@ class Comparison:
             **({"repeats": first.repeats, "kind": first.kind} if self.has_texts else {}),
             "confidence": self.confidence,
             "primary": self.primary,
+            "quality": self.quality,
             "gold": self.reference,
             **({"match_rates": True} if self.match_rates else {}),
             "baseline": self.baseline.summary(),

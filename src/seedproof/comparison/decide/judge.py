@@ -18,7 +18,7 @@ from seedproof.stats.distributions import student_quantile
 from seedproof.stats.effect import Contrast, Effect, scale_of
 from seedproof.stats.estimate_contrast import NO_COUNTERPART
 from seedproof.stats.families import MetricContrast
-from seedproof.stats.intervals import WITHOUT_RUNS, Level, jackknife_variance
+from seedproof.stats.intervals import PLAIN, WITHOUT_RUNS, Level, jackknife_variance
 
 # A candidate is discarded if its chance of being kept at the last look is lower.
 FUTILE = 0.05
@@ -28,6 +28,7 @@ NO_GAIN_TAIL = 0.1
 Answer: TypeAlias = Literal["keep", "discard", "run more", "repair"]
 Reason: TypeAlias = Literal[
     "shown better",
+    "quality lost",  # shown to be worse by the quality that guards the metric
     "not shown",  # at the last look
     "futile",  # hardly a chance at the last look
     "gain too small",  # the interval excludes the least gain of interest
@@ -67,6 +68,7 @@ class Decision:
     more_candidate: int = 0
     more_baseline: int = 0
     effect: Effect | None = None  # with its 95 % interval
+    quality: Effect | None = None  # that guards the metric, with its 95 % interval
     level: float | None = None
     position: int | None = None  # of the candidate in the loop
     n_kept: int = 0
@@ -87,13 +89,39 @@ class Decision:
         return int(EXIT_CODES[self.verdict.answer])
 
 
-def judge(row: MetricContrast, schedule: Schedule, *, level: float, min_gain: float) -> Verdict:
-    """Return the answer on the runs of a contrast, whose number is planned."""
-    n_runs, last, levels = row.n_runs[1], schedule.last, schedule.levels(level)
-    verdict = row.effect(levels[n_runs]).verdict if n_runs in levels else None
-    if verdict in {"better", "steadier"}:
-        return Verdict("keep", "shown better")
-    if n_runs >= last or not levels:
+def judge(
+    row: MetricContrast,
+    schedule: Schedule,
+    *,
+    level: float,
+    min_gain: float,
+    quality: MetricContrast | None = None,
+) -> Verdict:
+    """Return the answer on the runs of a contrast, whose number is planned.
+
+    A candidate that is shown to be worse in its quality is discarded, whatever else it gains: at
+    the level of the look, or by the 95 % interval where it would be kept. The level needs no
+    division: a guard makes no keep, so that it can only lower their number.
+    """
+    n_runs, levels = row.n_runs[1], schedule.levels(level)
+    if n_runs in levels:
+        is_better = row.effect(levels[n_runs]).verdict in {"better", "steadier"}
+        # The level of a look is strict, most of all the first: a loss of two standard deviations
+        # would be kept in a quarter of the simulated candidates.
+        of_guard = PLAIN if is_better else levels[n_runs]
+        if quality is not None and quality.effect(of_guard).verdict == "worse":
+            return Verdict("discard", "quality lost")
+        if is_better:
+            return Verdict("keep", "shown better")
+    return _not_kept(row, schedule, levels, min_gain)
+
+
+def _not_kept(
+    row: MetricContrast, schedule: Schedule, levels: Mapping[int, Level], min_gain: float
+) -> Verdict:
+    """Return the answer on a candidate that is not shown to be better."""
+    last = schedule.last
+    if row.n_runs[1] >= last or not levels:
         return Verdict("discard", "not shown")
     gain = _gain(row)
     if gain is None:

@@ -160,10 +160,13 @@ class GroupMean:
         value = float(self.totals["total"]) / self.size
         return 0.0 if abs(value) < 1e-12 else value  # what rounding leaves of a difference
 
-    def estimate(self, name: str) -> Estimate:
-        """Return the mean of the quantity of this name, with its interval."""
+    def estimate(self, name: str, level: Level = PLAIN) -> Estimate:
+        """Return the mean of the quantity of this name, with its interval.
+
+        The level is that of a figure that is judged: a difference.
+        """
         if name.endswith(("_beyond", "_change")) and not name.endswith("_no_change"):
-            return self.difference(PLAIN, is_distance=name.endswith("_beyond"))
+            return self.difference(level, is_distance=name.endswith("_beyond"))
         if name in OWN:
             return estimate(self.statistic(name))
         if name.endswith("_no_change") and 1 in self.n_runs.values():

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -12,12 +12,12 @@ from seedproof.measurement.examples import StoredExamples
 from seedproof.messages import Message
 from seedproof.metrics.card import Better
 from seedproof.metrics.statistic import VERDICT_FROM
-from seedproof.predictions.checks import Check
+from seedproof.predictions.checks import Check, errors_of
 from seedproof.records.answer_settings import ExampleWeights
 from seedproof.records.location import Location
 from seedproof.records.schema import Kind
-from seedproof.stats.effect import Effect
-from seedproof.stats.intervals import TAIL, Estimate
+from seedproof.stats.effect import Effect, without_verdict
+from seedproof.stats.intervals import PLAIN, TAIL, WITHOUT_RUNS, Estimate
 from seedproof.stats.vote_tests import Discoveries
 
 FORMAT = 1
@@ -82,7 +82,9 @@ class GroupFigures:
     name: str  # `all`, the class, or the value of the column
     n_examples: int
     n_labeled: int
-    figures: Mapping[str, Estimate]  # those of right and wrong need labels
+    # Those of right and wrong need labels. Of all examples, the flips beyond noise and the change
+    # of the quality have the intervals that are judged.
+    figures: Mapping[str, Estimate]
     # Flips beyond noise, with an interval that holds for all classes or all values of a column
     # together; a single example has none.
     beyond: Estimate
@@ -133,6 +135,56 @@ class VersionComparison:
     kind: str = "classes"  # or `numbers`, `rankings`, `sets`, `texts`
     are_trials: bool = False  # of one model, so that few of them are judged
     better: Better = "neither"  # direction in which the mean of numbers is better
+    # Figure of how much better the new version is, which is judged together with the flips beyond
+    # noise, each at half the level; None if nothing says what is right.
+    quality: str | None = None
+
+    def with_checks(self, checks: tuple[Check, ...]) -> "VersionComparison":
+        """Return the comparison with checks; an error leaves figures, and no verdict."""
+        error = errors_of(checks, ["new"], "old").get("new")
+        if error is None:
+            return replace(self, checks=checks)
+
+        def unjudged(part: GroupFigures) -> GroupFigures:
+            return replace(part, is_beyond=False)
+
+        steadiness = self.steadiness
+        return replace(
+            self,
+            checks=checks,
+            whole=unjudged(self.whole),
+            by_class=tuple(map(unjudged, self.by_class)),
+            slices={name: tuple(map(unjudged, parts)) for name, parts in self.slices.items()},
+            discoveries=replace(self.discoveries, n_found=0, threshold=None),
+            unexplained=self.unexplained.slice(0, 0),
+            steadiness=None if steadiness is None else without_verdict(steadiness, error.name),
+        )
+
+    @property
+    def error(self) -> Check | None:
+        """The error that keeps the versions from being judged."""
+        return errors_of(self.checks, ["new"], "old").get("new")
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of each primary figure of all examples."""
+        return (PLAIN if self.quality is None else PLAIN.divided(2)).confidence
+
+    @property
+    def quality_side(self) -> Literal["better", "worse"] | None:
+        """Return whether the new version is shown to be better or worse; None if neither is."""
+        value = None if self.quality is None else self.whole.figures.get(self.quality)
+        if value is None or value.low is None or value.high is None or not self.is_judged:
+            return None
+        if not self.are_trials and value.over in WITHOUT_RUNS:
+            return None
+        if value.low <= 0.0 <= value.high:
+            return None
+        is_higher = value.low > 0.0
+        lower_is_better = self.quality == "error_change" or (
+            self.quality == "mean_change" and self.better == "lower"
+        )
+        return "better" if is_higher != lower_is_better else "worse"
 
     @property
     def has_numbers(self) -> bool:
@@ -162,7 +214,7 @@ class VersionComparison:
         """True if flips beyond noise are shown, by the permutation test or by the interval.
 
         The p-value of a single run is its rank among the runs of the other version: with fewer
-        than 39 of them it cannot be small, and the interval decides.
+        than 39 of them, or 79 next to a quality, it cannot be small, and the interval decides.
         """
         is_shown = self.permutation_test.p_value <= self.largest_p_value or self.whole.is_beyond
         return self.is_judged and is_shown
@@ -170,10 +222,16 @@ class VersionComparison:
     @property
     def largest_p_value(self) -> float:
         """The largest p-value of the permutation test that shows a change."""
-        return TAIL if self.baseline_from != "both" else 2 * TAIL
+        tail = TAIL if self.quality is None else TAIL / 2
+        return tail if self.baseline_from != "both" else 2 * tail
 
     @property
     def is_judged(self) -> bool:
+        """True if the runs of a version are enough, without an error, to know how runs differ."""
+        return self.error is None and self.has_enough_runs
+
+    @property
+    def has_enough_runs(self) -> bool:
         """True if the runs of a version are enough to know how much runs differ."""
         return self.are_trials or max(len(self.old_runs), len(self.new_runs)) >= VERDICT_FROM
 
@@ -217,6 +275,8 @@ class VersionComparison:
             "slices": {
                 column: [part.summary() for part in parts] for column, parts in self.slices.items()
             },
+            "quality": self.quality,
+            "confidence": self.confidence,
             "is_judged": self.is_judged,
             "is_beyond": self.is_beyond,
             "steadiness": None if self.steadiness is None else self.steadiness.summary(),

@@ -28,11 +28,12 @@ from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
+from seedproof.records.schema import Kind
 from seedproof.records.shards import Shard, ShardSource, canonical_order
 from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import Cross
 from seedproof.stats.effect import Effect, with_enough_runs
-from seedproof.stats.intervals import PLAIN, WITHOUT_RUNS, Estimate
+from seedproof.stats.intervals import PLAIN, WITHOUT_RUNS, Estimate, Level
 from seedproof.stats.permutation_test import least_permutation_p_value, permutation_p_value
 from seedproof.stats.vote_tests import (
     Discoveries,
@@ -49,6 +50,8 @@ N_KEPT = 500
 BATCH_VALUES = 2**17
 # Index of the group that holds all examples.
 WHOLE = 0
+# How much better a version is, by what is known: the first of these that was measured.
+QUALITIES = ("accuracy_change", "error_change", "quality_change", "mean_change")
 UNAFFECTED = Message(
     "tests-without-clusters",
     "Intervals are over clusters of examples. The permutation test over runs and the tests of "
@@ -262,7 +265,25 @@ class VersionSums(ABC):
             kind=self.kind,
             are_trials=self._are_trials,
             better=self.better,
+            quality=self._quality,
         )
+
+    @property
+    def _quality(self) -> str | None:
+        """Figure of how much better the new version is, judged together with flips beyond noise."""
+        known = [name for name in QUALITIES if name in self.sums]
+        if self.kind == Kind.NUMBERS and self.better == "neither":
+            known = [name for name in known if name != "mean_change"]
+        return known[0] if known else None
+
+    @property
+    def _level(self) -> Level:
+        """Level of each primary figure of all examples."""
+        return PLAIN if self._quality is None else PLAIN.divided(2)
+
+    def _level_of(self, figure: str, index: int) -> Level:
+        is_primary = figure in {f"{self.distance}_beyond", self._quality}
+        return self._level if is_primary and index == WHOLE else PLAIN
 
     def _group(self, name: str, index: int, n_examples: int) -> GroupMean:
         """Return the mean of a quantity over one group."""
@@ -289,6 +310,7 @@ class VersionSums(ABC):
             new,
             cross=cross,
             is_paired=False,
+            level=self._level,  # that of the flip rate in a comparison of arms
             needs_runs=not self._are_trials,
         )
         return effect if self._are_trials else with_enough_runs(effect, min(self._n_runs.values()))
@@ -302,7 +324,9 @@ class VersionSums(ABC):
             if not n_examples:
                 continue
             figures = {
-                figure: self._group(figure, index, n).estimate(figure)
+                figure: self._group(figure, index, n).estimate(
+                    figure, self._level_of(figure, index)
+                )
                 for figure in self.sums
                 if (n := n_labeled if needs_labels(figure) else n_examples)
             }
@@ -310,7 +334,9 @@ class VersionSums(ABC):
             # The intervals of all groups of a kind hold simultaneously. A single example has none:
             # if all runs happened to agree, its width would be 0. Its exact test decides.
             beyond = (
-                flips_beyond.difference(PLAIN.divided(n_groups[kind]))
+                flips_beyond.difference(
+                    self._level if index == WHOLE else PLAIN.divided(n_groups[kind])
+                )
                 if flips_beyond.n_drawn > 1
                 else Estimate(flips_beyond.value)
             )

@@ -47,6 +47,25 @@ def changes(effects: Sequence[Effect]) -> str:
     return f"{_range(values, _signed)}{unit(values[0][1])}" if values else NONE
 
 
+def values(effects: Sequence[Effect]) -> str:
+    """Return the range of several changes without an interval, such as "−0.1 to −0.3"."""
+    known = [(effect.value, effect) for effect in effects if effect.value is not None]
+    return f"{_range(known, _signed)}{unit(known[0][1])}" if known else NONE
+
+
+def is_in_points(effect: Effect) -> bool:
+    """Return whether a change is a difference of shares."""
+    return effect.scale == "difference" and bool(unit(effect))
+
+
+def points(effects: Sequence[Effect]) -> str:
+    """Return the sizes of differences of shares in words, such as "3.1 to 13.3 points"."""
+    sizes = sorted(100 * abs(effect.value or 0.0) for effect in effects)
+    n_digits = 1 if sizes[0] >= 0.05 else 2
+    low, high = (f"{size:.{n_digits}f}" for size in (sizes[0], sizes[-1]))
+    return f"{low if low == high else f'{low} to {high}'}{NO_BREAK}points"
+
+
 def sizes(effects: Sequence[Effect]) -> str:
     """Return the same without signs; the interval of a fall is reversed: "50 % [20, 68]"."""
     values = [

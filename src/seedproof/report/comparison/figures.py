@@ -20,10 +20,11 @@ from seedproof.report.comparison.groups import (
     foremost,
     names,
     of_method,
+    shown_verdict,
     verdict_kind,
-    verdict_on,
 )
-from seedproof.report.comparison.sentences import cost_title, on_flips, on_spread
+from seedproof.report.comparison.headline import on_flips
+from seedproof.report.comparison.sentences import cost_title, on_spread
 from seedproof.report.comparison.text import shortened
 from seedproof.report.comparison.view import key_metrics
 from seedproof.report.explanations.sentences import named
@@ -121,7 +122,9 @@ def _forest_block(
     metric: str, method: str, comparison: Comparison, ratio_axis: Mapping[str, Any] | None
 ) -> Figure:
     called = _drawn_arms(comparison)
-    effects = {called[a.name]: a.effects[metric] for a in comparison.arms if metric in a.effects}
+    arms = [arm for arm in comparison.arms if metric in arm.effects]
+    effects = {called[arm.name]: arm.effects[metric] for arm in arms}
+    verdicts = {called[arm.name]: shown_verdict(comparison, arm.effects, metric) for arm in arms}
     better = comparison.better if metric == "mean" else card(metric).better
     facts = dict(ratio_axis or _difference_axis(better, list(effects.values())))
     facts["arms"] = list(effects)
@@ -138,9 +141,9 @@ def _forest_block(
             "low": within(effect.low),
             # A ratio to a baseline of 0 has no upper end.
             "high": high if effect.low is not None and effect.high is None else within(effect.high),
-            "kind": verdict_kind(effect.verdict),
+            "kind": verdict_kind(verdicts[arm]),
             "change": amounts.change_with_ends(effect),
-            "verdict": effect.verdict,
+            "verdict": verdicts[arm],
         }
         for arm, effect in effects.items()
     ]
@@ -198,11 +201,11 @@ def _axis(scale: str, domain: tuple[float, float], nothing: float, title: str) -
 
 def _stability_accuracy(comparison: Comparison) -> Figure:
     called = _drawn_arms(comparison)
-    rows = [_point(comparison.baseline, called, x=0.0, kind="base")]
+    rows = [_point(comparison, comparison.baseline, called, x=0.0)]
     for arm in comparison.arms:
         if "accuracy" in arm.effects and "flip_rate" in arm.effects:
             effect = arm.effects["accuracy"]
-            row = _point(arm, called, x=100 * (effect.value or 0.0))
+            row = _point(comparison, arm, called, x=100 * (effect.value or 0.0))
             if effect.low is not None:
                 row |= {"x_low": 100 * effect.low, "x_high": 100 * (effect.high or 0.0)}
             rows.append(row)
@@ -228,14 +231,15 @@ def _stability_accuracy(comparison: Comparison) -> Figure:
 
 
 def _point(
-    arm: ComparedArm, called: Mapping[str, str], *, x: float, kind: str | None = None
+    comparison: Comparison, arm: ComparedArm, called: Mapping[str, str], *, x: float
 ) -> dict[str, Any]:
+    verdict = shown_verdict(comparison, arm.effects, "flip_rate")
     flips = arm.measurement.metrics["flip_rate"]
     row: dict[str, Any] = {
         "arm": called[arm.name],
         "x": x,
         "flips": 100 * flips.value,
-        "kind": kind or verdict_kind(verdict_on(arm, "flip_rate")),
+        "kind": "base" if arm is comparison.baseline else verdict_kind(verdict),
     }
     if flips.low is not None and flips.high is not None:
         row |= {"y_low": 100 * flips.low, "y_high": 100 * flips.high}
@@ -245,7 +249,7 @@ def _point(
 def _stability_cost(comparison: Comparison, name: str) -> Figure:
     called = _drawn_arms(comparison)
     rows = [
-        _point(arm, called, x=arm.costs[name], kind="base" if arm is comparison.baseline else None)
+        _point(comparison, arm, called, x=arm.costs[name])
         for arm in all_arms(comparison)
         if name in arm.costs
     ]

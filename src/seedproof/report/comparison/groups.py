@@ -1,16 +1,21 @@
 """Arms by verdict, and each explanation method as a comparison of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.messages import Message
-from seedproof.stats.effect import Verdict
+from seedproof.stats.effect import Effect, Verdict
 
 GOOD: tuple[Verdict, ...] = ("steadier", "better")
 BAD: tuple[Verdict, ...] = ("less steady", "worse")
 # Shown, of a metric of which neither direction is better.
 NEUTRAL: tuple[Verdict, ...] = ("higher", "lower")
+# A primary verdict together with that on the quality, where one of them is good and one is bad.
+MIXED: dict[tuple[Verdict, Verdict], str] = {
+    ("steadier", "worse"): "steadier, but worse",
+    ("less steady", "better"): "less steady, better",
+}
 MAX_LISTED = 4
 MAX_LIST_LENGTH = 80
 # The metrics of explanations that are shown first; the list of all metrics has the others.
@@ -36,19 +41,32 @@ def verdict_on(arm: ComparedArm, metric: str) -> Verdict:
     return arm.effects[metric].verdict if metric in arm.effects else "not tested"
 
 
+def shown_verdict(comparison: Comparison, effects: Mapping[str, Effect], metric: str) -> str:
+    """Return the verdict on a metric for readers: the primary one names an opposite quality."""
+    if metric not in effects:
+        return "not tested"
+    verdict, quality = effects[metric].verdict, effects.get(comparison.quality or "")
+    if quality is None or metric != comparison.primary:
+        return verdict
+    return MIXED.get((verdict, quality.verdict), verdict)
+
+
 def verdict_kind(verdict: str) -> str:
     """Return how a verdict is marked: `good`, `bad`, `equal` or `open`."""
     kinds: dict[str, str] = {
         **dict.fromkeys(GOOD, "good"),
-        **dict.fromkeys(BAD, "bad"),
+        **dict.fromkeys((*BAD, *MIXED.values()), "bad"),
         **dict.fromkeys((*NEUTRAL, "equivalent"), "equal"),
     }
     return kinds.get(verdict, "open")
 
 
 def foremost(comparison: Comparison) -> list[ComparedArm]:
-    """Return the arms, those shown to be steadier first."""
-    return sorted(comparison.arms, key=lambda arm: verdict_on(arm, "flip_rate") != "steadier")
+    """Return the arms, those shown to be steadier and not worse first."""
+    return sorted(
+        comparison.arms,
+        key=lambda arm: shown_verdict(comparison, arm.effects, "flip_rate") != "steadier",
+    )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from seedproof.report.comparison.figures import (
     vote_legend,
 )
 from seedproof.report.comparison.groups import foremost, names, verdict_kind
-from seedproof.report.comparison.sentences import cautions, costs, on_flips
+from seedproof.report.comparison.headline import on_flips
+from seedproof.report.comparison.sentences import cautions, costs
 from seedproof.report.comparison.view import ComparisonView, build_view
 from seedproof.report.document import card_html, digest, page_parts, template, versions
 from seedproof.report.figures import Figure
@@ -111,7 +112,7 @@ def _finding(comparison: Comparison, first: Figure) -> str:
         is_steadier = flips.code == "flips-cut"
         return FINDINGS.get(code if is_steadier else "", "Flips and accuracy of each arm")
     arm = comparison.arm(first.title)
-    if arm.effects["flip_rate"].verdict == "too few runs":
+    if arm.effects["flip_rate"].verdict in {"too few runs", "not tested"}:
         return "Votes before and after"
     more, less = moved_examples(arm)
     return f"With {arm.name}, {more:,} examples are more stable and {less:,} less stable"
@@ -119,8 +120,11 @@ def _finding(comparison: Comparison, first: Figure) -> str:
 
 def _made(comparison: Comparison, view: ComparisonView) -> list[tuple[str, str]]:
     each = f"{100 * comparison.confidence:.4g}{NO_BREAK}%"
+    metrics = f"the primary metric, {comparison.primary}"
+    if comparison.quality is not None:
+        metrics = f"each of the primary metrics, {' and '.join(comparison.primaries)}"
     families = (
-        f"{each} for the primary metric, {comparison.primary}, so that all arms hold "
+        f"{each} for {metrics}, so that all arms hold "
         "simultaneously; wider for all other metrics, which hold simultaneously as well, by the "
         "joint distribution of their largest statistic. "
     )

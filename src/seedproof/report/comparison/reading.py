@@ -25,6 +25,10 @@ SENTENCES = {
     "exploratory": "Rows other than the primary are exploratory; their intervals hold "
     f"simultaneously. If the arms were identical, the primary row would show a difference in about "
     f"5{NO_BREAK}% of comparisons, and any other row in about 5{NO_BREAK}%.",
+    "two-primaries": "{primary} and {quality} are primary together, because an arm may be steadier "
+    "and worse. Other rows are exploratory; their intervals hold simultaneously. If the arms were "
+    f"identical, a primary row would show a difference in about 5{NO_BREAK}% of comparisons, and "
+    f"any other row in about 5{NO_BREAK}%.",
     "runs-declared": "{n_runs} {repeats}, as declared.",
     "runs-missing": "{n_runs} of {declared} declared {repeats}: the intervals hold once all are "
     "there.",
@@ -54,7 +58,8 @@ def table_notes(comparison: Comparison) -> tuple[Message, ...]:
     effects = [effect for arm in comparison.arms for effect in arm.effects.values()]
     has_verdicts = any(effect.verdict not in {"too few runs", "not tested"} for effect in effects)
     if has_verdicts and _confidence_of_others(comparison) is not None:
-        messages.append(_say("exploratory", primary=comparison.primary))
+        code = "exploratory" if comparison.quality is None else "two-primaries"
+        messages.append(_say(code, primary=comparison.primary, quality=comparison.quality))
     if comparison.runs is not None:
         are_trials = comparison.baseline.measurement.repeats == "trials"
         messages.append(on_runs(comparison.runs, "trials" if are_trials else "runs"))
@@ -90,10 +95,13 @@ def brackets(comparison: Comparison) -> Message:
         arms = "both arms" if n_arms == 2 else "all {n_arms} arms"
         arms = arms if comparison.pairs is None else "all pairs of arms"
         together = f"; the intervals of {arms} hold simultaneously with 95{NO_BREAK}% confidence"
+    elif comparison.quality is not None:
+        together = f"; both primary rows hold simultaneously with 95{NO_BREAK}% confidence"
     of_others = _confidence_of_others(comparison)
-    rows = (
-        "" if of_others is None else f" in the primary row, {{of_others:.4g}}{NO_BREAK}% in others"
-    )
+    primary = "row" if comparison.quality is None else "rows"
+    rows = f" in the primary {primary}" if len(comparison.primaries) > 1 else ""
+    if of_others is not None:
+        rows = f" in the primary {primary}, {{of_others:.4g}}{NO_BREAK}% in others"
     verdicts = {effect.verdict for arm in comparison.arms for effect in arm.effects.values()}
     is_equivalent = "equivalent" in verdicts
     return Message(

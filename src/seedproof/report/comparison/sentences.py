@@ -23,11 +23,10 @@ from seedproof.report.comparison.groups import (
     explained_by,
     names,
     of_method,
-    verdict_on,
     with_verdict,
 )
 from seedproof.report.explanations.sentences import TOP_WORDS, named
-from seedproof.report.numbers import NO_BREAK, WithUnit
+from seedproof.report.numbers import WithUnit
 from seedproof.report.sentences import (
     NO_LABELS,
     NO_PROBABILITIES,
@@ -38,10 +37,6 @@ from seedproof.report.sentences import (
 from seedproof.stats.effect import Verdict
 
 MAX_NAMED = 3
-MAX_NAME_LENGTH = 44
-# A fraction replaces percentages if every estimate is within so many points of it.
-NEAR = 10.0
-FRACTIONS = {25.0: "a quarter", 33.3: "a third", 50.0: "half", 66.7: "two thirds"}
 # Metrics without a sentence of their own, which become a caution if they get worse.
 CAUTIONS = ("ece", "nll", "brier", "predictive_js", "label_entropy_corrected", "ece_sd", "nll_sd")
 MAX_CAUTIONS = 2
@@ -55,13 +50,6 @@ TOPICS = (
     ("Confidence", "probability_sd", "The sd of the predicted probability"),
 )
 SENTENCES = {
-    "at-matched-rates": "At matched rates: {finding}",
-    "equivalent": "Equivalent within {margin}: {noun} {changes} with {arms}.",
-    "no-difference-shown": "No difference in {noun} is shown.",
-    "too-few-runs": "Too few runs for a verdict on {noun}.",
-    "no-verdict": "No verdict on {noun}.",
-    "accuracy-rises": "; accuracy rises",
-    "no-accuracy-loss-shown": "; no loss of accuracy shown",
     "noise-of-arm": "{noise} with {arm!r}",
     "explainer-noise": "Explaining the same run twice already changes top words: {listed}.",
     "spread-within-chance": "Runs of the baseline are not shown to differ by more than the "
@@ -120,65 +108,8 @@ def title(comparison: Comparison) -> Message:
     )
 
 
-def headline(comparison: Comparison) -> Message:
-    """Return the finding on the primary metric, in one sentence."""
-    finding = on_flips(comparison) if comparison.primary == "flip_rate" else _on_primary(comparison)
-    return _say("at-matched-rates", finding=finding) if comparison.match_rates else finding
-
-
-def on_flips(comparison: Comparison) -> Message:
-    """Return the finding on flips, as strong as the verdicts allow."""
-    steadier = with_verdict(comparison, "flip_rate", "steadier")
-    less_steady = with_verdict(comparison, "flip_rate", "less steady")
-    if steadier:
-        cut = f"{{arms}} {_verb(steadier, 'cut')} flips by {{amount}}"
-        fields = {"arms": _few(steadier, comparison), "amount": _about(steadier)}
-        if not less_steady:
-            accuracy = _accuracy_clause(steadier)
-            return Message("flips-cut", f"{cut}{{accuracy}}.", **fields, accuracy=accuracy)
-        words = f"{cut}; {{less_steady}} {_verb(less_steady, 'raise')} them."
-        fields["less_steady"] = _few(less_steady, comparison)
-        return Message("flips-cut-and-raised", words, **fields)
-    if less_steady:
-        return Message(
-            "flips-raised",
-            f"{{arms}} {_verb(less_steady, 'make')} answers less steady{{accuracy}}.",
-            arms=_few(less_steady, comparison),
-            accuracy=_accuracy_clause(less_steady, loss_only=True),
-        )
-    return _on_no_change(comparison, "flip_rate", "flips")
-
-
-def _on_no_change(comparison: Comparison, metric: str, noun: str) -> Message:
-    """Return the finding if no arm is shown to differ: all are equivalent, or it is open."""
-    equivalent = with_verdict(comparison, metric, "equivalent")
-    if equivalent and len(equivalent) == len(comparison.arms):
-        effects = tuple(arm.effects[metric] for arm in equivalent)
-        return _say(
-            "equivalent",
-            metric=metric,
-            margin=amounts.margin(effects[0]),
-            noun=noun,
-            changes=Amounts(effects, amounts.changes),
-            arms=names(equivalent),
-        )
-    if equivalent or with_verdict(comparison, metric, "no difference shown"):
-        return _say("no-difference-shown", noun=noun)
-    is_short = with_verdict(comparison, metric, "too few runs")
-    return _say("too-few-runs" if is_short else "no-verdict", noun=noun)
-
-
-def _on_primary(comparison: Comparison) -> Message:
-    """Return the finding on a primary metric other than the flip rate."""
-    metric = comparison.primary
-    subject = _subject(comparison, metric)
-    if with_verdict(comparison, metric, *GOOD, *BAD, *NEUTRAL):
-        return _on(comparison, "", metric, subject).messages[0]
-    noun = card(metric).title if comparison.has_classes else subject
-    return _on_no_change(comparison, metric, noun[0].lower() + noun[1:])
-
-
-def _subject(comparison: Comparison, metric: str) -> str:
+def subject_of(comparison: Comparison, metric: str) -> str:
+    """Return the subject of sentences on a metric, such as "The flip rate"."""
     known = (subject for _, name, subject in _topics(comparison) if name == metric)
     return next(known, card(metric).title)
 
@@ -190,42 +121,9 @@ def _topics(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
     return texts.topics(comparison) if comparison.has_texts else TOPICS
 
 
-def _few(arms: Sequence[ComparedArm], comparison: Comparison) -> Message:
-    """Return the names if they are few and short, otherwise "2 of 5 arms"."""
-    listed, n_arms = names(arms), len(comparison.arms)
-    is_short = len(arms) <= MAX_NAMED and len(str(listed)) <= MAX_NAME_LENGTH
-    if is_short or len(arms) == n_arms == 1:
-        return Message("arms-named", "{arms}", arms=listed)
-    words = "All {n_arms} arms" if len(arms) == n_arms else "{n_of_them} of {n_arms} arms"
-    return Message("arms-counted", words, arms=listed, n_of_them=len(arms), n_arms=n_arms)
-
-
-def _verb(arms: Sequence[ComparedArm], verb: str) -> str:
-    return f"{verb}s" if len(arms) == 1 else verb
-
-
-def _about(arms: Sequence[ComparedArm]) -> Message:
-    """Return the cut in flips: a fraction if all estimates are near it."""
-    ratios = [arm.effects["flip_rate"].value for arm in arms]
-    cuts = sorted(100 * (1 - ratio) for ratio in ratios if ratio is not None)
-    low, high = cuts[0], cuts[-1]
-    nearest = min(FRACTIONS, key=lambda fraction: abs(fraction - (low + high) / 2))
-    if all(abs(cut - nearest) <= NEAR for cut in cuts):
-        return Message("fraction", f"about {FRACTIONS[nearest]}", percent=nearest)
-    words = "{low:.0f}" if f"{low:.0f}" == f"{high:.0f}" else "{low:.0f} to {high:.0f}"
-    return Message("percentage", f"{words}{NO_BREAK}%", low=low, high=high)
-
-
-def _accuracy_clause(arms: Sequence[ComparedArm], *, loss_only: bool = False) -> Message | str:
-    """Return the clause on accuracy that all verdicts support; empty if there is none."""
-    verdicts = {verdict_on(arm, "accuracy") for arm in arms}
-    if "worse" in verdicts:
-        worse = [arm for arm in arms if verdict_on(arm, "accuracy") == "worse"]
-        words = "; accuracy falls" + ("" if len(worse) == len(arms) else " with {arms}")
-        return Message("accuracy-falls", words, arms=names(worse))
-    if loss_only or not verdicts <= {"better", "equivalent", "no difference shown"}:
-        return ""
-    return _say("accuracy-rises" if verdicts == {"better"} else "no-accuracy-loss-shown")
+def verb(arms: Sequence[ComparedArm], word: str) -> str:
+    """Return a verb for one arm, or for several."""
+    return f"{word}s" if len(arms) == 1 else word
 
 
 def findings(comparison: Comparison) -> tuple[ArmFinding, ...]:
@@ -233,11 +131,12 @@ def findings(comparison: Comparison) -> tuple[ArmFinding, ...]:
     measured, primary = comparison.baseline.measurement.metrics, comparison.primary
     topics, usual = [], _topics(comparison)
     if primary not in {metric for _, metric, _ in usual}:
-        topics.append(_on(comparison, card(primary).title, primary, card(primary).title))
-    # The primary metric first.
-    for topic, metric, subject in sorted(usual, key=lambda topic: topic[1] != primary):
+        topics.append(on_metric(comparison, card(primary).title, primary, card(primary).title))
+    # The primary metric first, then the quality that is judged with it.
+    order = {metric: rank for rank, metric in enumerate(comparison.primaries)}
+    for topic, metric, subject in sorted(usual, key=lambda topic: order.get(topic[1], len(order))):
         if metric in measured:
-            finding = _on(comparison, topic, metric, subject)
+            finding = on_metric(comparison, topic, metric, subject)
             is_explained = metric == "accuracy_sd" and not comparison.has_texts
             further = on_spread(comparison) if is_explained else ()
             topics.append(replace(finding, messages=(*finding.messages, *further)))
@@ -251,7 +150,7 @@ def _on_explanations(comparison: Comparison, method: str) -> ArmFinding:
     several = len(explained_by(comparison)) > 1
     topic = f"Explanations ({named(method)})" if several else "Explanations"
     explained = of_method(comparison, method)
-    finding = _on(explained, topic, TOP_WORDS, "The share of top words that differ")
+    finding = on_metric(explained, topic, TOP_WORDS, "The share of top words that differ")
     noise = {
         arm.name: estimates[TOP_WORDS].value
         for arm in all_arms(explained)
@@ -267,7 +166,7 @@ def _on_explanations(comparison: Comparison, method: str) -> ArmFinding:
     return replace(finding, messages=messages, method=method)
 
 
-def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> ArmFinding:
+def on_metric(comparison: Comparison, topic: str, metric: str, subject: str) -> ArmFinding:
     """Return the effects of all arms on one metric, those that are shown first."""
     messages = []
     for verdicts in (GOOD, BAD, NEUTRAL):
@@ -424,11 +323,11 @@ def costs(comparison: Comparison) -> tuple[Message, ...]:
         if dear:
             low, high = min(dear.values()), max(dear.values())
             span = "{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else "{low:.1f} to {high:.1f}"
-            verb = _verb(list(dear), "cost")
+            costs_more = verb(list(dear), "cost")
             messages.append(
                 Message(
                     "costs-more",
-                    f"{{arms}} {verb} {span} times as much as {{baseline!r}} ({{title}}).",
+                    f"{{arms}} {costs_more} {span} times as much as {{baseline!r}} ({{title}}).",
                     arms=names(list(dear)),
                     low=low,
                     high=high,

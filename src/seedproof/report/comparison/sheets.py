@@ -7,7 +7,7 @@ from seedproof.comparison.arms.result import ComparedArm, Comparison, CrossFitte
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.report.comparison import amounts, sentences
-from seedproof.report.comparison.groups import all_arms
+from seedproof.report.comparison.groups import all_arms, shown_verdict
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, quantity
 from seedproof.stats.intervals import Estimate
 
@@ -52,7 +52,13 @@ def pairs_sheet(comparison: Comparison) -> Sheet | None:
     pairs = [(arm.name, base, arm.effects) for arm in comparison.arms]
     pairs += [(pair.arm, pair.against, pair.effects) for pair in comparison.pairs]
     rows = tuple(
-        (arm, against, amounts.change(effect), amounts.ends(effect), effect.verdict)
+        (
+            arm,
+            against,
+            amounts.change(effect),
+            amounts.ends(effect),
+            shown_verdict(comparison, effects, primary),
+        )
         for arm, against, effects in pairs
         if (effect := effects.get(primary)) is not None
     )

@@ -13,13 +13,14 @@ from seedproof.messages import Message
 from seedproof.metrics.card import card
 from seedproof.predictions.checks import Check
 from seedproof.report import checks
-from seedproof.report.comparison import amounts, numeric, reading, sentences, texts
+from seedproof.report.comparison import amounts, headline, numeric, reading, sentences, texts
 from seedproof.report.comparison.groups import (
     KEY_FIGURES,
     all_arms,
     explained_by,
     foremost,
     of_method,
+    shown_verdict,
 )
 from seedproof.report.comparison.sentences import ArmFinding
 from seedproof.report.comparison.sheets import Sheet, entropy_sheet, pairs_sheet
@@ -168,7 +169,7 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
     first = [_chosen(explained, KEY_FIGURES) for explained in by_method]
     return ComparisonView(
         title=str(sentences.title(comparison)),
-        headline=str(sentences.headline(comparison)),
+        headline=str(headline.headline(comparison)),
         findings=sentences.findings(comparison),
         reading=tuple(map(str, reading.table_notes(comparison))),
         detects=reading.detects(comparison),
@@ -196,11 +197,11 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
 
 
 def key_metrics(comparison: Comparison) -> tuple[str, ...]:
-    """Return the metrics that are shown first, the primary one before all others."""
+    """Return the metrics that are shown first: the primary one, its quality, then all others."""
     known = texts.KEY_METRICS if comparison.has_texts else KEY_METRICS
     if not comparison.has_classes:
         known = numeric.key_metrics(comparison)
-    return tuple(dict.fromkeys((comparison.primary, *known)))
+    return tuple(dict.fromkeys((*comparison.primaries, *known)))
 
 
 def _chosen(blocks: Sequence[Block], metrics: Sequence[str]) -> tuple[Block, ...]:
@@ -271,16 +272,18 @@ def _block(comparison: Comparison, name: str, method: str) -> Block:
         title=f"{about.title} ({named(method)})" if method else about.title,
         summary=about.summary,
         card=about.text,
-        baseline=_cell(comparison.baseline, name, method),
+        baseline=_cell(comparison, comparison.baseline, name, method),
         cells=tuple(
-            (arm.name, _cell(arm, name, method)) for arm in comparison.arms if name in arm.effects
+            (arm.name, _cell(comparison, arm, name, method))
+            for arm in comparison.arms
+            if name in arm.effects
         ),
         method=method,
-        is_primary=name == comparison.primary,
+        is_primary=name in comparison.primaries,
     )
 
 
-def _cell(arm: ComparedArm, name: str, method: str) -> Cell:
+def _cell(comparison: Comparison, arm: ComparedArm, name: str, method: str) -> Cell:
     estimate, effect = arm.measurement.metrics[name], arm.effects.get(name)
     explained = arm.measurement.explanations.get(method)
     noise = None if explained is None else explained.noise
@@ -294,7 +297,7 @@ def _cell(arm: ComparedArm, name: str, method: str) -> Cell:
         value=value,
         change=amounts.change(effect),
         interval=amounts.ends(effect),
-        verdict=effect.verdict,
+        verdict=shown_verdict(comparison, arm.effects, name),
         would_show=f"a {noun} of {amount}" if is_open and amount else "",
         shows=amounts.detectable(effect) if is_open else "",
         over=effect.over or "",

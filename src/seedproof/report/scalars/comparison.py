@@ -265,7 +265,12 @@ class ScalarComparison(Result, ByName[Mapping[str, Effect]]):
             shown.append(
                 f"{named(names)} {'is' if len(names) == 1 else 'are'} equivalent to {baseline}"
             )
-        return "; ".join(shown) or f"No difference from {baseline} is shown"
+        if shown:
+            return "; ".join(shown)
+        errors = [check for check in self.checks if check.severity == "error"]
+        if set(arms) == {"not tested"} and errors:
+            return f"No verdict, because the check {errors[0].name} reports an error"
+        return f"No difference from {baseline} is shown"
 
     def _key_figure(self, pair: ArmPair) -> KeyFigure:
         primary = self.compared.primary

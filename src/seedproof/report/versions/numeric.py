@@ -23,11 +23,14 @@ from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.text import CheckLines, Prose, bare_table
 from seedproof.report.versions.sentences import (
     N_LISTED,
+    has_runs,
     left_out_examples,
+    on_intervals,
     ordered,
     runs,
     single_examples,
     unit_of,
+    untrusted,
 )
 from seedproof.report.view import KeyFigure, interval_bar
 from seedproof.stats.intervals import WITHOUT_RUNS, Estimate
@@ -36,7 +39,7 @@ CHANGES, EXAMPLES = "Changes", "Examples"
 N_ON_PAGE = 50
 MAX_WIDTH = 24
 N_ITEMS = 5
-FIGURES_HEAD = ("figure", "value", "95 % interval", "over")
+FIGURES_HEAD = ("figure", "value", "interval", "over")
 # Words for a change of the mean, by its side and by the direction that is better.
 WORDS = {1: "higher", -1: "lower"}
 SENTENCES = {
@@ -45,6 +48,10 @@ SENTENCES = {
     "mean-open": "No change of the mean is shown: {old} before, {new} now ({size}).",
     "mean-of-few-runs": "The mean goes from {old} to {new}; these {unit}s are too few to separate "
     "luck from progress.",
+    "mean-untrusted": "The mean goes from {old} to {new}; there is no verdict.",
+    "error-not-judged": "The mean absolute error goes from {old} to {new}; there is no verdict.",
+    "numbers-untrusted": "An old and a new {repeat} differ by {between} on one example, two of the "
+    "same version by {within}; there is no verdict.",
     "better": " (better)",
     "worse": " (worse)",
     "error-changed": "The mean absolute error {verb} from {old} to {new} ({size}).",
@@ -81,6 +88,10 @@ ITEM_SENTENCES = {
     "numbers-open": "The items of an old and a new {repeat} differ by {between} on one example, "
     "those of two of the same version by {within} (Jaccard distance); more than noise is not shown "
     "({beyond}).",
+    "mean-untrusted": "{noun} goes from {old} to {new}; there is no verdict.",
+    "numbers-untrusted": "The items of an old and a new {repeat} differ by {between} on one "
+    "example, those of two of the same version by {within} (Jaccard distance); there is no "
+    "verdict.",
     "numbers-of-few-runs": "The items of an old and a new {repeat} differ by {between} on one "
     "example, those of two of the same version by {within} (Jaccard distance); these {unit}s are "
     "too few for a verdict.",
@@ -160,6 +171,12 @@ def _side(comparison: VersionComparison, figure: str) -> int:
     return 1 if value.low > 0.0 else -1 if value.high < 0.0 else 0
 
 
+def _is_judged(comparison: VersionComparison, figure: str | None = None) -> bool:
+    """Return whether an interval, usually of the distance beyond noise, covers other runs."""
+    figure = figure or f"{terms_of(comparison).distance}_beyond"
+    return comparison.is_judged and has_runs(comparison, comparison[figure])
+
+
 def _valued(comparison: VersionComparison) -> str:
     """Return "better" or "worse" for a change of the mean; empty if neither is known."""
     side = _side(comparison, f"{terms_of(comparison).level}_change")
@@ -169,15 +186,19 @@ def _valued(comparison: VersionComparison) -> str:
 
 
 def headline(comparison: VersionComparison) -> Message:
-    """Return the finding in one short sentence."""
+    """Return the finding in one short sentence: that on the quality first, if there is one."""
     terms = terms_of(comparison)
+    if comparison.error is not None:
+        return untrusted(comparison.error)
     side = _side(comparison, f"{terms.level}_change")
-    if side:
-        code = f"mean-{_valued(comparison) or WORDS[side]}"
+    if comparison.quality_side is not None:
+        code = f"mean-{comparison.quality_side}"
+    elif side:
+        code = f"mean-{WORDS[side]}"
     elif comparison.is_beyond:
         code = "only-numbers-changed"
     else:
-        code = "no-change-shown" if comparison.is_judged else "few-runs"
+        code = "no-change-shown" if _is_judged(comparison) else "few-runs"
     return terms.say(code, unit=unit_of(comparison))
 
 
@@ -225,11 +246,16 @@ def _mean(comparison: VersionComparison) -> Message:
             word=WORDS[side],
             valued=terms.say("better" if valued == "better" else "worse") if valued else "",
         )
-    return terms.say("mean-open" if comparison.is_judged else "mean-of-few-runs", **fields)
+    if comparison.error is not None:
+        return terms.say("mean-untrusted", **fields)
+    is_judged = _is_judged(comparison, f"{terms.level}_change")
+    return terms.say("mean-open" if is_judged else "mean-of-few-runs", **fields)
 
 
 def _error(comparison: VersionComparison) -> Message:
     fields, side = _old_and_new(comparison, "error"), _side(comparison, "error_change")
+    if not side and not _is_judged(comparison, "error_change"):
+        return NUMBERS.say("error-not-judged", **fields)
     if not side:
         return NUMBERS.say("error-open", **fields)
     return NUMBERS.say("error-changed", **fields, verb="rises" if side > 0 else "falls")
@@ -247,7 +273,9 @@ def _numbers(comparison: VersionComparison) -> Message:
     }
     if comparison.is_beyond:
         return say("numbers-changed", **fields)
-    return say("numbers-open" if comparison.is_judged else "numbers-of-few-runs", **fields)
+    if comparison.error is not None:
+        return say("numbers-untrusted", **fields)
+    return say("numbers-open" if _is_judged(comparison) else "numbers-of-few-runs", **fields)
 
 
 def _figure_rows(comparison: VersionComparison) -> Iterator[tuple[str, ...]]:
@@ -327,10 +355,12 @@ def _notes(comparison: VersionComparison) -> tuple[str, ...]:
 def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> RenderableType:
     """Return the text for a terminal."""
     parts: list[RenderableType] = [Text(str(title(comparison)), style="dim"), Text("")]
+    parts += [Prose(f"{headline(comparison)}.", style="bold"), Text("")]
     parts.append(CheckLines(checks.alerts(comparison.checks)))
     for messages in sentences(comparison).values():
         parts += [Prose(" ".join(map(str, messages))), Text("")]
     parts.append(_rendered(TextTable(FIGURES_HEAD, tuple(_figure_rows(comparison)))))
+    parts.append(Prose(_on_intervals(comparison), style="dim"))
     tables = [
         _group_table(comparison, column, groups, N_LISTED)
         for column, groups in comparison.slices.items()
@@ -344,6 +374,12 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
     if notes:
         parts += [Text(""), *(Prose(f"Note: {note}", style="dim") for note in notes)]
     return Group(*parts)
+
+
+def _on_intervals(comparison: VersionComparison) -> str:
+    terms = terms_of(comparison)
+    title = terms.titles.get(comparison.quality or "", "")
+    return str(on_intervals(comparison, title, distance=f"{terms.distance}s"))
 
 
 def _rendered(table: TextTable) -> Table:
@@ -362,7 +398,8 @@ def _rendered(table: TextTable) -> Table:
 def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Overview:
     """Return sentences, key figures, and a section per topic."""
     rows = tuple((words.strip(), *cells) for words, *cells in _figure_rows(comparison))
-    sections = [Section(CHANGES, "Every figure", (TextTable(FIGURES_HEAD, rows),))]
+    notes = (_on_intervals(comparison),)
+    sections = [Section(CHANGES, "Every figure", (TextTable(FIGURES_HEAD, rows, notes=notes),))]
     for column, groups in comparison.slices.items():
         table = _group_table(comparison, column, groups, N_ON_PAGE)
         sections.append(Section(f"By {column}", f"Changes by {column}", (table,)))

@@ -8,7 +8,9 @@ from rich.cells import cell_len
 from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.measurement.clusters import in_clusters
 from seedproof.messages import Message, Sentences, printable
+from seedproof.predictions.checks import Check
 from seedproof.report.comparison.amounts import change_with_ends
+from seedproof.report.comparison.headline import in_sentence
 from seedproof.report.comparison.text import shortened
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, in_brackets, signless
 from seedproof.report.text import MAX_CELL
@@ -39,6 +41,16 @@ SENTENCES = {
     "shown",
     "more-changes": "The new version changes more answers than another {repeat} would",
     "no-change-shown": "No change beyond {unit}-to-{unit} noise is shown",
+    "quality-and-change": "{quality}; {change}",
+    "accuracy-rose": "Accuracy rises by {size}",
+    "accuracy-fell": "Accuracy falls by {size}",
+    "untrusted-input": "No verdict, because the check {check} reports an error: {remedy}",
+    "steadiness-untrusted": f"Stability is not judged: {RUNS}.",
+    "accuracy-untrusted": "Accuracy goes from {old} to {new}; there is no verdict.",
+    "examples-untrusted": "No individual example is judged.",
+    "intervals": f"Intervals: 95{NO_BREAK}%.",
+    "two-primaries": f"Intervals: 95{NO_BREAK}%, and {{percent:.4g}}{NO_BREAK}% of {{distance}} "
+    "beyond noise and of the {quality}, which are judged together.",
     "few-runs": "Too few {unit}s to distinguish the new version from another {repeat}",
     "compared-versions": "{old} · {new} · {n_examples:,} examples{clusters} · {n_classes:,} "
     "classes",
@@ -132,10 +144,12 @@ def _repeat(comparison: VersionComparison) -> str:
 
 
 def sentences(comparison: VersionComparison) -> tuple[Message, ...]:
-    """Return the sentences, the most important first."""
+    """Return the sentences, the most important first: a change of accuracy, if it is shown."""
     messages = [_changed(comparison), steadier(comparison)]
     if "accuracy_change" in comparison.whole.figures:
         messages += [_directions(comparison), _accuracy(comparison)]
+    if comparison.quality_side is not None:
+        messages = [messages[-1], *messages[:-1]]
     return (*messages, single_examples(comparison))
 
 
@@ -161,6 +175,9 @@ def _changed(comparison: VersionComparison) -> Message:
         code = "change-of-unknown-size"
         end = f". That is more than another {{repeat}} would{in_parentheses}, but by an unknown "
         end += "amount: {beyond}."
+    elif comparison.error is not None:
+        code = "change-untrusted"
+        end = "; whether that is more than another {repeat} would is not judged."
     elif not has_runs(comparison, beyond) or not comparison.is_judged:
         code = "change-of-few-runs"
         end = (
@@ -191,13 +208,46 @@ def steadier(comparison: VersionComparison) -> Message:
         return _say(f"new-version-{effect.verdict.replace(' ', '-')}", **fields)
     if effect.verdict == "too few runs":
         return _say("steadiness-of-few-runs", **fields)
+    if comparison.error is not None:
+        return _say("steadiness-untrusted", **fields)
     size = "" if effect.low is None else " ({change})"
     words = f"No difference in stability is shown: {RUNS}{size}."
     return Message("steadiness-not-shown", words, **fields)
 
 
 def headline(comparison: VersionComparison) -> Message:
-    """Return the finding in one short sentence."""
+    """Return the finding in one short sentence: that on accuracy first, if there is one."""
+    if comparison.error is not None:
+        return untrusted(comparison.error)
+    change, side = _on_change(comparison), comparison.quality_side
+    if side is None:
+        return change
+    code = "accuracy-rose" if side == "better" else "accuracy-fell"
+    size = f"{100 * abs(comparison['accuracy_change'].value):.1f}{NO_BREAK}points"
+    return _say(
+        "quality-and-change", quality=_say(code, size=size), change=in_sentence(str(change))
+    )
+
+
+def untrusted(error: Check) -> Message:
+    """Return the headline over an error: that there is no verdict, why, and what to do."""
+    remedy = in_sentence(error.remedy).removesuffix(".")
+    return _say("untrusted-input", check=error.name, remedy=remedy)
+
+
+def on_intervals(comparison: VersionComparison, quality: str, *, distance: str) -> Message:
+    """Return the confidence of the intervals in the table of figures."""
+    if comparison.quality is None:
+        return _say("intervals")
+    return _say(
+        "two-primaries",
+        percent=100 * comparison.confidence,
+        distance=distance,
+        quality=quality,
+    )
+
+
+def _on_change(comparison: VersionComparison) -> Message:
     changed = _changed(comparison).code
     words = {"repeat": _repeat(comparison), "unit": unit_of(comparison)}
     beyond, not_beyond = HEADLINES.get(steadier(comparison).code, USUAL_HEADLINES)
@@ -252,7 +302,7 @@ def _accuracy(comparison: VersionComparison) -> Message:
     codes = {1: "accuracy-better", -1: "accuracy-worse", 0: "accuracy-open"}
     code = codes[_side(comparison, moved)]
     if not has_runs(comparison, moved) or not comparison.is_judged:
-        code = "accuracy-of-few-runs"
+        code = "accuracy-of-few-runs" if comparison.error is None else "accuracy-untrusted"
     return _say(
         code,
         old=WithUnit(comparison["accuracy_old"].value, "percent"),
@@ -277,6 +327,8 @@ def _side(comparison: VersionComparison, value: Estimate) -> int:
 def single_examples(comparison: VersionComparison) -> Message:
     """Return how many single examples are shown to change."""
     tests = comparison.discoveries
+    if comparison.error is not None:
+        return _say("examples-untrusted")
     if not comparison.is_judged:
         return _say("examples-of-few-runs", **runs(comparison))
     fields: dict[str, object] = {
@@ -359,6 +411,8 @@ def _judged(comparison: VersionComparison, parts: Sequence[GroupFigures]) -> Mes
     if not all(has_runs(comparison, part.beyond) for part in parts):
         words = f"{start}, but cover examples only, so no row is judged."
         return Message("rows-not-judged", words, n_parts=len(parts))
+    if comparison.error is not None:
+        return Message("rows-not-judged", f"{start}; no row is judged.", n_parts=len(parts))
     if not comparison.is_judged:
         words = f"{start}; the {{unit}}s are too few to judge a row."
         return Message("rows-not-judged", words, n_parts=len(parts), unit=unit_of(comparison))

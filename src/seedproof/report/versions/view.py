@@ -56,7 +56,7 @@ KEYS = {
     "flip_rate_beyond": ("Beyond noise", "more than between two {unit}s of the same version."),
     "accuracy_change": ("Change in accuracy", "from the old version to the new one."),
 }
-FIGURES_HEAD = ("figure", "value", "95 % interval", "over")
+FIGURES_HEAD = ("figure", "value", "interval", "over")
 GROUP_HEAD = ("examples", "changed", "noise", "beyond noise", "r→w", "w→r")
 PAGE_GROUP_HEAD = (
     *("examples", "changed", "expected from noise", "beyond noise, points"),
@@ -185,6 +185,7 @@ def _votes(predictions: Sequence[int], classes: Mapping[int, str], *, is_short: 
 def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> RenderableType:
     """Return the text for a terminal."""
     parts: list[RenderableType] = [Text(str(sentences.title(comparison)), style="dim"), Text("")]
+    parts += [Prose(f"{sentences.headline(comparison)}.", style="bold"), Text("")]
     parts.append(CheckLines(checks.alerts(comparison.checks)))
     for sentence in sentences.sentences(comparison):
         parts += [Prose(str(sentence)), Text("")]
@@ -194,7 +195,7 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
         table.add_column(name, style=style, justify=side, no_wrap=True)
     for _, *cells in _figure_rows(comparison):
         table.add_row(*cells)
-    parts.append(table)
+    parts += [table, Prose(_on_intervals(comparison), style="dim")]
     if len(comparison.by_class) > 1:
         parts += [Text(""), *_group_lines(comparison, "label", comparison.by_class)]
     for column, slices in comparison.slices.items():
@@ -208,6 +209,10 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
     if notes:
         parts += [Text(""), *(Prose(f"Note: {note}", style="dim") for note in notes)]
     return Group(*parts)
+
+
+def _on_intervals(comparison: VersionComparison) -> str:
+    return str(sentences.on_intervals(comparison, TITLES["accuracy_change"], distance="flips"))
 
 
 def _group_lines(
@@ -304,7 +309,7 @@ def _figure_table(comparison: VersionComparison, *, is_flip: bool) -> TextTable:
         for name, title, *cells in _figure_rows(comparison)
         if name.startswith("flip_rate") == is_flip
     )
-    return TextTable(FIGURES_HEAD, rows)
+    return TextTable(FIGURES_HEAD, rows, notes=(_on_intervals(comparison),))
 
 
 def _group_section(
@@ -315,7 +320,11 @@ def _group_section(
     unit = sentences.unit_of(comparison)
     n_beyond = sum(part.is_beyond for part in parts)
     finding = f"No change beyond {unit}-to-{unit} noise is shown for individual {what}"
-    if not comparison.is_judged:
+    if comparison.error is not None:
+        finding = f"Individual {what} are not judged"
+    elif not comparison.is_judged or not all(
+        sentences.has_runs(comparison, part.beyond) for part in parts
+    ):
         finding = f"Too few {unit}s to judge individual {what}"
     elif n_beyond:
         finding = f"{n_beyond:,} of {len(parts):,} {what} change beyond {unit}-to-{unit} noise"

@@ -75,8 +75,8 @@ def test_interval_of_a_ratio_is_the_closed_form(study, tmp_path):
     examples = difference.var() / (n - 1)
     left_differences = without[1] / means[1] - without[0] / means[0]
     interaction = 9 * left_differences.var(axis=0).sum() / n**2
-    # Student's quantile of 9 and the normal one, at 97.5 %.
-    half_width = np.sqrt(2.2621571628**2 * runs + 1.9599639845**2 * max(examples - interaction, 0))
+    # Student's quantile of 9 and the normal one, at 98.75 %: accuracy has the other half.
+    half_width = np.sqrt(2.6850108468**2 * runs + 2.2414027276**2 * max(examples - interaction, 0))
     ratio = means[1] / means[0]
 
     assert result.value == pytest.approx(ratio, rel=1e-12)

@@ -31,7 +31,14 @@ def base_of(rng):
     return [rng.normal(0, 1, n) for n in LENGTHS]
 
 
-PROBS = np.tile([[0.4, 0.6]], (N_RUNS, len(LENGTHS), 1)).astype(np.float32)
+def probs_of(arm):
+    """Return probabilities of which no run, and no arm, is a copy of another."""
+    rng = np.random.default_rng(list(arm.encode()))
+    shares = 0.4 + 0.01 * rng.random((N_RUNS, len(LENGTHS)))
+    return np.stack([shares, 1 - shares], axis=2).astype(np.float32)
+
+
+PROBS = probs_of("none")
 
 
 @pytest.fixture
@@ -40,8 +47,9 @@ def place(tmp_path):
     return Location.of(tmp_path / "store")
 
 
-def add(place, scores, arm, *, ids=None, method="lime", probs=PROBS):
+def add(place, scores, arm, *, ids=None, method="lime"):
     """Write the runs of one arm."""
+    probs = probs_of(arm)
     names = range(len(scores)) if ids is None else ids
     return write_explained(place, list(names), scores, arm=arm, method=method, probs=probs, rows=16)
 

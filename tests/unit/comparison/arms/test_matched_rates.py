@@ -308,10 +308,11 @@ def n_shown(folder, *, n_studies=20, match_rates=False, **truth):
 def test_drift_alone_is_a_difference_that_matching_removes(tmp_path):
     """Arms that differ only in the drift of their thresholds.
 
-    In some studies the ten drifts happen to be alike, so not all 20 show the difference. At the
-    nominal 5 % of false alarms, more than 3 in 20 have a probability of 1.6 %.
+    In some studies the ten drifts happen to be alike, so not all 20 show the difference: fewer next
+    to accuracy, which shares the level unless rates are matched. At the nominal 5 % of false
+    alarms, more than 3 in 20 have a probability of 1.6 %.
     """
-    assert n_shown(tmp_path, drift=1.5) >= 15
+    assert n_shown(tmp_path, drift=1.5) >= 12
     assert n_shown(tmp_path, drift=1.5, match_rates=True) <= 3
 
 

@@ -194,3 +194,45 @@ def test_levels_of_all_looks_add_up():
 
     assert sum(level.tail for level in levels.values()) == pytest.approx(0.008)
     assert {level.example_tail for level in levels.values()} == {0.008}
+
+
+def steadier(n_runs):
+    """A contrast of a stability metric that is far better."""
+    return row(-0.3, n_runs, metric="flip_rate")
+
+
+@pytest.mark.parametrize("n_runs", [5, 10, 20])
+def test_candidate_that_loses_quality_is_discarded_whatever_else_it_gains(n_runs):
+    """A guard at the level of the same look."""
+    alone = judge(steadier(n_runs), SCHEDULE, level=0.05, min_gain=0.0)
+    guarded = judge(steadier(n_runs), SCHEDULE, level=0.05, min_gain=0.0, quality=row(-0.1, n_runs))
+
+    assert (alone.answer, alone.reason) == ("keep", SHOWN_BETTER)
+    assert (guarded.answer, guarded.reason) == ("discard", "quality lost")
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.1, -0.002])
+def test_quality_that_is_not_shown_to_be_lost_keeps_no_candidate_from_being_kept(gain):
+    verdict = judge(steadier(20), SCHEDULE, level=0.05, min_gain=0.0, quality=row(gain, 20))
+
+    assert verdict.reason == SHOWN_BETTER
+
+
+def test_quality_is_not_judged_before_the_first_look():
+    """Two runs may discard a candidate as futile only."""
+    verdict = judge(steadier(2), SCHEDULE, level=0.05, min_gain=0.0, quality=row(-0.1, 2))
+
+    assert verdict.reason != "quality lost"
+
+
+@pytest.mark.parametrize(("gain", "is_lost"), [(steadier, True), (row, False)])
+def test_guard_is_the_plain_interval_where_a_candidate_would_be_kept(gain, is_lost):
+    """The printed interval excludes 0; the level of the look, which decides else, is far wider."""
+    loss = row(-0.01, 10)
+    candidate = gain(10) if gain is steadier else row(0.0, 10)
+    assert loss.effect().verdict == "worse"
+    assert loss.effect(SCHEDULE.levels(1e-4)[10]).verdict == "no difference shown"
+
+    verdict = judge(candidate, SCHEDULE, level=1e-4, min_gain=0.0, quality=loss)
+
+    assert (verdict.reason == "quality lost") == is_lost

@@ -7,13 +7,13 @@ import pytest
 
 from seedproof.comparison.arms.compared_runs import ComparedRuns
 from seedproof.report.comparison import amounts
+from seedproof.report.comparison.headline import headline
 from seedproof.report.comparison.reading import brackets, table_notes
 from seedproof.report.comparison.report import ComparisonReport
 from seedproof.report.comparison.sentences import (
     cautions,
     costs,
     findings,
-    headline,
     limits,
 )
 from seedproof.stats.effect import Effect
@@ -233,17 +233,18 @@ def test_runs_without_logged_costs_have_no_sentence_on_costs(compare, drawn_prob
 
 
 def test_brackets_have_the_confidence_of_each_interval(usual):
-    """Three arms at 95 % together: at most 1 - 0.05/3 = 98.33 % each; other rows have more."""
+    """Two metrics of three arms at 95 % together: at most 1 - 0.05/6 = 99.17 % each."""
     message = brackets(usual.comparison)
 
     effects = usual.effects("aswa")
     assert message.fields == {
         "percent": pytest.approx(100 * effects["flip_rate"].confidence),
-        "of_others": pytest.approx(100 * effects["accuracy"].confidence),
+        "of_others": pytest.approx(100 * effects["nll"].confidence),
         "n_arms": 3,
     }
-    most = 100 * (1 - 0.05 / 3)
-    assert 95 < message.fields["percent"] <= most + 1e-9 < message.fields["of_others"]
+    most = 100 * (1 - 0.05 / 6)
+    assert effects["accuracy"].confidence == effects["flip_rate"].confidence
+    assert 97.5 < message.fields["percent"] <= most + 1e-9 < message.fields["of_others"]
 
 
 def test_equivalent_arms_are_neither_different_nor_open(usual):
@@ -256,7 +257,9 @@ def test_equivalent_arms_are_neither_different_nor_open(usual):
 
     assert headline(all_equal).fields["margin"] == f"10{NB}%"
     assert [m.code for m in _finding(all_equal, "flip_rate").messages] == ["equivalent"]
-    assert headline(one_equal).code == "no-difference-shown"
+    assert str(headline(one_equal)) == (
+        f"Flips: equivalent within 10{NB}% with aswa; no difference shown with again and ensemble."
+    )
     finding = _finding(one_equal, "flip_rate")
     assert [m.code for m in finding.messages] == ["equivalent", "no-difference-shown"]
     assert finding.verdict.fields["counts"] == {"equivalent": 1}
@@ -276,14 +279,16 @@ def test_equivalent_arms_are_neither_different_nor_open(usual):
 def test_runs_that_verdicts_rest_on_are_named(usual, runs, code):
     notes = [note.code for note in table_notes(replace(usual.comparison, runs=runs))]
 
-    assert notes == ["exploratory", *([] if code is None else [code])]
+    assert notes == ["two-primaries", *([] if code is None else [code])]
+    alone = replace(usual.comparison, quality=None, runs=None)
+    assert [note.code for note in table_notes(alone)] == ["exploratory"]
 
 
 def test_primary_metric_comes_first(compare, drawn_probs):
     """In the headline, the sentences, the table, and the charts."""
     base, labels = drawn_probs(8, 6, noise=0.9)
     arms = {"none": base, "arm": drawn_probs(9, 6, noise=0.2)[0]}
-    comparison = replace(compare(arms, labels=labels).comparison, primary="nll")
+    comparison = replace(compare(arms, labels=labels).comparison, primary="nll", quality=None)
     report = ComparisonReport(comparison)
 
     assert findings(comparison)[0].metric == "nll"
@@ -319,8 +324,10 @@ def test_runs_that_all_agree_have_no_verdict(compare):
     frozen = compare({"none": np.zeros((5, 50), int), "arm": np.zeros((5, 50), int)}).comparison
     (message,) = _finding(frozen, "flip_rate").messages
 
-    assert headline(frozen).code == message.code == "no-verdict"
+    assert message.code == "no-verdict"
     assert message.fields["note"].code == "both-zero"
+    assert headline(frozen).code == "untrusted-input"
+    assert headline(replace(frozen, checks=())).code == "no-verdict-because"
 
 
 def test_better_and_worse_arms_are_both_counted(usual):
