@@ -9,7 +9,7 @@ N_EXAMPLES = 200
 
 
 def found(values, **options):
-    """Return severity and runs of the check, before and after measuring; None without it."""
+    """Return severity and runs of the check, before and after measuring; None if it is absent."""
     loaded = sp.Predictions.load(values, **options)
     of_input, of_result = (
         [(x.severity, x.runs) for x in checks if x.name == "constant-answers"]

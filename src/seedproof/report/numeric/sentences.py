@@ -9,7 +9,7 @@ from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.records.answer_settings import weighted_by
 from seedproof.report import groups
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit
-from seedproof.report.sentences import Sentence
+from seedproof.report.sentences import Sentence, amount, are_two_runs
 
 # An outcome seen in every trial is at least this likely, with 95 % confidence.
 TAIL = 0.05
@@ -22,6 +22,8 @@ SENTENCES = {
     "outcomes-changed": "Another {repeat} changes about {n_changed} in {per:,} outcomes.",
     "outcomes-of-few-differ": "Two of these {n_runs} {repeats} differ on about {n_changed} in "
     "{per:,} outcomes.",
+    "outcomes-of-two-differ": "These two runs differ on about {n_changed} in {per:,} outcomes.",
+    "numbers-of-two-differ": "These two runs differ by {difference} on one example, on average.",
     "numbers-differ": "Two {repeats} differ by {difference} on one example, on average.",
     "pass-rate": "The pass rate is {mean} over {over}.",
     "mean": "The mean is {mean} over {over}.",
@@ -35,6 +37,7 @@ SENTENCES = {
     "Some runs give higher numbers than others on the whole.",
     "examples-differ": f"On one example, {{repeats}} differ by ±{NO_BREAK}{{spread}} (standard "
     "deviation).",
+    "two-runs-disagree": "These two runs disagree on {flips} of the examples.",
     "outcomes-differ": "Two {repeats} of one example disagree in {flips} of all pairs.",
     "flaky-examples": "{n_flaky:,} of {n_examples:,} examples ({share}) are flaky: they pass in "
     "some {repeats} and fail in others.",
@@ -79,12 +82,14 @@ def headline(measurement: Measurement) -> Message:
         return _say("no-number-differs", **fields)
     if "flip_rate" not in metrics:
         difference = WithUnit(metrics["mean_difference"].value, "value")
-        return _say("numbers-differ", difference=difference, **fields)
+        code = "numbers-of-two-differ" if _are_one_pair(measurement) else "numbers-differ"
+        return _say(code, difference=difference, **fields)
     flips, per = metrics["flip_rate"].value, 100
     while per * flips < 1:
         per *= 10
     is_short = measurement.n_runs < VERDICT_FROM and measurement.repeats != "trials"
-    code = "outcomes-of-few-differ" if is_short else "outcomes-changed"
+    few = "outcomes-of-two-differ" if _are_one_pair(measurement) else "outcomes-of-few-differ"
+    code = few if is_short else "outcomes-changed"
     return _say(code, n_changed=round(per * flips), per=per, **fields)
 
 
@@ -98,6 +103,11 @@ def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
         "Errors": _errors(measurement),
     }
     return tuple(Sentence(topic, messages) for topic, messages in by_topic.items() if messages)
+
+
+def _are_one_pair(measurement: Measurement) -> bool:
+    """Return whether two runs give one number each, so that they are the only pair."""
+    return are_two_runs(measurement) and not measurement.levels
 
 
 def _words(measurement: Measurement) -> dict[str, object]:
@@ -137,14 +147,15 @@ def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
     all_pass = [
         _say(
             "all-pass",
-            all_pass=WithInterval(metrics[f"pass^{k}"], "value"),
-            any_passes=WithInterval(metrics[f"pass@{k}"], "value"),
+            all_pass=amount(measurement, metrics[f"pass^{k}"], "value"),
+            any_passes=amount(measurement, metrics[f"pass@{k}"], "value"),
             **{**words, "n_runs": int(k)},
         )
         for k in powers[-1:]
     ]
+    code = "two-runs-disagree" if _are_one_pair(measurement) else "outcomes-differ"
     return (
-        _say("outcomes-differ", flips=WithInterval(metrics["flip_rate"], "percent"), **words),
+        _say(code, flips=amount(measurement, metrics["flip_rate"], "percent"), **words),
         _say(
             "flaky-examples",
             n_flaky=sum(flaky),
@@ -167,14 +178,14 @@ def _examples(measurement: Measurement) -> tuple[Message, ...]:
     metrics, words = measurement.metrics, _words(measurement)
     messages = []
     if "flip_rate" not in metrics:
-        spread = WithInterval(metrics["example_sd"], "value")
+        spread = amount(measurement, metrics["example_sd"], "value")
         messages.append(_say("examples-differ", spread=spread, **words))
     if "beyond_tolerance" in metrics:
-        share = WithInterval(metrics["beyond_tolerance"], "percent")
+        share = amount(measurement, metrics["beyond_tolerance"], "percent")
         messages.append(_say("beyond-tolerance", share=share))
     for name, flips in metrics.items():
         if name.startswith("flip_rate@"):
-            share = WithInterval(flips, "percent")
+            share = amount(measurement, flips, "percent")
             threshold = name.removeprefix("flip_rate@")
             messages.append(_say("across-threshold", threshold=threshold, share=share))
     return tuple(messages)
@@ -184,7 +195,7 @@ def _errors(measurement: Measurement) -> tuple[Message, ...]:
     metrics = measurement.metrics
     if "mae" not in metrics:
         return ()
-    mae, rmse = (WithInterval(metrics[name], "value") for name in ("mae", "rmse"))
+    mae, rmse = (amount(measurement, metrics[name], "value") for name in ("mae", "rmse"))
     return (_say("errors", mae=mae, rmse=rmse),)
 
 
