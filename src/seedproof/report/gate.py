@@ -122,6 +122,11 @@ def sentence(verdict: RuleVerdict) -> Message:
     )
 
 
+def stated(verdict: RuleVerdict) -> str:
+    """Return the verdict in words, with the caution about its interval."""
+    return " ".join(str(x) for x in (sentence(verdict), verdict.caution) if x is not None)
+
+
 def _includes(estimate: Estimate, limit: float) -> bool:
     return estimate.low is not None and estimate.low <= limit <= (estimate.high or 0.0)
 
@@ -236,7 +241,7 @@ def cells(verdict: RuleVerdict) -> tuple[str, str, str, str]:
         str(value_text(verdict)),
         "–" if (judged := judged_by(verdict)) is None else str(judged.fields["interval"]),
         str(limit_text(verdict.rule)),
-        str(advice(verdict) or "–"),
+        " ".join(str(x) for x in (verdict.caution, advice(verdict)) if x is not None) or "–",
     )
 
 
@@ -272,7 +277,7 @@ def notes_of(result: GateResult) -> list[str]:
 
 
 def _text(verdict: RuleVerdict) -> str:
-    parts = sentence(verdict), judged_by(verdict), advice(verdict)
+    parts = sentence(verdict), judged_by(verdict), verdict.caution, advice(verdict)
     return " ".join(str(part) for part in parts if part is not None)
 
 
@@ -398,7 +403,7 @@ def summary(result: GateResult) -> dict[str, Any]:
                 "chance": verdict.chance,
                 "baseline": None if verdict.baseline is None else asdict(verdict.baseline),
                 "effect": None if verdict.effect is None else _finite(verdict.effect.summary()),
-                "text": _plain_spaces(str(sentence(verdict))),
+                "text": _plain_spaces(stated(verdict)),
                 "advice": _plain_spaces(str(advice(verdict) or "")),
             }
             for verdict in result.rules

@@ -25,8 +25,8 @@ ADVICE = {
     "between looks": "A report of {n_runs} runs cannot be judged: its figures are of all runs, and "
     "the look is at {judged_runs}. Pass the records.",
     "unlike numbers of runs": "Use equally many runs on both sides: the metric grows with them.",
-    "no interval": "There is no interval, for example because one run causes all of the spread. "
-    "Add runs.",
+    "no interval": "There is no interval: the runs do not differ, or are too few, or one of them "
+    "causes all of the spread. Add runs.",
     "untrusted input": "Fix the input first: a check reports an error.",
 }
 # Advice in place of that for `no interval` if the figure is 0, by whether the rule compares.

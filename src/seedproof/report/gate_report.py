@@ -158,8 +158,7 @@ class GateReport(Result):
             headline=str(formats.headline(self.result)),
             title=self._size,
             sentences=tuple(
-                (verdict.outcome.capitalize(), str(formats.sentence(verdict)))
-                for verdict in self.rules
+                (verdict.outcome.capitalize(), formats.stated(verdict)) for verdict in self.rules
             ),
             key_figures=tuple(map(_key_figure, self.rules[:MAX_KEYS])),
             sections=(Section(RULES, "Every rule and its verdict", (TextTable(header, rows),)),),

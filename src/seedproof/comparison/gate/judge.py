@@ -83,6 +83,7 @@ class RuleVerdict:
     baseline: Estimate | None = None  # if the rule compares
     effect: Effect | None = None  # with its 95 % interval
     better: Better = "neither"  # direction of the mean of numbers, if the rule compares
+    caution: Message | None = None  # if the interval assumes more than the runs show
 
     @property
     def limit(self) -> float:
