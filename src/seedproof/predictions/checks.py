@@ -22,6 +22,7 @@ CHECK_NAMES = (
     "unexpected-classes",
     "few-runs",
     "few-trials",
+    "runs-trend",
     "transposed",
     "not-categorical",
     "distinct-answers",

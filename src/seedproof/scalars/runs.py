@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from seedproof.errors import UnknownNameError
+from seedproof.measurement.trend import runs_trend
 from seedproof.messages import Message
 from seedproof.metrics.statistic import MeanOverRuns, SpreadOverRuns, Statistic
 from seedproof.predictions.checks import Check, by_severity, named, of_arms, unfinished_runs
@@ -164,6 +165,8 @@ def _identical_arms(arms: Sequence[ScalarArm]) -> Iterator[Check]:
 
 def _checks(arm: ScalarArm) -> Iterator[Check]:
     yield from few_runs(arm.n_runs)
+    first = next(iter(arm.values))
+    yield from runs_trend(arm.runs, first, arm.values[first])
     table = np.array(list(arm.values.values()))
     rows: dict[tuple[float, ...], list[str]] = {}
     for run, numbers in zip(arm.runs, table.T.tolist(), strict=True):

@@ -15,27 +15,24 @@ LABELS = RNG.integers(0, 3, N_EXAMPLES)
 def of_kind(kind, n_runs):
     """Return runs that differ on some examples, with right answers."""
     rng = np.random.default_rng(1)
-    classes = np.where(
-        rng.random((n_runs, N_EXAMPLES)) < 0.2, rng.integers(0, 3, N_EXAMPLES), LABELS
-    )
-    match kind:
-        case "classes":
-            return sp.measure(classes, labels=LABELS)
-        case "probabilities":
-            return sp.measure(rng.dirichlet(np.ones(3), (n_runs, N_EXAMPLES)), labels=LABELS)
-        case "outcomes":
-            return sp.measure((classes == LABELS).astype(float))
-        case "numbers":
-            noise = rng.standard_normal((n_runs, N_EXAMPLES))
-            return sp.measure(LABELS + noise, targets=LABELS.astype(float), thresholds=1.5)
-        case "sets":
-            sets = [[["ab"[x % 2], "c"] for x in run] for run in classes.tolist()]
-            return sp.measure(sets, kind="sets")
-        case "rankings":
-            lists = [[["abc"[x], "d", "e"] for x in run] for run in classes.tolist()]
-            return sp.measure(lists, kind="rankings")
-    texts = [[f"Number {x}" for x in run] for run in classes.tolist()]
-    return sp.measure(texts, references=[f"Number {x}" for x in LABELS])
+    is_drawn = rng.random((n_runs, N_EXAMPLES)) < 0.2
+    classes = np.where(is_drawn, rng.integers(0, 3, N_EXAMPLES), LABELS)
+    numbers = LABELS + rng.standard_normal((n_runs, N_EXAMPLES))
+    probs = rng.dirichlet(np.ones(3), (n_runs, N_EXAMPLES))
+    rows = classes.tolist()
+    values, options = {
+        "classes": (classes, {"labels": LABELS}),
+        "probabilities": (probs, {"labels": LABELS}),
+        "outcomes": ((classes == LABELS).astype(float), {}),
+        "numbers": (numbers, {"targets": LABELS.astype(float), "thresholds": 1.5}),
+        "sets": ([[["ab"[x % 2], "c"] for x in row] for row in rows], {"kind": "sets"}),
+        "rankings": ([[["abc"[x], "d", "e"] for x in row] for row in rows], {"kind": "rankings"}),
+        "texts": (
+            [[f"Number {x}" for x in row] for row in rows],
+            {"references": [f"Number {x}" for x in LABELS]},
+        ),
+    }[kind]
+    return sp.measure(values, **options)
 
 
 KINDS = ("classes", "probabilities", "outcomes", "numbers", "sets", "rankings", "texts")

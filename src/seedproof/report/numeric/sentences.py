@@ -5,7 +5,7 @@ from math import prod
 from seedproof.measurement.clusters import in_clusters
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
-from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.metrics.statistic import VERDICT_FROM, RootOfMean
 from seedproof.records.answer_settings import weighted_by
 from seedproof.report import groups
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit
@@ -13,6 +13,12 @@ from seedproof.report.sentences import Sentence, amount, are_two_runs
 
 # An outcome seen in every trial is at least this likely, with 95 % confidence.
 TAIL = 0.05
+
+# Degrees of freedom of the variance of what examples add to `example_sd`. Chosen in simulations of
+# 100 and 400 examples with 5 runs: fewer in 78 to 99 % of studies of log-normal, t(3) or Pareto
+# numbers, where its interval covers 62 to 90 %, and in 0 to 3 % of normal ones. That of the mean
+# difference covers 93 to 96 %.
+HEAVY_DF = 20
 
 _MEANS = f"Means of the runs differ by ±{NO_BREAK}{{spread}}"
 SENTENCES = {
@@ -38,6 +44,10 @@ SENTENCES = {
     "examples-differ": f"On one example, {{repeats}} differ by ±{NO_BREAK}{{spread}} (standard "
     "deviation).",
     "two-runs-disagree": "These two runs disagree on {flips} of the examples.",
+    "heavy-tails": "A few examples cause most of the standard deviation on one example, "
+    f"±{NO_BREAK}{{spread}}: with such tails its interval is too short, so the mean difference "
+    "comes first.",
+    "examples-differ-by": "On one example, two {repeats} differ by {difference} on average.",
     "outcomes-differ": "Two {repeats} of one example disagree in {flips} of all pairs.",
     "flaky-examples": "{n_flaky:,} of {n_examples:,} examples ({share}) are flaky: they pass in "
     "some {repeats} and fail in others.",
@@ -103,6 +113,16 @@ def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
         "Errors": _errors(measurement),
     }
     return tuple(Sentence(topic, messages) for topic, messages in by_topic.items() if messages)
+
+
+def has_heavy_tails(measurement: Measurement) -> bool:
+    """Return whether a few examples decide the standard deviation on one example.
+
+    A saved measurement does not show it, because its statistics are not stored.
+    """
+    spread = measurement.statistics.get("example_sd")
+    shape = spread.mean.drawn_shape if isinstance(spread, RootOfMean) else None
+    return shape is not None and shape.df < min(HEAVY_DF, (shape.n - 1) / 2)
 
 
 def _are_one_pair(measurement: Measurement) -> bool:
@@ -177,7 +197,12 @@ def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
 def _examples(measurement: Measurement) -> tuple[Message, ...]:
     metrics, words = measurement.metrics, _words(measurement)
     messages = []
-    if "flip_rate" not in metrics:
+    if "flip_rate" not in metrics and has_heavy_tails(measurement):
+        difference = amount(measurement, metrics["mean_difference"], "value")
+        spread = WithUnit(metrics["example_sd"].value, "value")
+        messages.append(_say("examples-differ-by", difference=difference, **words))
+        messages.append(_say("heavy-tails", spread=spread))
+    elif "flip_rate" not in metrics:
         spread = amount(measurement, metrics["example_sd"], "value")
         messages.append(_say("examples-differ", spread=spread, **words))
     if "beyond_tolerance" in metrics:
