@@ -25,8 +25,9 @@ from seedproof.api.scalars import gate_scalars, refuse_lower
 from seedproof.comparison.arms.compare import compare_arms
 from seedproof.comparison.arms.compare_summaries import compare_summaries
 from seedproof.comparison.arms.result import ComparedArm, Comparison
+from seedproof.comparison.gate.caution import with_cautions
 from seedproof.comparison.gate.environment import examples_digest
-from seedproof.comparison.gate.judge import SCALES, Baseline, judge
+from seedproof.comparison.gate.judge import SCALES, Baseline, RuleVerdict, judge
 from seedproof.comparison.gate.rules import (
     Rule,
     allowed_checks,
@@ -65,7 +66,8 @@ from seedproof.report.gate_report import GateReport
 from seedproof.scalars.gate import OwnRule
 from seedproof.scalars.read import has_scalars
 from seedproof.stats.effect import Effect
-from seedproof.stats.intervals import Estimate, Level, estimate
+from seedproof.stats.intervals import WITHOUT_RUNS, Estimate, Level, estimate
+from seedproof.stats.skewness import clear_skewness
 from seedproof.typing import Progress, check_count
 
 
@@ -198,17 +200,26 @@ def gate(
             effects = _effects(compared.arms[0], stage)
             known = Baseline(base.metrics, effects, base.n_runs, compared.better)
             notes, checks = notes + compared.notes, compared.checks
-    return GateReport(
-        judge(
-            _figures(measured, stage),
-            rules,
-            stage=stage,
-            baseline=known,
-            notes=notes + note,
-            checks=checks,
-            allowed=allowed,
-        )
+    result = judge(
+        _figures(measured, stage),
+        rules,
+        stage=stage,
+        baseline=known,
+        notes=notes + note,
+        checks=checks,
+        allowed=allowed,
     )
+    return GateReport(with_cautions(result, partial(_skewness, measured)))
+
+
+def _skewness(measured: Measurement, verdict: RuleVerdict) -> float | None:
+    """Return the skewness of the runs of a mean over runs and examples, if it is clearly not 0."""
+    by_run = measured.detail.get(f"{verdict.rule.metric}_by_run")
+    is_limit = verdict.rule.kind != "no-worse" and not verdict.stage.are_trials
+    # Only the means that are linear in the runs.
+    if by_run is None or not is_limit or verdict.rule.metric not in {"accuracy", "mean"}:
+        return None
+    return clear_skewness(by_run) if verdict.estimate.over not in WITHOUT_RUNS else None
 
 
 def _declared(

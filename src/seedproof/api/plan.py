@@ -1,7 +1,6 @@
 """`sp.plan`: seeds that a difference needs, and differences that a number of seeds can show."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from numbers import Real
 from typing import Unpack
 
@@ -121,7 +120,7 @@ def plan(
     drawn = dict(figures.drawn) if figures else _given_examples(n_examples, example_sd, sd)
     if example_correlation is not None:
         _check_example_correlation(example_correlation, has_examples=bool(drawn))
-        drawn = {kind: replace(x, correlation=example_correlation) for kind, x in drawn.items()}
+        drawn = {kind: x.assuming(example_correlation) for kind, x in drawn.items()}
     effects: dict[Kind, float | None] = {
         "mean": detect,
         "sd": detect_sd_ratio,
@@ -164,7 +163,7 @@ def plan(
     planned = {x.kind: x.n_seeds for x in answers if x.n_seeds}
     return Plan(
         answers,
-        tuple(_reaches(promise, chosen, n_seeds, planned, sd)),
+        tuple(_reaches(promise, chosen, n_seeds, planned, sd=sd, pilot=figures, drawn=drawn)),
         Figures(
             power=power,
             confidence=confidence,
@@ -218,7 +217,10 @@ def _reaches(
     tests: list[PlannedTest],
     n_seeds: int | None,
     planned: dict[Kind, int],
+    *,
     sd: float | None,
+    pilot: Pilot | None,
+    drawn: dict[Kind, Drawn],
 ) -> Iterator[Reach]:
     """Yield what a number of seeds can show; if None, several and the planned number."""
     for test in tests:
@@ -227,7 +229,7 @@ def _reaches(
             given = test.cv
         several = sorted({*SEVERAL, planned.get(test.kind, SEVERAL[0])})
         for seeds in several if n_seeds is None else [n_seeds]:
-            yield reach(test, seeds, given, promise)
+            yield reach(test, seeds, given, promise, pilot=pilot, drawn=drawn.get(test.kind))
 
 
 def _check_numbers(**values: object) -> None:

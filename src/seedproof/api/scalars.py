@@ -22,7 +22,7 @@ from seedproof.report.scalars.report import ScalarReport
 from seedproof.scalars.compare import compare, spread_estimate
 from seedproof.scalars.gate import judge_scalars
 from seedproof.scalars.read import load_scalars
-from seedproof.scalars.runs import ScalarArm, Scalars, check_metrics
+from seedproof.scalars.runs import MEDIAN, SPREAD, ScalarArm, Scalars, check_metrics
 from seedproof.typing import check_count
 
 
@@ -166,7 +166,7 @@ def gate_scalars(
     metrics = [rule.metric for rule in rules]
     name = options.pop("arm", None)
     scalars = load_scalars(target, options, metrics)
-    check_metrics(metrics, scalars.metrics)
+    check_metrics(metrics, scalars.metrics, (SPREAD, MEDIAN))
     base = None
     if baseline is not None:
         base = _baseline(scalars, baseline, baseline_arm, options, metrics)

@@ -37,6 +37,7 @@ from seedproof.measurement.numbers import NumberAccumulators
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.selection import chosen_families, known
 from seedproof.measurement.texts import TextAccumulators
+from seedproof.measurement.trend import main_figure, runs_trend
 from seedproof.messages import Message
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.predictions.checks import by_severity
@@ -270,19 +271,22 @@ def measured(
     statistics = accumulators.result()
     metrics = {name: estimate(value) for name, value in statistics.items()}
     by_class, slices = accumulators.group_metrics(metrics)
+    runs, detail = accumulators.run_names(source), accumulators.detail()
+    main = main_figure(detail)
+    trend = () if main is None else runs_trend(runs, *main, noun=source.repeats)
     return Measurement(
-        runs=accumulators.run_names(source),
+        runs=runs,
         classes=accumulators.class_names(source),
         n_examples=source.n_examples - sum(n_rows for n_rows, _ in lost),
         n_labeled=source.n_labeled - sum(n_labeled for _, n_labeled in lost),
         kind=str(source.kind),
         metrics=metrics,
-        detail=accumulators.detail(),
+        detail=detail,
         unstable_examples=accumulators.unstable_examples,
         example_table=examples,
         notes=(*notes, *accumulators.notes),
         left_out=tuple(left_out),
-        checks=by_severity(accumulators.checks(source)),
+        checks=by_severity([*accumulators.checks(source), *trend]),
         repeats=source.repeats,
         levels=accumulators.levels,
         clusters=None if sums is None or clusters is None else sums.described(clusters),

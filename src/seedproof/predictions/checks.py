@@ -1,6 +1,7 @@
 """Findings about the input: their type, and those that reading alone gives."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,12 +15,14 @@ SEVERITIES = ("error", "warning", "note")
 CHECK_NAMES = (
     "duplicate-runs",
     "constant-run",
+    "constant-answers",
     "outlier-run",
     "identical-arms",
     "missing-runs",
     "unexpected-classes",
     "few-runs",
     "few-trials",
+    "runs-trend",
     "transposed",
     "not-categorical",
     "distinct-answers",
@@ -27,6 +30,9 @@ CHECK_NAMES = (
     "cached-repeats",
 )
 MOST_NAMED = 5
+# Runs that give one answer are reported if at least so many examples have another label than most:
+# where other labels are rarer, healthy runs may miss all of them.
+LEAST_OTHER_LABELS = 10
 
 
 @dataclass(frozen=True)
@@ -151,6 +157,29 @@ def missing_arm(arm: str) -> Check:
         "`seedproof status --tracebacks` shows why. Finish the study, or plan it without this arm.",
         arm,
     )
+
+
+def constant_answers(runs: Sequence[str], repeats: str, n_examples: int, right: str) -> Check:
+    """Return the check of runs that each give one answer to all examples, unlike the right ones."""
+    each = f"Each of the {len(runs)} {repeats}" if len(runs) > 1 else f"The {repeats[:-1]}"
+    return Check(
+        "constant-answers",
+        "error",
+        tuple(runs),
+        f"{each} gives a single answer to all {n_examples:,} examples, although {right}.",
+        "Look at the training logs, and at how answers are read. Answers that do not depend on the "
+        "example agree whatever the seed is, so that they show nothing about stability.",
+    )
+
+
+def have_other_values(parts: Iterable[Iterable[Hashable]]) -> bool:
+    """Return whether enough right answers differ from the most frequent one; stop once they do."""
+    counts: Counter[Hashable] = Counter()
+    for part in parts:
+        counts.update(part)
+        if counts.total() - max(counts.values(), default=0) >= LEAST_OTHER_LABELS:
+            return True
+    return False
 
 
 def transposed(n_runs: int, n_examples: int) -> Check:

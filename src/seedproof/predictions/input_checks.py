@@ -8,7 +8,12 @@ import numpy as np
 from seedproof.metrics.batch import batches
 from seedproof.metrics.flips import Flips, RunSums
 from seedproof.metrics.statistic import VERDICT_FROM
-from seedproof.predictions.checks import Check, named
+from seedproof.predictions.checks import (
+    LEAST_OTHER_LABELS,
+    Check,
+    constant_answers,
+    named,
+)
 from seedproof.predictions.duplicates import duplicates
 from seedproof.records.columns import shown
 from seedproof.records.item_cells import SEPARATOR
@@ -61,13 +66,23 @@ def run_sums(source: ShardSource) -> RunSums:
 def checks_of(source: ShardSource, sums: RunSums) -> Iterator[Check]:
     """Yield the findings about aligned runs, given sums over all examples."""
     yield from few_runs(len(source.runs))
+    constant = np.asarray(sums.class_counts.max(axis=1) == sums.n_examples)
+    yield from _constant_answers(source, sums, constant)
     if len(source.runs) > 1:
-        constant = np.asarray(sums.class_counts.max(axis=1) == sums.n_examples)
         yield from duplicates(source, sums.disagreements)
         yield from _constant_runs(source, sums, constant)
         yield from _outliers(source, sums, constant)
     yield from _unexpected_classes(source, sums)
     yield from _not_categorical(source, sums)
+
+
+def _constant_answers(source: ShardSource, sums: RunSums, constant: BoolArray) -> Iterator[Check]:
+    """Yield a finding if no run's answers depend on the example, while labels do."""
+    labels = sums.label_counts
+    if constant.all() and labels.sum() - labels.max(initial=0) >= LEAST_OTHER_LABELS:
+        n_classes = int(np.count_nonzero(labels))
+        right = f"their labels have {n_classes:,} classes"
+        yield constant_answers(source.runs, source.repeats, sums.n_examples, right)
 
 
 def _constant_runs(source: ShardSource, sums: RunSums, constant: BoolArray) -> Iterator[Check]:

@@ -8,7 +8,7 @@ from seedproof.metrics.numbers.batch import number_batches
 from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.ranks import standardized
 from seedproof.metrics.numbers.runs import NumberRunSums, RunEquality
-from seedproof.predictions.checks import Check, named
+from seedproof.predictions.checks import Check, constant_answers, have_other_values, named
 from seedproof.predictions.duplicates import (
     FROM_A_CACHE,
     IMPLAUSIBLE,
@@ -40,10 +40,26 @@ def number_checks_of(source: ShardSource, sums: NumberRunSums) -> Iterator[Check
     """Yield the findings about aligned runs of numbers, given sums over all examples."""
     if not source.settings.are_trials:
         yield from few_runs(Tree.of(source.settings, len(source.runs)).n_runs)
+    yield from _constant_numbers(source, sums)
     if len(source.runs) > 1:
         yield from _duplicates(source, sums)
         yield from _constant_runs(source, sums)
         yield from _outliers(source, sums)
+
+
+def _constant_numbers(source: ShardSource, sums: NumberRunSums) -> Iterator[Check]:
+    """Yield a finding if no run's numbers depend on the example, while targets do.
+
+    Without targets nothing is yielded: scores, or outcomes, may all be the same with good reason.
+    """
+    if sums.n_varied.any() or not source.n_labeled:
+        return
+    shards = (source.shard(index) for index in range(source.n_shards))
+    known = (x.targets[~np.isnan(x.targets)] for x in shards if x.targets is not None)
+    if have_other_values(targets.tolist() for targets in known):
+        yield constant_answers(
+            source.runs, source.repeats, sums.n_examples, "their targets are different"
+        )
 
 
 def _duplicates(source: ShardSource, sums: NumberRunSums) -> Iterator[Check]:

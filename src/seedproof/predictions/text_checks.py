@@ -6,7 +6,7 @@ import numpy as np
 
 from seedproof.metrics.batch import batches
 from seedproof.metrics.flips import Disagreement
-from seedproof.predictions.checks import Check
+from seedproof.predictions.checks import Check, constant_answers, have_other_values
 from seedproof.predictions.duplicates import duplicates
 from seedproof.predictions.input_checks import CHANCE_AGREEMENT, LONELY, few_runs
 from seedproof.records.shards import ShardSource
@@ -30,10 +30,31 @@ def text_checks_of(source: ShardSource, sums: Disagreement) -> Iterator[Check]:
     """Yield the findings about aligned runs of texts, given sums of their disagreement."""
     if not source.settings.are_trials:
         yield from few_runs(source.n_runs)
+    yield from _constant_texts(source, sums)
     if len(source.runs) > 1:
         yield from duplicates(source, sums.disagreements)
         yield from _outliers(source, sums)
         yield from _distinct(source, sums)
+
+
+def _constant_texts(source: ShardSource, sums: Disagreement) -> Iterator[Check]:
+    """Yield a finding if no run's texts depend on the example, while references do.
+
+    Texts are read again until one of a run differs from its first, as a rule in the first shard.
+    """
+    first, references = None, []
+    for index in range(source.n_shards):
+        texts = source.shard(index).texts
+        if texts is None or texts.references is None:
+            return
+        first = texts.texts[:, :1] if first is None else first
+        if (texts.texts != first).any():
+            return
+        references.append([tuple(right) for right in texts.references if len(right)])
+    if have_other_values(references):
+        yield constant_answers(
+            source.runs, source.repeats, sums.n_examples, "their references are different"
+        )
 
 
 def _outliers(source: ShardSource, sums: Disagreement) -> Iterator[Check]:

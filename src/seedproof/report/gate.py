@@ -11,10 +11,10 @@ from seedproof.comparison.gate.rules import Rule
 from seedproof.comparison.gate.stage import Stage
 from seedproof.measurement.selection import is_metric
 from seedproof.messages import Message, printable
-from seedproof.metrics.card import Unit, card
-from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.metrics.card import Unit
 from seedproof.predictions.checks import CHECK_NAMES, Check
 from seedproof.report.checks import alerts, finding, notes
+from seedproof.report.gate_advice import advice, unit_of
 from seedproof.report.numbers import (
     NO_BREAK,
     SAME_DECIMALS,
@@ -29,8 +29,6 @@ from seedproof.stats.intervals import PLAIN, WITHOUT_RUNS, Estimate
 
 FORMAT = 3
 SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "🔍"}
-# Recommended runs, where there are too few for a verdict.
-BETTER_RUNS = 10
 HEADER = ("value, with its 95 % interval", "judged by", "limit", "what to do")
 # Characters with a meaning in Markdown.
 _MARKS = re.compile(r"([\\`*_\[\]|~#!@])")
@@ -54,25 +52,6 @@ TO_BASELINE: Mapping[Outcome, tuple[str, str]] = {
     "pass": ("no-worse", "is no worse ({limit})"),
     "fail": ("worse", "is worse ({limit})"),
     "investigate": ("maybe-worse", "may be worse ({limit})"),
-}
-# Advice by the reason why a rule is open; `{where}` becomes " on each side" of a comparison.
-ADVICE = {
-    "next look": "Next look: {next_look} runs{where} ({more_runs} more). If the value stays near "
-    "{value}, {share} there.",
-    "last look": "{judged_runs} runs are the last look, and it leaves this open. Decide manually, "
-    "or change the limit.",
-    "too few examples": "More examples are needed: more {repeats} are unlikely to settle it.",
-    "too few trials or examples": "More trials of each example, or more examples, may settle it. "
-    "If the number of trials was decided beforehand, pass --declared-runs {n_runs}.",
-    "too few runs": "A verdict needs {next_look} runs{where}{preferably}: add {more_runs}.",
-    "declared runs missing": "{declared} runs were declared, and not all of them are finished. "
-    "Finish them, or pass `--allow missing-runs`.",
-    "between looks": "A report of {n_runs} runs cannot be judged: its figures are of all runs, and "
-    "the look is at {judged_runs}. Pass the records.",
-    "unlike numbers of runs": "Use equally many runs on both sides: the metric grows with them.",
-    "no interval": "There is no interval, for example because one run causes all of the spread. "
-    "Add runs.",
-    "untrusted input": "Fix the input first: a check reports an error.",
 }
 # Reasons why a rule is not judged.
 HOLDS: Mapping[str, str] = {
@@ -126,7 +105,7 @@ def sentence(verdict: RuleVerdict) -> Message:
         code, relation = TO_LIMIT[verdict.outcome]
     by_value = verdict.reason == "value"
     if by_value:
-        relation += "; judged by its value alone"
+        relation += "; judged by its value, which describes these {repeats} only"
     caveat = _caveat(verdict)
     return Message(
         code,
@@ -137,9 +116,15 @@ def sentence(verdict: RuleVerdict) -> Message:
         limit=limit_text(verdict.rule),
         misses=MISSES.get(verdict.rule.kind),
         by_value=by_value,
+        repeats=verdict.stage.repeats,
         hold=HOLDS.get(verdict.reason),
         over_examples_only=bool(caveat),
     )
+
+
+def stated(verdict: RuleVerdict) -> str:
+    """Return the verdict in words, with the caution about its interval."""
+    return " ".join(str(x) for x in (sentence(verdict), verdict.caution) if x is not None)
 
 
 def _includes(estimate: Estimate, limit: float) -> bool:
@@ -170,44 +155,6 @@ def judged_by(verdict: RuleVerdict) -> Message | None:
         if is_growing
         else "several rules",
     )
-
-
-def advice(verdict: RuleVerdict) -> Message | None:
-    """Return what to do; None if the rule holds."""
-    if verdict.outcome == "pass":
-        return None
-    if verdict.outcome == "fail":
-        return Message(
-            "fail", "Fix the model or its training, or change the limit and document why."
-        )
-    each_side, stage = verdict.rule.kind == "no-worse", verdict.stage
-    value = WithUnit(verdict.estimate.value, unit_of(verdict.rule))
-    is_usual = stage.next_look == VERDICT_FROM
-    return Message(
-        verdict.reason.replace(" ", "-"),
-        ADVICE[verdict.reason],
-        where=" on each side" if each_side else "",
-        value=value,
-        share=studies(verdict.chance or 0.0),
-        preferably=f", preferably {BETTER_RUNS}" if is_usual else "",
-        n_runs=stage.n_runs,
-        judged_runs=stage.judged_runs,
-        next_look=stage.next_look,
-        more_runs=stage.more_runs,
-        declared=stage.declared,
-        repeats=stage.repeats,
-        each_side=each_side,
-    )
-
-
-def studies(chance: float) -> str:
-    """Return a probability as a number of studies out of ten that decide."""
-    of_ten = round(10 * chance)
-    if of_ten < 1:
-        return "fewer than 1 of 10 such studies decide"
-    if of_ten > 9:
-        return "almost all such studies decide"
-    return f"about {of_ten} of 10 such studies decide"
 
 
 def value_text(verdict: RuleVerdict) -> Message:
@@ -259,13 +206,6 @@ def _exact(limit: float, unit: Unit) -> str:
     return text + (f"{NO_BREAK}pt" if (text, unit) == ("1", "points") else sign(unit))
 
 
-def unit_of(rule: Rule) -> Unit:
-    """Return the unit of the metric of a rule; `score` if it is not a known metric."""
-    if rule.is_own:
-        return "value"
-    return card(rule.metric).unit if is_metric(rule.metric) else "score"
-
-
 @dataclass(frozen=True)
 class NearLimit:
     """An estimate with enough digits to see on which side of a limit it is."""
@@ -301,7 +241,7 @@ def cells(verdict: RuleVerdict) -> tuple[str, str, str, str]:
         str(value_text(verdict)),
         "–" if (judged := judged_by(verdict)) is None else str(judged.fields["interval"]),
         str(limit_text(verdict.rule)),
-        str(advice(verdict) or "–"),
+        " ".join(str(x) for x in (verdict.caution, advice(verdict)) if x is not None) or "–",
     )
 
 
@@ -337,7 +277,7 @@ def notes_of(result: GateResult) -> list[str]:
 
 
 def _text(verdict: RuleVerdict) -> str:
-    parts = sentence(verdict), judged_by(verdict), advice(verdict)
+    parts = sentence(verdict), judged_by(verdict), verdict.caution, advice(verdict)
     return " ".join(str(part) for part in parts if part is not None)
 
 
@@ -463,7 +403,7 @@ def summary(result: GateResult) -> dict[str, Any]:
                 "chance": verdict.chance,
                 "baseline": None if verdict.baseline is None else asdict(verdict.baseline),
                 "effect": None if verdict.effect is None else _finite(verdict.effect.summary()),
-                "text": _plain_spaces(str(sentence(verdict))),
+                "text": _plain_spaces(stated(verdict)),
                 "advice": _plain_spaces(str(advice(verdict) or "")),
             }
             for verdict in result.rules

@@ -15,6 +15,7 @@ from seedproof.predictions.checks import Check
 from seedproof.report import gate as formats
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, Mark, intervals
+from seedproof.report.gate_advice import unit_of
 from seedproof.report.numbers import WithUnit
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells, refuse_columns
@@ -157,8 +158,7 @@ class GateReport(Result):
             headline=str(formats.headline(self.result)),
             title=self._size,
             sentences=tuple(
-                (verdict.outcome.capitalize(), str(formats.sentence(verdict)))
-                for verdict in self.rules
+                (verdict.outcome.capitalize(), formats.stated(verdict)) for verdict in self.rules
             ),
             key_figures=tuple(map(_key_figure, self.rules[:MAX_KEYS])),
             sections=(Section(RULES, "Every rule and its verdict", (TextTable(header, rows),)),),
@@ -194,7 +194,7 @@ def _key_figure(verdict: RuleVerdict) -> KeyFigure:
     return KeyFigure(
         name=verdict.rule.metric,
         title=verdict.rule.metric,
-        value=str(WithUnit(verdict.estimate.value, formats.unit_of(verdict.rule))),
+        value=str(WithUnit(verdict.estimate.value, unit_of(verdict.rule))),
         unit="",
         interval=f"{verdict.outcome}: {formats.limit_text(verdict.rule)}",
         meaning=formats.sentence(verdict),
@@ -204,7 +204,7 @@ def _key_figure(verdict: RuleVerdict) -> KeyFigure:
 
 def _figure(index: int, verdict: RuleVerdict) -> Figure:
     """Return a chart of a rule: its value or its change, with the limit as a line."""
-    effect, unit = verdict.effect, formats.unit_of(verdict.rule)
+    effect, unit = verdict.effect, unit_of(verdict.rule)
     estimate, what = verdict.estimate, ""
     limit: float | None = verdict.rule.limit
     if verdict.rule.kind == "no-worse":

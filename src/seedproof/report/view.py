@@ -19,7 +19,7 @@ from seedproof.report.explanations.view import TOKENS, ExplanationTable, build_e
 from seedproof.report.groups import GroupTable, group_tables
 from seedproof.report.numbers import WithUnit, in_brackets, is_too_wide, number
 from seedproof.report.sentences import Sentence
-from seedproof.stats.intervals import Estimate
+from seedproof.stats.intervals import WITHOUT_RUNS, Estimate
 
 N_DOTS = 100
 MAX_VOTES = 3
@@ -353,7 +353,7 @@ def key(
         title or about.title,
         value=number(estimate.value, about.unit),
         unit={"percent": "%", "points": "points", "nats": "nats"}.get(about.unit, ""),
-        interval=_interval(estimate, about.unit),
+        interval=_interval_of_key(estimate, about.unit),
         meaning=meaning,
         bar=bar,
         mark=mark,
@@ -417,6 +417,12 @@ def row(name: str, value: Estimate, *, is_key: bool = True) -> Row:
         card=about.text,
         is_key=is_key,
     )
+
+
+def _interval_of_key(estimate: Estimate, unit: Unit) -> str:
+    """Return the interval, with what it is over if it says nothing about other runs."""
+    ends = _interval(estimate, unit)
+    return f"{ends} over {estimate.over}" if ends and estimate.over in WITHOUT_RUNS else ends
 
 
 def _interval(estimate: Estimate, unit: Unit) -> str:

@@ -7,16 +7,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.comparison.gate.judge import Baseline, GateResult, judge
+from seedproof.comparison.gate.caution import HIDDEN_TAIL, assumed_tails, with_cautions
+from seedproof.comparison.gate.judge import Baseline, GateResult, RuleVerdict, judge
 from seedproof.comparison.gate.rules import Rule
-from seedproof.comparison.gate.stage import Stage
+from seedproof.comparison.gate.stage import Figure, Stage
 from seedproof.errors import OptionError
 from seedproof.messages import Message
 from seedproof.metrics.card import Better
 from seedproof.scalars.compare import aligned, directions, pair_of
-from seedproof.scalars.runs import SPREAD, ScalarArm, Scalars
+from seedproof.scalars.runs import MEDIAN, SPREAD, ScalarArm, Scalars, varies
 from seedproof.stats.effect import RATIO_MARGIN, Scale
-from seedproof.stats.intervals import estimate
+from seedproof.stats.intervals import Estimate, estimate
+from seedproof.stats.skewness import clear_skewness, median_over_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,24 @@ def judge_scalars(
         base = sides["baseline"]
         effects = {name: row.effect for name, row in pair.contrasts.items()}
         known = Baseline(base.metrics, effects, base.n_runs)
-    figures = {name: partial(estimate, x) for name, x in sides["target"].statistics.items()}
-    return judge(
+    target = sides["target"]
+    figures: dict[str, Figure] = {
+        name: partial(estimate, x) if varies(x) else _without_interval(target.metrics[name])
+        for name, x in target.statistics.items()
+    }
+    medians = {f"{name}{MEDIAN}": partial(median_over_runs, x) for name, x in target.values.items()}
+    figures = medians | figures
+
+    def skewness_of(verdict: RuleVerdict) -> float | None:
+        metric = verdict.rule.metric
+        if metric not in target.values:
+            return None
+        if verdict.effect is None or baseline is None:
+            return clear_skewness(target.values[metric])
+        pair_values = target.values[metric], sides["baseline"].values[metric]
+        return clear_skewness(*pair_values, is_paired=pair.is_paired)
+
+    result = judge(
         figures,
         [_directed(rule, better) for rule in rules],
         stage=stage,
@@ -92,10 +110,36 @@ def judge_scalars(
         checks=Scalars(sides, failed=failed).checks,
         allowed=allowed,
     )
+    result = with_cautions(result, skewness_of, offers_median=True)
+    has_caution = any(verdict.caution is not None for verdict in result.rules)
+    if has_caution or not _assumes_tails(rules, target, stage):
+        return result
+    return replace(result, notes=(*result.notes, assumed_tails(stage)))
+
+
+def _without_interval(figure: Estimate) -> Figure:
+    """Return a figure of runs that do not vary, which do not show that others do not."""
+    return lambda level: figure  # noqa: ARG005 - the same at any level
+
+
+def _assumes_tails(rules: Sequence[Rule], arm: ScalarArm, stage: Stage) -> bool:
+    """Return whether a limit of a mean is judged by so few runs that a tail may not show."""
+    are_judged = stage.hold is None and stage.judged_runs <= HIDDEN_TAIL
+    limits = (rule for rule in rules if rule.kind != "no-worse")
+    return are_judged and any(rule.metric in arm.values for rule in limits)
 
 
 def _directed(rule: Rule, better: dict[str, Better]) -> Rule:
     if not isinstance(rule, OwnRule):
+        return rule
+    if rule.metric not in better and rule.metric.removesuffix(MEDIAN) in better:
+        if rule.kind == "no-worse":
+            raise OptionError(
+                "{metric} is judged by limits only, not against a baseline. Pass --min or --max, "
+                "or compare {base}.",
+                metric=rule.metric,
+                base=rule.metric.removesuffix(MEDIAN),
+            )
         return rule
     if rule.metric not in better:
         return replace(rule, is_spread=rule.metric.removesuffix(SPREAD) in better)

@@ -34,7 +34,7 @@ from seedproof.records.reader import Store
 from seedproof.records.shards import natural_order
 from seedproof.records.tables import TableOptions
 from seedproof.records.text_files import JSON_SUFFIXES, run_names, suffix_of
-from seedproof.scalars.runs import SPREAD, ScalarArm, Scalars, unknown_name
+from seedproof.scalars.runs import ScalarArm, Scalars, base_of, unknown_name
 from seedproof.typing import ArrowStream, FloatArray
 
 SEEDS = ("seed", "random_seed", "rng_seed")
@@ -83,8 +83,10 @@ def has_scalars(
 
 def _names_scalars(target: Input, metrics: Collection[str]) -> bool:
     """Return whether one of the metrics is unknown to us, and a scalar of the runs of a store."""
-    others = {name.removesuffix(SPREAD) for name in metrics if not _is_known(name)}
-    return bool(others) and any(others & run.scalars.keys() for run in opened(target).runs)
+    others = [name for name in metrics if not _is_known(name)]
+    return bool(others) and any(
+        base_of(name, run.scalars) in run.scalars for run in opened(target).runs for name in others
+    )
 
 
 def _is_known(metric: str) -> bool:
@@ -135,7 +137,7 @@ def load_scalars(
 ) -> Scalars:
     """Read the runs of all arms; all metrics that they have if none are named.
 
-    The spread of a metric, such as `loss_sd`, may be named for the metric.
+    A figure of a metric, such as `loss_sd`, may be named for the metric.
     """
     for name in given(options):
         if name == "lower_is_better":
@@ -211,10 +213,7 @@ def _of_store(store: Store, requested: Sequence[str] | None) -> Scalars:
 
 def _without_spreads(requested: Sequence[str], known: Collection[str]) -> list[str]:
     """Return the names of metrics, in place of those of their spreads."""
-    bases = ((name, name.removesuffix(SPREAD)) for name in requested)
-    return list(
-        dict.fromkeys(base if name not in known and base in known else name for name, base in bases)
-    )
+    return list(dict.fromkeys(base_of(name, known) for name in requested))
 
 
 def _left_out(names: Sequence[str], reason: str) -> list[Message]:

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from seedproof.errors import UnknownNameError
+from seedproof.measurement.trend import runs_trend
 from seedproof.messages import Message
 from seedproof.metrics.statistic import MeanOverRuns, SpreadOverRuns, Statistic
 from seedproof.predictions.checks import Check, by_severity, named, of_arms, unfinished_runs
@@ -19,6 +20,8 @@ from seedproof.typing import FloatArray
 
 # The spread of a metric over runs has the name of the metric and this ending.
 SPREAD = "_sd"
+# A gate takes limits of the median over runs as well, by the name of the metric and this ending.
+MEDIAN = "_median"
 # Two different runs hardly have the same number to more digits than this.
 USUAL_DIGITS = 6
 
@@ -131,9 +134,17 @@ def unknown_name(noun: str, name: str, known: Collection[str]) -> UnknownNameErr
     )
 
 
-def check_metrics(names: Iterable[str], known: Sequence[str]) -> None:
-    """Refuse names that are neither a metric nor the spread of a metric."""
-    figures = [name for metric in known for name in (metric, metric + SPREAD)]
+def base_of(name: str, known: Collection[str]) -> str:
+    """Return the metric that a figure such as `loss_sd` or `loss_median` is of."""
+    bases = (name.removesuffix(ending) for ending in (SPREAD, MEDIAN) if name.endswith(ending))
+    return name if name in known else next((base for base in bases if base in known), name)
+
+
+def check_metrics(
+    names: Iterable[str], known: Sequence[str], endings: Sequence[str] = (SPREAD,)
+) -> None:
+    """Refuse names that are neither a metric nor one with an ending, such as that of its spread."""
+    figures = [metric + ending for metric in known for ending in ("", *endings)]
     for name in names:
         if name not in figures:
             raise unknown_name("metric", name, figures)
@@ -155,6 +166,8 @@ def _identical_arms(arms: Sequence[ScalarArm]) -> Iterator[Check]:
 
 def _checks(arm: ScalarArm) -> Iterator[Check]:
     yield from few_runs(arm.n_runs)
+    first = next(iter(arm.values))
+    yield from runs_trend(arm.runs, first, arm.values[first])
     table = np.array(list(arm.values.values()))
     rows: dict[tuple[float, ...], list[str]] = {}
     for run, numbers in zip(arm.runs, table.T.tolist(), strict=True):

@@ -102,7 +102,8 @@ def test_a_pilot_with_too_few_examples_is_reported(pilot):
     assert answer.n_seeds is None
     assert answer.n_examples > 500
     message = result.sentences()[0]
-    assert message.code == "too-few-examples"
+    assert message.code == "too-few-examples-of-pilot"
+    assert answer.n_examples_low < answer.n_examples < answer.n_examples_high
     assert (message.fields["n_examples"], message.fields["n_needed"]) == (500, answer.n_examples)
     above = answer.example_correlation + 0.01  # at the limit itself, more than a million seeds
     at_correlation = plan(pilot=pilot, detect_flip_ratio=0.9, example_correlation=above)
@@ -122,11 +123,68 @@ def test_too_few_examples_for_a_difference_of_means_are_reported(pilot):
     (answer,) = result.answers
     assert answer.n_seeds is None
     assert answer.n_examples > 500
-    assert result.sentences()[0].code == "too-few-examples"
+    assert result.sentences()[0].code == "too-few-examples-of-pilot"
     assert "unrelated-examples" in {note.code for note in result.notes()}
     above = answer.example_correlation + 0.005
     advised = plan(pilot=pilot, detect=0.02, example_correlation=above)
     assert advised.answers[0].n_seeds is not None
+
+
+@pytest.fixture(scope="module")
+def two_arms():
+    """Five trials of two models on 150 tasks, whose rates of passing are alike."""
+    rng = np.random.default_rng(0)
+    rates = rng.beta(1, 1, 150)
+    arms = [
+        (rng.random((5, 150)) < np.clip(rates + 0.1 * rng.standard_normal(150), 0, 1)).astype(float)
+        for _ in range(2)
+    ]
+    loaded = {
+        x: sp.Predictions.from_arrays(y, trials=True) for x, y in zip("ab", arms, strict=True)
+    }
+    return sp.compare(loaded, baseline="a", primary="mean")
+
+
+def test_correlation_of_a_pilot_has_a_range(two_arms):
+    """That of the variance of the contrast: χ² with the degrees of freedom of the examples."""
+    drawn = plan(pilot=two_arms, detect=0.1).figures.examples["mean"]
+
+    assert drawn.correlation_low < drawn.correlation < drawn.correlation_high
+    low, high = drawn.contrast_ends
+    assert low < drawn.of_contrast < high
+    # The sample correlation of 150 examples is known to within a tenth or so.
+    assert 0.02 < drawn.correlation_high - drawn.correlation_low < 0.3
+
+
+def test_pilot_whose_range_reaches_what_its_estimate_does_not_leaves_it_open(two_arms):
+    """No flat "no number": between the trials at the favorable end and more examples."""
+    needed = {}
+    for percent in range(100, 20, -2):
+        (answer,) = plan(pilot=two_arms, detect=percent / 1000).answers
+        kind = "known" if answer.n_seeds else "open" if answer.low else "examples"
+        needed.setdefault(kind, []).append((percent, answer))
+    (first_open, *_) = needed["open"]
+    open_result = plan(pilot=two_arms, detect=first_open[0] / 1000)
+
+    assert list(needed) == ["known", "open"]
+    assert open_result.sentences()[0].code == "maybe-too-few-examples"
+    assert open_result.sentences()[0].fields["low"] == first_open[1].low
+    answer = needed["open"][-1][1]
+    assert 150 < answer.n_examples < answer.n_examples_high
+
+
+def test_detectable_effects_of_a_pilot_have_a_range(pilot, two_arms):
+    for result in (plan(pilot=pilot), plan(pilot=two_arms)):
+        ranges = [x for x in result.reaches if x.kind != "sd"]
+        assert ranges
+        assert all(x.low < x.detectable < x.high for x in ranges)
+
+
+def test_given_figures_have_no_range():
+    (answer,) = plan(sd=0.01, detect=0.02).answers
+
+    assert (answer.low, answer.high, answer.n_examples_low) == (None, None, None)
+    assert plan(sd=0.01, seeds=10).reaches[0].low is None
 
 
 def test_examples_may_be_given_without_a_pilot():

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import get_args
 from xml.etree import ElementTree as ET
@@ -17,17 +18,15 @@ from seedproof.messages import Message, recorded
 from seedproof.predictions.checks import Check
 from seedproof.records.decoding import decode
 from seedproof.report.gate import (
-    ADVICE,
     NearLimit,
-    advice,
     as_junit,
     as_markdown,
     as_text,
     headline,
     sentence,
-    studies,
     summary,
 )
+from seedproof.report.gate_advice import ADVICE, advice, studies
 from seedproof.report.numbers import TOO_WIDE
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate
@@ -37,6 +36,9 @@ BOTH = "runs × examples"
 SUITE = "seedproof gate"
 RUNS = ["n_runs", "judged_runs", "next_look", "declared_runs"]
 HOSTILE = '<b>|`x` "&amp;\x00\ud800\n| --- | @all </testcase> ]]> **[a](javascript:b)'
+
+
+NO_EFFECT = Effect("flip_rate", "ratio", None)
 
 
 def _plain(text):
@@ -161,8 +163,14 @@ def test_interval_of_two_runs_covers_examples_only(judged):
         (check(limit=0.0441), "next-look"),
         (check(value=Estimate(0.0, 0.0, 0.06, "examples")), "too-few-examples"),
         (check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=6), "no-interval"),
+        (check("max", "accuracy_sd", 0.01, Estimate(0.0), n_runs=6), "no-spread"),
+        (compared("flip_rate", NO_EFFECT, 0.0, 0.0), "no-ratio"),
+        (
+            compared("accuracy_sd", replace(NO_EFFECT, metric="accuracy_sd"), 0.0, 0.1),
+            "no-interval",
+        ),
     ],
-    ids=["pass", "fail", "next-look", "examples", "interval"],
+    ids=["pass", "fail", "next-look", "examples", "interval", "zero", "zeros", "one zero"],
 )
 def test_advice_depends_on_the_reason(judged, code):
     """There is none if the rule holds."""

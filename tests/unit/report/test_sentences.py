@@ -63,7 +63,7 @@ def test_headline_of_few_runs_describes_these_runs(n_runs):
     same, differ = (headline(sp.measure(_flipping(n_runs, 1000, n)).measurement) for n in (0, 100))
 
     assert (same.code, same.fields) == ("no-answer-of-few-runs-differs", {"n_runs": n_runs})
-    assert differ.code == "answers-of-few-runs-differ"
+    assert differ.code == f"answers-of-{'two' if n_runs == 2 else 'few'}-runs-differ"
     assert differ.fields == {"n_runs": n_runs, "n_changed": 20, "per": 100}
 
 

@@ -83,6 +83,7 @@ class RuleVerdict:
     baseline: Estimate | None = None  # if the rule compares
     effect: Effect | None = None  # with its 95 % interval
     better: Better = "neither"  # direction of the mean of numbers, if the rule compares
+    caution: Message | None = None  # if the interval assumes more than the runs show
 
     @property
     def limit(self) -> float:
@@ -232,9 +233,10 @@ def _within(rule: Rule, figure: Figure, stage: Stage, n_rules: int) -> RuleVerdi
     is_figure = _is_judged_by_value(rule, {rule.metric: figure})
     if stage.hold is not None and not is_figure:
         return RuleVerdict(rule, "investigate", value, stage.hold, stage)
-    if is_figure or (value.low is None and value.value == 0.0):
+    if is_figure:
         outcome = _side(rule.kind, value.value, value.value, rule.limit)
         return RuleVerdict(rule, outcome, value, "value", stage)
+    # Also a spread of 0: runs that happen to be equally good do not show that others are.
     if value.low is None or value.high is None:
         return RuleVerdict(rule, "investigate", value, "no interval", stage)
     scale = LINEAR if rule.is_own else SCALES.get(card_name(rule.metric), LOG)
@@ -295,9 +297,10 @@ def _compare(
         reason: Reason = "unlike numbers of runs"
     elif stage.hold is not None and not is_figure:
         reason = stage.hold
-    elif is_figure or value.value == base.value == 0.0:
+    elif is_figure:
         reason = "value"
         outcome = _side(kind, value.value, value.value, base.value * (1 + rule.limit))
+    # Also if both are 0: exact bounds of two rates leave their ratio unknown.
     elif effect.low is None:
         reason = "no interval"
     else:

@@ -1,7 +1,9 @@
 """Questions of a plan and their answers."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import cast
 
 from seedproof.comparison.planning.pilot import Drawn, Kind, Pilot
 from seedproof.errors import OptionError
@@ -25,12 +27,15 @@ class Answer:
     kind: Kind  # what differs: a `mean`, a standard deviation (`sd`), or a `flip_rate`
     effect: float  # a difference of means, or a ratio
     n_seeds: int | None  # the fewest; None if no number suffices with these examples
-    low: int | None = None  # if runs differ as little as the pilot's interval allows
-    high: int | None = None  # if they differ as much; None beyond a million
+    low: int | None = None  # if runs and examples vary as little as the pilot's intervals allow
+    high: int | None = None  # if as much; None if no number suffices, or none up to a million
     # If no number of seeds suffices: examples needed, or the correlation of arms over examples.
     # With trials of one model: examples needed with as many trials of each as the pilot has.
     n_examples: int | None = None
     example_correlation: float | None = None
+    # The same if examples vary as little, and as much, as the pilot's intervals allow.
+    n_examples_low: int | None = None
+    n_examples_high: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class Reach:
     given: float | None
     observed: float  # the smallest observed effect that counts as a difference
     detectable: float  # the smallest true effect that is shown with the plan's power
+    low: float | None = None  # the same if runs and examples vary as little as the pilot allows
+    high: float | None = None  # if they vary as much
 
 
 def answer(
@@ -55,6 +62,8 @@ def answer(
 ) -> Answer:
     """Return the seeds that an effect needs."""
     n_seeds = seeds_for(test, effect, promise)
+    ends = at_the_ends(test, pilot, drawn)
+    low, high = (_seeds(end, effect, promise) for end in ends)
     if n_seeds is None and isinstance(test, MeanTest | FlipTest) and drawn is not None:
         factor = examples_factor(test, effect, promise)
         correlation = 1 - (1 - drawn.correlation) / factor
@@ -62,26 +71,60 @@ def answer(
             test.kind,
             effect,
             None,
+            low,
             n_examples=math.ceil(drawn.n_examples * factor),
             example_correlation=math.ceil(1000 * correlation) / 1000,
+            **_examples(ends, drawn, lambda end: examples_factor(end, effect, promise)),
         )
-    ends = (None, None) if pilot is None else _at_the_ends(test, pilot)
-    low, high = (_seeds(end, effect, promise) for end in ends)
-    n_examples = None
-    if isinstance(test, TrialTest) and pilot is not None and drawn is not None:
-        factor = test.examples_factor_at(pilot.n_runs, effect, promise)
-        n_examples = math.ceil(drawn.n_examples * factor)
-    return Answer(test.kind, effect, n_seeds, low, high, n_examples)
+    if not isinstance(test, TrialTest) or pilot is None or drawn is None:
+        return Answer(test.kind, effect, n_seeds, low, high)
+    n_runs = pilot.n_runs
+    factor = test.examples_factor_at(n_runs, effect, promise)
+    of_ends = _examples(
+        ends,
+        drawn,
+        lambda end: cast("TrialTest", end).examples_factor_at(n_runs, effect, promise),
+    )
+    n_examples = math.ceil(drawn.n_examples * factor)
+    return Answer(test.kind, effect, n_seeds, low, high, n_examples, **of_ends)
 
 
-def reach(test: PlannedTest, n_seeds: int, given: float | None, promise: Promise) -> Reach:
+def _examples(
+    ends: tuple[PlannedTest | None, PlannedTest | None],
+    drawn: Drawn,
+    factor: Callable[[MeanTest | FlipTest], float],
+) -> dict[str, int]:
+    """Return the examples that are needed at both ends of the range that the pilot allows."""
+    names = ("n_examples_low", "n_examples_high")
+    return {
+        name: math.ceil(drawn.n_examples * factor(end))
+        for name, end in zip(names, ends, strict=True)
+        if isinstance(end, MeanTest | FlipTest)
+    }
+
+
+def reach(
+    test: PlannedTest,
+    n_seeds: int,
+    given: float | None,
+    promise: Promise,
+    *,
+    pilot: Pilot | None = None,
+    drawn: Drawn | None = None,
+) -> Reach:
     """Return the effects that a number of seeds can show."""
+    low, high = (
+        None if end is None else detectable(end, n_seeds, promise)
+        for end in at_the_ends(test, pilot, drawn)
+    )
     return Reach(
         test.kind,
         n_seeds,
         given,
         observed_needed(test, n_seeds, promise),
         detectable(test, n_seeds, promise),
+        low,
+        high,
     )
 
 
@@ -94,10 +137,26 @@ def _seeds(test: PlannedTest | None, effect: float, promise: Promise) -> int | N
         return None
 
 
-def _at_the_ends(test: PlannedTest, pilot: Pilot) -> tuple[PlannedTest | None, PlannedTest | None]:
-    """Return the test if runs differ as little, and as much, as the pilot's interval allows."""
-    if isinstance(test, MeanTest) and pilot.sd and pilot.sd.low and pilot.sd.high:
-        return replace(test, sd=pilot.sd.low), replace(test, sd=pilot.sd.high)
-    if isinstance(test, FlipTest) and pilot.cv and pilot.cv.low and pilot.cv.high:
-        return replace(test, cv=pilot.cv.low), replace(test, cv=pilot.cv.high)
-    return None, None
+def at_the_ends(
+    test: PlannedTest, pilot: Pilot | None, drawn: Drawn | None
+) -> tuple[PlannedTest | None, PlannedTest | None]:
+    """Return the test if runs and examples vary as little, and as much, as the pilot allows.
+
+    None if the pilot has too few runs to show how much they vary.
+    """
+    if pilot is None or not isinstance(test, MeanTest | FlipTest):
+        return None, None
+    spread = pilot.sd if isinstance(test, MeanTest) else pilot.cv
+    if spread is None or not spread.low or not spread.high:
+        return None, None
+    ends = None if drawn is None else drawn.contrast_ends
+    low, high = (test.example_variance,) * 2 if ends is None else ends
+    if isinstance(test, MeanTest):
+        return (
+            replace(test, sd=spread.low, example_variance=low),
+            replace(test, sd=spread.high, example_variance=high),
+        )
+    return (
+        replace(test, cv=spread.low, example_variance=low),
+        replace(test, cv=spread.high, example_variance=high),
+    )

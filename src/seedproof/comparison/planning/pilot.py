@@ -16,14 +16,17 @@ from seedproof.records.answer_settings import ExampleWeights
 from seedproof.records.schema import ITEMS
 from seedproof.records.schema import Kind as Kinds
 from seedproof.stats.contrast import Pair, contrast
+from seedproof.stats.distributions import chi_square_quantile, normal_quantile
 from seedproof.stats.effect import scale_of
-from seedproof.stats.intervals import Estimate, estimate
+from seedproof.stats.intervals import TAIL, Estimate, estimate
 from seedproof.typing import FloatArray
 
 Kind: TypeAlias = Literal["mean", "sd", "flip_rate"]
 # The metric of each kind, of classes and of numbers.
 METRICS: dict[Kind, str] = {"mean": "accuracy", "flip_rate": "flip_rate"}
 NUMBER_METRICS: dict[Kind, str] = {"mean": "mean"}
+# With more degrees of freedom, an approximate quantile of χ² is as good.
+EXACT_DF = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +37,56 @@ class Drawn:
     variance: float  # of the mean, or of the log flip rate, of one arm
     n_clusters: int | None = None  # drawn in place of examples; None if those are independent
     correlation: float = 0.0  # of two arms over examples
+    # Ends of 95 % intervals; None if the figure was given, or assumed.
+    low: float | None = None  # of the variance
+    high: float | None = None
+    correlation_low: float | None = None
+    correlation_high: float | None = None
 
     @property
     def of_contrast(self) -> float:
         """Variance of the contrast of two arms."""
         return 2 * self.variance * (1 - self.correlation)
+
+    @property
+    def contrast_ends(self) -> tuple[float, float] | None:
+        """Ends of the interval of the variance of the contrast; None if nothing is uncertain."""
+        if self.correlation_low is not None and self.correlation_high is not None:
+            ends = 1 - self.correlation_high, 1 - self.correlation_low
+            return 2 * self.variance * ends[0], 2 * self.variance * ends[1]
+        if self.low is None or self.high is None:
+            return None
+        return 2 * self.low * (1 - self.correlation), 2 * self.high * (1 - self.correlation)
+
+    def assuming(self, correlation: float) -> "Drawn":
+        """Return the same with a correlation that was given."""
+        return replace(self, correlation=correlation, correlation_low=None, correlation_high=None)
+
+
+def _ends(variance: float, part: float, df: float) -> tuple[float, float]:
+    """Return the 95 % interval of what a variance is beyond a part that is known well.
+
+    The variance is that of a mean over examples, or clusters: nearly χ² with these degrees of
+    freedom, fewer if tails are heavy.
+    """
+    scaled = variance * df
+    return (
+        max(scaled / _chi_square(df, 1 - TAIL) - part, 0.0),
+        max(scaled / _chi_square(df, TAIL) - part, 0.0),
+    )
+
+
+def _chi_square(df: float, share: float) -> float:
+    if df <= EXACT_DF:
+        return chi_square_quantile(df, share)
+    # Wilson and Hilferty (1931), PNAS 17:684: to four digits.
+    part = 2 / (9 * df)
+    return float(df * (1 - part + normal_quantile(share) * part**0.5) ** 3)
+
+
+def _example_df(mean: MeanOverExamples) -> float:
+    shape = mean.drawn_shape
+    return max(min(mean.n_drawn - 1, np.inf if shape is None else shape.df), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +154,11 @@ def _pilot_of_trials(measurement: Measurement) -> Pilot:
     sd, mean = measurement.metrics[f"{name}_sd_independent"], measurement.statistics[name]
     drawn: dict[Kind, Drawn] = {}
     if isinstance(mean, MeanOverExamples):
-        variance = max(mean.example_variance - sd.value**2 / measurement.n_runs, 0.0)
+        noise = sd.value**2 / measurement.n_runs
+        variance = max(mean.example_variance - noise, 0.0)
+        ends = _ends(mean.example_variance, noise, _example_df(mean))
         clusters = None if mean.clusters is None else mean.clusters.n_clusters
-        drawn["mean"] = Drawn(mean.n_examples, variance, clusters)
+        drawn["mean"] = Drawn(mean.n_examples, variance, clusters, 0.0, *ends)
     return Pilot(
         measurement.n_runs,
         measurement.n_examples,
@@ -146,7 +196,8 @@ def pilot_of_arms(comparison: Comparison) -> Pilot:
     for kind, own in pilot.drawn.items():
         metric = _metrics(comparison.baseline.measurement)[kind]
         shared = [_correlation(metric, comparison.baseline, arm) for arm in comparison.arms]
-        drawn[kind] = replace(own, correlation=min(shared))
+        least, low, high = min(shared)
+        drawn[kind] = replace(own, correlation=least, correlation_low=low, correlation_high=high)
     return replace(pilot, drawn=drawn, has_two_arms=True)
 
 
@@ -154,15 +205,19 @@ def _drawn(metric: str, measurement: Measurement) -> Drawn | None:
     statistic = measurement.statistics.get(metric)
     if isinstance(statistic, BlockJackknife):
         blocks = statistic.blocks
-        own = blocks.example_covariance(blocks) - blocks.jackknife_covariance(blocks)
+        whole, shared = blocks.example_covariance(blocks), blocks.jackknife_covariance(blocks)
         clusters = blocks.n_clusters if statistic.is_clustered else None
-        return Drawn(int(blocks.n_examples), max(own, 0.0), clusters)
+        ends = _ends(whole, shared, statistic.example_df)
+        return Drawn(int(blocks.n_examples), max(whole - shared, 0.0), clusters, 0.0, *ends)
     is_ratio = scale_of(metric) == "ratio"
     if not isinstance(statistic, MeanOverExamples) or (is_ratio and statistic.value <= 0.0):
         return None
-    variance = _without_interaction(metric, statistic)
+    variance, excess = _without_interaction(metric, statistic), _excess(metric, statistic)
     clusters = None if statistic.clusters is None else statistic.clusters.n_clusters
-    return Drawn(statistic.n_examples, variance + _excess(metric, statistic), clusters)
+    slope = 1 / statistic.value if is_ratio else 1.0
+    whole, shared = statistic.example_variance, statistic.interaction_variance
+    low, high = (slope**2 * x + excess for x in _ends(whole, shared, _example_df(statistic)))
+    return Drawn(statistic.n_examples, variance + excess, clusters, 0.0, low, high)
 
 
 def _drawn_alone(metric: str, measurement: Measurement) -> Drawn | None:
@@ -192,17 +247,30 @@ def _excess(metric: str, statistic: Statistic) -> float:
     return share / (1 - share) * (variance + 1 / statistic.n_drawn)
 
 
-def _correlation(metric: str, base: ComparedArm, arm: ComparedArm) -> float:
-    """Correlation over examples: the share of the variance that the contrast of two arms lacks."""
+def _correlation(
+    metric: str, base: ComparedArm, arm: ComparedArm
+) -> tuple[float, float | None, float | None]:
+    """Correlation over examples: the share of the variance that the contrast of two arms lacks.
+
+    Its interval is that of the variance of the contrast.
+    """
     measured = [x.measurement for x in (base, arm)]
     total = sum(drawn.variance for m in measured if (drawn := _drawn_alone(metric, m)) is not None)
     row = arm.contrasts[metric]
     difference = contrast(row.base, row.arm, Pair(metric, row.is_paired, row.cross))
     if difference is None or total == 0.0:
-        return 0.0
-    variance = difference.example_variance - difference.interaction_variance
-    variance += sum(_excess(metric, m.statistics[metric]) for m in measured)
-    return min(max(1 - variance / total, 0.0), 1.0)
+        return 0.0, None, None
+    whole, shared = difference.example_variance, difference.interaction_variance
+    excess = sum(_excess(metric, m.statistics[metric]) for m in measured)
+    df = difference.example_df
+    if isinstance(row.base, MeanOverExamples):
+        df = min(df, _example_df(row.base))
+    low, high = _ends(whole, shared, df if np.isfinite(df) else measured[0].n_examples - 1)
+    value, least, most = (
+        min(max(1 - (variance + excess) / total, 0.0), 1.0)
+        for variance in (whole - shared, high, low)
+    )
+    return value, least, most
 
 
 def _variation(measurement: Measurement) -> Estimate | None:

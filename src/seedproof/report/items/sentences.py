@@ -10,8 +10,8 @@ from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.records.schema import Kind
 from seedproof.report import groups
 from seedproof.report.items.exposure import exposures
-from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit
-from seedproof.report.sentences import Sentence
+from seedproof.report.numbers import NO_BREAK, WithUnit
+from seedproof.report.sentences import Sentence, amount, are_two_runs
 
 _QUALITY = f"{{name}} is {{quality}}. {{Units}} differ by ±{NO_BREAK}{{spread}}"
 _NOISE = f"{_QUALITY}; independent changes alone would give ±{NO_BREAK}{{noise}}."
@@ -22,9 +22,16 @@ SENTENCES = {
     "lists-change": "Another {repeat} changes the first item of {flips} of the lists{quality}.",
     "lists-of-few-differ": "Two of these {n_runs} {repeats} put another item first in {flips} of "
     "the lists{quality}.",
+    "lists-of-two-differ": "These two {units} put another item first in {flips} of the "
+    "lists{quality}.",
+    "sets-of-two-differ": "These two {units} differ in {flips} of the sets{quality}.",
     "sets-change": "Another {repeat} changes {flips} of the sets{quality}.",
     "sets-of-few-differ": "Two of these {n_runs} {repeats} differ in {flips} of the sets{quality}.",
     "while-quality": f", while {{name}} moves by ±{NO_BREAK}{{spread}}",
+    "two-first-items": "These two {units} put another item first for {flips} of the examples. Of "
+    "the items among the first {depth} of either, {distance} are among those of only one.",
+    "two-sets-differ": "These two {units} give different sets to {flips} of the examples. Of the "
+    "items of either, {distance} are in only one.",
     "first-items": "Two {repeats} put another item first for {flips} of the examples. Of the items "
     "among the first {depth} of either, {distance} are among those of only one.",
     "sets-differ": "Two {repeats} give different sets to {flips} of the examples. Of the items of "
@@ -109,7 +116,8 @@ def headline(measurement: Measurement) -> Message:
         moved = WithUnit(spread.value, "points")
         quality = _say("while-quality", name=card(names.quality).title, spread=moved)
     code = "sets" if names.depth is None else "lists"
-    code += "-of-few-differ" if measurement.n_runs < VERDICT_FROM else "-change"
+    few = "-of-few-differ" if measurement.n_runs > 2 else "-of-two-differ"
+    code += few if measurement.n_runs < VERDICT_FROM else "-change"
     flips = WithUnit(metrics[names.flips].value, "percent")
     return _say(code, flips=flips, quality=quality, **fields)
 
@@ -127,11 +135,12 @@ def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
 
 def _overlap(measurement: Measurement) -> tuple[Message, ...]:
     metrics, names = measurement.metrics, KeyNames.of(measurement)
+    code = "sets-differ" if names.depth is None else "first-items"
     return (
         _say(
-            "sets-differ" if names.depth is None else "first-items",
-            flips=WithInterval(metrics[names.flips], "percent"),
-            distance=WithInterval(metrics[names.distance], "percent"),
+            f"two-{code}" if are_two_runs(measurement) else code,
+            flips=amount(measurement, metrics[names.flips], "percent"),
+            distance=amount(measurement, metrics[names.distance], "percent"),
             **words(measurement),
         ),
     )
@@ -158,7 +167,7 @@ def _quality(measurement: Measurement) -> tuple[Message, ...]:
         _say(
             code,
             name=card(name).title,
-            quality=WithInterval(metrics[name], "percent"),
+            quality=amount(measurement, metrics[name], "percent"),
             spread=WithUnit(spread.value, "points"),
             noise=WithUnit(noise.value, "points"),
             **words(measurement),

@@ -5,14 +5,20 @@ from math import prod
 from seedproof.measurement.clusters import in_clusters
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
-from seedproof.metrics.statistic import VERDICT_FROM
+from seedproof.metrics.statistic import VERDICT_FROM, RootOfMean
 from seedproof.records.answer_settings import weighted_by
 from seedproof.report import groups
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit
-from seedproof.report.sentences import Sentence
+from seedproof.report.sentences import Sentence, amount, are_two_runs
 
 # An outcome seen in every trial is at least this likely, with 95 % confidence.
 TAIL = 0.05
+
+# Degrees of freedom of the variance of what examples add to `example_sd`. Chosen in simulations of
+# 100 and 400 examples with 5 runs: fewer in 78 to 99 % of studies of log-normal, t(3) or Pareto
+# numbers, where its interval covers 62 to 90 %, and in 0 to 3 % of normal ones. That of the mean
+# difference covers 93 to 96 %.
+HEAVY_DF = 20
 
 _MEANS = f"Means of the runs differ by ±{NO_BREAK}{{spread}}"
 SENTENCES = {
@@ -22,6 +28,8 @@ SENTENCES = {
     "outcomes-changed": "Another {repeat} changes about {n_changed} in {per:,} outcomes.",
     "outcomes-of-few-differ": "Two of these {n_runs} {repeats} differ on about {n_changed} in "
     "{per:,} outcomes.",
+    "outcomes-of-two-differ": "These two runs differ on about {n_changed} in {per:,} outcomes.",
+    "numbers-of-two-differ": "These two runs differ by {difference} on one example, on average.",
     "numbers-differ": "Two {repeats} differ by {difference} on one example, on average.",
     "pass-rate": "The pass rate is {mean} over {over}.",
     "mean": "The mean is {mean} over {over}.",
@@ -35,6 +43,11 @@ SENTENCES = {
     "Some runs give higher numbers than others on the whole.",
     "examples-differ": f"On one example, {{repeats}} differ by ±{NO_BREAK}{{spread}} (standard "
     "deviation).",
+    "two-runs-disagree": "These two runs disagree on {flips} of the examples.",
+    "heavy-tails": "A few examples cause most of the standard deviation on one example, "
+    f"±{NO_BREAK}{{spread}}: with such tails its interval is too short, so the mean difference "
+    "comes first.",
+    "examples-differ-by": "On one example, two {repeats} differ by {difference} on average.",
     "outcomes-differ": "Two {repeats} of one example disagree in {flips} of all pairs.",
     "flaky-examples": "{n_flaky:,} of {n_examples:,} examples ({share}) are flaky: they pass in "
     "some {repeats} and fail in others.",
@@ -79,12 +92,14 @@ def headline(measurement: Measurement) -> Message:
         return _say("no-number-differs", **fields)
     if "flip_rate" not in metrics:
         difference = WithUnit(metrics["mean_difference"].value, "value")
-        return _say("numbers-differ", difference=difference, **fields)
+        code = "numbers-of-two-differ" if _are_one_pair(measurement) else "numbers-differ"
+        return _say(code, difference=difference, **fields)
     flips, per = metrics["flip_rate"].value, 100
     while per * flips < 1:
         per *= 10
     is_short = measurement.n_runs < VERDICT_FROM and measurement.repeats != "trials"
-    code = "outcomes-of-few-differ" if is_short else "outcomes-changed"
+    few = "outcomes-of-two-differ" if _are_one_pair(measurement) else "outcomes-of-few-differ"
+    code = few if is_short else "outcomes-changed"
     return _say(code, n_changed=round(per * flips), per=per, **fields)
 
 
@@ -98,6 +113,21 @@ def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
         "Errors": _errors(measurement),
     }
     return tuple(Sentence(topic, messages) for topic, messages in by_topic.items() if messages)
+
+
+def has_heavy_tails(measurement: Measurement) -> bool:
+    """Return whether a few examples decide the standard deviation on one example.
+
+    A saved measurement does not show it, because its statistics are not stored.
+    """
+    spread = measurement.statistics.get("example_sd")
+    shape = spread.mean.drawn_shape if isinstance(spread, RootOfMean) else None
+    return shape is not None and shape.df < min(HEAVY_DF, (shape.n - 1) / 2)
+
+
+def _are_one_pair(measurement: Measurement) -> bool:
+    """Return whether two runs give one number each, so that they are the only pair."""
+    return are_two_runs(measurement) and not measurement.levels
 
 
 def _words(measurement: Measurement) -> dict[str, object]:
@@ -137,14 +167,15 @@ def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
     all_pass = [
         _say(
             "all-pass",
-            all_pass=WithInterval(metrics[f"pass^{k}"], "value"),
-            any_passes=WithInterval(metrics[f"pass@{k}"], "value"),
+            all_pass=amount(measurement, metrics[f"pass^{k}"], "value"),
+            any_passes=amount(measurement, metrics[f"pass@{k}"], "value"),
             **{**words, "n_runs": int(k)},
         )
         for k in powers[-1:]
     ]
+    code = "two-runs-disagree" if _are_one_pair(measurement) else "outcomes-differ"
     return (
-        _say("outcomes-differ", flips=WithInterval(metrics["flip_rate"], "percent"), **words),
+        _say(code, flips=amount(measurement, metrics["flip_rate"], "percent"), **words),
         _say(
             "flaky-examples",
             n_flaky=sum(flaky),
@@ -166,15 +197,20 @@ def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
 def _examples(measurement: Measurement) -> tuple[Message, ...]:
     metrics, words = measurement.metrics, _words(measurement)
     messages = []
-    if "flip_rate" not in metrics:
-        spread = WithInterval(metrics["example_sd"], "value")
+    if "flip_rate" not in metrics and has_heavy_tails(measurement):
+        difference = amount(measurement, metrics["mean_difference"], "value")
+        spread = WithUnit(metrics["example_sd"].value, "value")
+        messages.append(_say("examples-differ-by", difference=difference, **words))
+        messages.append(_say("heavy-tails", spread=spread))
+    elif "flip_rate" not in metrics:
+        spread = amount(measurement, metrics["example_sd"], "value")
         messages.append(_say("examples-differ", spread=spread, **words))
     if "beyond_tolerance" in metrics:
-        share = WithInterval(metrics["beyond_tolerance"], "percent")
+        share = amount(measurement, metrics["beyond_tolerance"], "percent")
         messages.append(_say("beyond-tolerance", share=share))
     for name, flips in metrics.items():
         if name.startswith("flip_rate@"):
-            share = WithInterval(flips, "percent")
+            share = amount(measurement, flips, "percent")
             threshold = name.removeprefix("flip_rate@")
             messages.append(_say("across-threshold", threshold=threshold, share=share))
     return tuple(messages)
@@ -184,7 +220,7 @@ def _errors(measurement: Measurement) -> tuple[Message, ...]:
     metrics = measurement.metrics
     if "mae" not in metrics:
         return ()
-    mae, rmse = (WithInterval(metrics[name], "value") for name in ("mae", "rmse"))
+    mae, rmse = (amount(measurement, metrics[name], "value") for name in ("mae", "rmse"))
     return (_say("errors", mae=mae, rmse=rmse),)
 
 

@@ -53,6 +53,8 @@ def build_numeric_view(measurement: Measurement, *, show: Sequence[str] = ()) ->
 
 
 def _is_key(name: str, measurement: Measurement) -> bool:
+    if name == "example_sd" and sentences.has_heavy_tails(measurement):
+        return False
     if name in KEY_SPREADS:
         return "flip_rate" not in measurement.metrics
     return name in KEY_METRICS or name.startswith(("pass^", "flip_rate@"))
@@ -76,6 +78,8 @@ def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
         "mean_difference": _say("difference", **words),
         "example_sd": _say("example-spread", **words),
     }
+    if sentences.has_heavy_tails(measurement):
+        further = {"mean_difference": _say("difference", **words)}
     if "flip_rate" in metrics:
         further = {"flip_rate": _say("flips", **words), "flaky_share": _say("flaky", **words)}
     titles = {"mean_difference": f"Difference of two {measurement.repeats}"}

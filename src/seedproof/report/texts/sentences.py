@@ -8,8 +8,8 @@ from seedproof.messages import Message, Sentences
 from seedproof.metrics.distinct import RAREFIED
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.report import groups
-from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit
-from seedproof.report.sentences import Sentence, spread_runs
+from seedproof.report.numbers import NO_BREAK, WithUnit
+from seedproof.report.sentences import Sentence, amount, are_two_runs, spread_runs
 
 _SHARES = f"Runs differ by ±{NO_BREAK}{{spread}} (standard deviation)"
 SENTENCES = {
@@ -21,6 +21,11 @@ SENTENCES = {
     "examples.",
     "answers-of-few-differ": "Two of these {n_runs} {repeats} give different answers to about "
     "{n_changed} in {per:,} examples.",
+    "answers-of-two-differ": "These two runs give different answers to about {n_changed} in "
+    "{per:,} examples.",
+    "two-runs-agree": "These two runs give the same answer to every example. Another pair of runs "
+    "may not.",
+    "two-runs-differ": "These two runs give different answers to {flip_rate} of the examples.",
     "answers-equal": "The {n_runs} {repeats} give the same answer to every example. The true share "
     "of different answers could still be up to {at_most}.",
     "answers-differ": "Two {repeats} give different answers to {flip_rate} of the examples. On "
@@ -94,7 +99,8 @@ def headline(measurement: Measurement) -> Message:
     while per * flips < 1:
         per *= 10
     is_short = measurement.n_runs < VERDICT_FROM and measurement.repeats != "trials"
-    code = "answers-of-few-differ" if is_short else "answers-changed"
+    few = "answers-of-two-differ" if _are_one_pair(measurement) else "answers-of-few-differ"
+    code = few if is_short else "answers-changed"
     return _say(code, n_changed=round(per * flips), per=per, **fields)
 
 
@@ -108,19 +114,27 @@ def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
     return tuple(Sentence(topic, messages) for topic, messages in by_topic.items() if messages)
 
 
+def _are_one_pair(measurement: Measurement) -> bool:
+    """Return whether two runs answer once each, so that they are the only pair."""
+    return are_two_runs(measurement) and not measurement.levels
+
+
 def _answers(measurement: Measurement) -> tuple[Message, ...]:
     metrics, fields = measurement.metrics, words(measurement)
     flips = metrics["flip_rate"]
+    if _are_one_pair(measurement):
+        share = WithUnit(flips.value, "percent")
+        return (_say("two-runs-differ" if flips.value else "two-runs-agree", flip_rate=share),)
     if flips.value == 0.0 and flips.high is not None:
         return (_say("answers-equal", at_most=WithUnit(flips.high, "percent"), **fields),)
     differ = _say(
         "answers-differ",
-        flip_rate=WithInterval(flips, "percent"),
+        flip_rate=amount(measurement, flips, "percent"),
         ambiguity=WithUnit(metrics["ambiguity"].value, "percent"),
         **fields,
     )
     name = RAREFIED if RAREFIED in metrics and "distinct_answers" not in metrics else None
-    distinct = WithInterval(metrics[name or "distinct_answers"], "value")
+    distinct = amount(measurement, metrics[name or "distinct_answers"], "value")
     return differ, _say("distinct-answers", distinct=distinct, **fields)
 
 
@@ -128,7 +142,7 @@ def _accuracy(measurement: Measurement) -> tuple[Message, ...]:
     metrics = measurement.metrics
     if "accuracy" not in metrics:
         return ()
-    first = _say("right-answers", accuracy=WithInterval(metrics["accuracy"], "percent"))
+    first = _say("right-answers", accuracy=amount(measurement, metrics["accuracy"], "percent"))
     alone = metrics["accuracy_sd_independent"]
     noise = WithUnit(alone.value, "percent")
     if "accuracy_sd" not in metrics:

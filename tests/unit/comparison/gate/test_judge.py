@@ -243,8 +243,8 @@ def test_interval_over_examples_asks_for_examples():
         ("ambiguity", 0.3, Estimate(0.3), 2, ("pass", "value", None)),
         ("accuracy_sd", 0.5, Estimate(0.001), 4, ("investigate", "too few runs", 1)),
         ("accuracy_sd", 0.5, Estimate(0.0), 4, ("investigate", "too few runs", 1)),
-        # Runs that do not differ.
-        ("accuracy_sd", 0.01, Estimate(0.0), 10, ("pass", "value", None)),
+        # Runs that do not differ: others may.
+        ("accuracy_sd", 0.01, Estimate(0.0), 10, ("investigate", NO_INTERVAL, 10)),
         # A spread that is caused by one run.
         ("accuracy_sd", 0.01, Estimate(0.001), 6, ("investigate", NO_INTERVAL, 4)),
     ],
@@ -347,11 +347,11 @@ def test_given_margin_replaces_the_default():
     assert against("flip_rate", effect, margin=0.5).outcome == "pass"
 
 
-def test_no_flips_in_target_and_baseline_pass():
-    """0 against 0 has no ratio, and is not worse."""
+def test_no_flips_in_target_and_baseline_are_open():
+    """0 against 0 has no ratio: the exact bounds of both do not limit it."""
     check = against("flip_rate", Effect("flip_rate", "ratio", None), arm=0.0, base=0.0)
 
-    assert (check.outcome, check.reason) == ("pass", "value")
+    assert (check.outcome, check.reason) == ("investigate", NO_INTERVAL)
 
 
 def test_open_effect_over_examples_asks_for_examples():
