@@ -26,7 +26,7 @@ from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.columns import Columns, check_names, shown
 from seedproof.records.decoding import DecodingError, parse_json
-from seedproof.records.levels import Repeat, settings_of
+from seedproof.records.levels import Repeat, number_settings_of, settings_of
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.roles import Roles
 from seedproof.records.row_counts import LineCounter, QuotedRowCounter, count_rows
@@ -388,6 +388,7 @@ def _aligned(
         rows = rows.filtered(~np.isnan(rows.values))
     aligned = rows.aligned(options, settings)
     numbers = rows.values[aligned.rows]
+    levels = number_settings_of(rows.levels, rows.repeats).levels
     if np.isnan(numbers).any():
         run, example = (int(place[0]) for place in np.nonzero(np.isnan(numbers)))
         raise MissingValueError(
@@ -401,7 +402,7 @@ def _aligned(
         aligned.ids,
         numbers,
         targets=_targets(rows, aligned),
-        settings=aligned.settings,
+        settings=replace(aligned.settings, levels=levels),
         extras=aligned.extras,
     )
     return source, aligned.notes

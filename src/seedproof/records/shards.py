@@ -428,9 +428,7 @@ def of_repeats(settings: AnswerSettings, order: Sequence[int]) -> AnswerSettings
     """Return the settings for the runs at these positions, in this order."""
     if settings.levels is None:
         return settings
-    names, codes = settings.levels.names, settings.levels.codes
-    chosen = tuple(tuple(of_level[position] for position in order) for of_level in codes)
-    return replace(settings, levels=Levels(names, chosen))
+    return replace(settings, levels=settings.levels.at(order))
 
 
 def check_run_count(n_runs: int) -> None:

@@ -1,10 +1,12 @@
 """The base class of the metric families of numbers."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
+
+import numpy as np
 
 from seedproof.metrics.accumulator import Accumulator, Detail
 from seedproof.metrics.block_statistic import Shape
@@ -18,7 +20,7 @@ from seedproof.metrics.statistic import (
     of_trials,
 )
 from seedproof.records.answer_settings import AnswerSettings
-from seedproof.typing import FloatArray
+from seedproof.typing import FloatArray, IntArray
 
 
 class NumberFamily(Accumulator[NumberBatch]):
@@ -30,6 +32,7 @@ class NumberFamily(Accumulator[NumberBatch]):
         super().__init__(n_runs)
         self.sums = defaultdict(partial(ExampleSums, shape=Shape()))
         self.settings, self.tree = settings, Tree.of(settings, n_runs)
+        self.per_judge = tuple(self._without_each_judge())
         self._n_other_batches = 0  # with a number that is neither 0 nor 1
 
     @property
@@ -40,10 +43,36 @@ class NumberFamily(Accumulator[NumberBatch]):
     def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return each quantity per example, with the weights of the examples."""
         values = self.quantities(batch)
+        if self.per_judge:
+            values = self._with_judges(batch, values)
         weights = (batch.labeled if "labels" in self.needs else batch).weights
         if weights is None:
             return values
         return {name: replace(x, weights=weights, variances=None) for name, x in values.items()}
+
+    def _without_each_judge(self) -> Iterator[tuple[IntArray, Self]]:
+        """Yield, for each judge who grades every answer, the repeats of the others, and a family.
+
+        These families give quantities, and no examples are ever added to them.
+        """
+        levels = self.settings.levels
+        for judge in range(0 if levels is None else len(levels.judges)):
+            order, others = levels.without_judge(judge)
+            settings = replace(self.settings, levels=others)
+            yield np.array(order), type(self)(self.n_runs, settings)
+
+    def _with_judges(
+        self, batch: NumberBatch, values: Mapping[str, ExampleValues]
+    ) -> dict[str, ExampleValues]:
+        """Return quantities with those that they would be without each judge."""
+        without = [
+            family.quantities(replace(batch, numbers=batch.numbers[order], tree=family.tree))
+            for order, family in self.per_judge
+        ]
+        return {
+            name: replace(x, without_judge=np.stack([rest[name].values for rest in without]))
+            for name, x in values.items()
+        }
 
     def quantities(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return each figure that is a mean over examples, or the root of one, per example."""
@@ -75,4 +104,6 @@ class NumberFamily(Accumulator[NumberBatch]):
         mean = self.sums[name].mean_over_examples(scale=scale, largest=largest, is_count=is_count)
         if self.settings.are_trials:
             mean = of_trials(mean)
+        if mean.judges is not None and self.settings.levels is not None:
+            mean = replace(mean, judges=replace(mean.judges, names=self.settings.levels.judges))
         return replace(mean, is_small=True)
