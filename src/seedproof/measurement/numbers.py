@@ -48,7 +48,7 @@ class NumberAccumulators(Accumulators[NumberBatch]):
             family(n_runs, source.settings)
             for family in NUMBER_FAMILIES
             if (source.n_labeled or "labels" not in family.needs)
-            and family.least_runs <= n_runs
+            and family.applies(self._tree)
             and (requested is None or family in ALWAYS or not names.isdisjoint(family.figures))
         ]
         super().__init__(n_runs, families)

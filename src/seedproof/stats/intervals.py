@@ -425,7 +425,10 @@ def _(statistic: VarianceShare, level: Level = PLAIN) -> Estimate:
         return 1 / (1 + odds) if statistic.is_of_others else odds / (1 + odds)
 
     low, high = sorted((share(-ends[0]), share(ends[1])))
-    return Estimate(value, min(low, value), max(high, value), _over_blocks(statistic))
+    over = _over_blocks(statistic)
+    if statistic.without is None and statistic.means is not None:
+        over = "judges × clusters" if statistic.is_clustered else "judges × examples"
+    return Estimate(value, min(low, value), max(high, value), over)
 
 
 def _jackknife_half_widths(statistic: Jackknifed, level: Level) -> FloatArray:

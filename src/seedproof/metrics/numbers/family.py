@@ -35,6 +35,11 @@ class NumberFamily(Accumulator[NumberBatch]):
         self.per_judge = tuple(self._without_each_judge())
         self._n_other_batches = 0  # with a number that is neither 0 nor 1
 
+    @classmethod
+    def applies(cls, tree: Tree) -> bool:
+        """Return whether there are enough runs or trials for the family."""
+        return cls.least_runs <= tree.n_runs
+
     @property
     def is_pass_or_fail(self) -> bool:
         """True if all numbers so far are 0 or 1."""
