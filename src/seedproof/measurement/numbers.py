@@ -76,7 +76,7 @@ class NumberAccumulators(Accumulators[NumberBatch]):
 
     def group_metrics(self, metrics: Mapping[str, Estimate]) -> GroupResults:
         """Return no classes, and the metrics of each value of a slice."""
-        slices = {} if self.slices is None else self.slices.result(metrics["mean_difference"])
+        slices = {} if self.slices is None else self.slices.result(metrics.get("mean_difference"))
         return (), slices
 
     def batches(

@@ -18,6 +18,8 @@ _MEANS = f"Means of the runs differ by ±{NO_BREAK}{{spread}}"
 SENTENCES = {
     "measured": "{n_runs} {repeats}{inner} · {n_examples:,} examples{clusters}{weights}{labeled}",
     "some-targets": " ({n_labeled:,} with a target)",
+    "one-evaluation": "The {mean_of} of one trial is {mean}.",
+    "flips-need-repeats": "Flips need repeats: run each example again to see how far trials differ.",
     "no-number-differs": "All {n_runs} {repeats} give the same numbers.",
     "outcomes-changed": "Another {repeat} changes about {n_changed} in {per:,} outcomes.",
     "outcomes-of-few-differ": "Two of these {n_runs} {repeats} differ on about {n_changed} in "
@@ -47,6 +49,9 @@ SENTENCES = {
     "errors": "The mean absolute error is {mae}, the root mean squared error {rmse}.",
     "over-examples": "Intervals are over examples: {repeats} of one model are independent, so the "
     "means of examples contain their noise.",
+    "over-judges": "The same judges grade every answer. Intervals are over judges like these and "
+    "over examples, so more {repeats} alone do not narrow them; if a single model grades each "
+    "answer anew, give its grades a name of their own in each trial, such as 0-1.",
     "no-targets": "There are no targets, so errors are left out.",
     "two-runs": "With two runs, intervals are over examples only; another pair of runs may differ "
     "more.",
@@ -63,7 +68,9 @@ def title(measurement: Measurement) -> Message:
     return _say(
         "measured",
         n_runs=measurement.n_runs,
-        repeats=measurement.repeats,
+        repeats=measurement.repeats.removesuffix("s")
+        if measurement.n_runs == 1
+        else measurement.repeats,
         inner="".join(f" × {size} {level}s" for level, size in inner),
         n_examples=measurement.n_examples,
         clusters=in_clusters(measurement.clusters),
@@ -75,6 +82,9 @@ def title(measurement: Measurement) -> Message:
 def headline(measurement: Measurement) -> Message:
     """Return how far two runs differ, on outcomes or on numbers."""
     metrics, fields = measurement.metrics, _words(measurement)
+    if "mean_difference" not in metrics:
+        mean = WithInterval(metrics["mean"], "value")
+        return _say("one-evaluation", mean_of=_mean_of(measurement), mean=mean)
     if metrics["mean_difference"].value == 0.0:
         return _say("no-number-differs", **fields)
     if "flip_rate" not in metrics:
@@ -109,11 +119,19 @@ def _words(measurement: Measurement) -> dict[str, object]:
     return {"n_runs": n_runs, "repeats": repeats, "repeat": repeats.removesuffix("s")}
 
 
+def _mean_of(measurement: Measurement) -> str:
+    """Return what the mean of the numbers is: a pass rate if all are 0 or 1."""
+    is_rate = "flip_rate" in measurement.metrics or "pass^1" in measurement.metrics
+    return "pass rate" if is_rate else "mean"
+
+
 def _mean(measurement: Measurement) -> tuple[Message, ...]:
     metrics = measurement.metrics
     mean = metrics["mean"]
-    code = "pass-rate" if "flip_rate" in metrics else "mean"
+    code = _mean_of(measurement).replace(" ", "-")
     first = _say(code, mean=WithInterval(mean, "value"), over=mean.over or "these examples")
+    if "mean_sd_independent" not in metrics:
+        return first, _say("flips-need-repeats")
     noise = WithUnit(metrics["mean_sd_independent"].value, "value")
     if "mean_sd" not in metrics:
         return first, _say("one-trial", noise=noise)
@@ -166,7 +184,7 @@ def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
 def _examples(measurement: Measurement) -> tuple[Message, ...]:
     metrics, words = measurement.metrics, _words(measurement)
     messages = []
-    if "flip_rate" not in metrics:
+    if "flip_rate" not in metrics and "example_sd" in metrics:
         spread = WithInterval(metrics["example_sd"], "value")
         messages.append(_say("examples-differ", spread=spread, **words))
     if "beyond_tolerance" in metrics:
@@ -192,7 +210,10 @@ def limits(measurement: Measurement) -> tuple[Message, ...]:
     """Return the limitations of these runs and their records."""
     messages = []
     are_trials = measurement.repeats == "trials"
-    if are_trials:
+    over = measurement.metrics["mean"].over
+    if over is not None and "judges" in over:
+        messages.append(_say("over-judges", repeats=measurement.repeats))
+    elif are_trials:
         messages.append(_say("over-examples", repeats=measurement.repeats))
     elif measurement.n_runs == 2:
         messages.append(_say("two-runs"))
