@@ -44,6 +44,7 @@ class ExampleValues:
     weights: FloatArray | None = None  # per example; None if all count equally
     # The quantity without judge j, axes (judges, examples); None unless judges grade every answer.
     without_judge: FloatArray | None = None
+    is_subset: bool = False  # other examples have no such quantity, and are in no mean of it
 
     @property
     def values(self) -> FloatArray:

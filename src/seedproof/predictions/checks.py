@@ -25,6 +25,7 @@ CHECK_NAMES = (
     "distinct-answers",
     "failed-samples",
     "cached-repeats",
+    "trials-depend-on-outcomes",
 )
 MOST_NAMED = 5
 

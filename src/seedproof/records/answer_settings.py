@@ -114,6 +114,8 @@ class AnswerSettings:
     # Runs are independent trials of one model: no run is better than another, and the numbers of
     # an example already contain their noise. Otherwise each run is a model of its own.
     are_trials: bool = False
+    # Examples have different numbers of trials: a number that is not there is NaN.
+    are_unequal: bool = False
     # None if each run has a single number per example.
     levels: Levels | None = None
     # Direction in which a score is better; the mean of predictions that have targets has none.

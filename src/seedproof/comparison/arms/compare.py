@@ -21,6 +21,7 @@ from seedproof.comparison.arms.levels import (
     levels_of,
     notes_on_judges,
     notes_on_levels,
+    notes_on_unequal,
 )
 from seedproof.comparison.arms.matched_rates import (
     MatchedShards,
@@ -252,6 +253,7 @@ def compare_arms(
         alignment, notes = ArmAlignment(names, tuple(matched)), notes_on_matching(names, matched)
     levels = [levels_of(arm.source) for arm in arms]
     notes += notes_on_levels(levels) + notes_on_judges(alignment.sources)
+    notes += notes_on_unequal(alignment.sources)
     seeds = tuple(arm.seeds for arm in arms)
     clusters = next(((i, arm.clusters) for i, arm in enumerate(arms) if arm.clusters), None)
     task = CompareShard(

@@ -75,6 +75,19 @@ def notes_on_judges(sources: Sequence[ShardSource]) -> list[Message]:
     ]
 
 
+def notes_on_unequal(sources: Sequence[ShardSource]) -> list[Message]:
+    """Return a note if examples of an arm have different numbers of trials."""
+    if not any(source.settings.are_unequal for source in sources):
+        return []
+    return [
+        Message(
+            "unequal-trials-of-arms",
+            "Examples have different numbers of trials, and each example counts once. Metrics "
+            "that leave out examples with few trials are not compared.",
+        )
+    ]
+
+
 def notes_on_levels(levels: Sequence[Mapping[str, int]]) -> list[Message]:
     """Return a note if an arm has other trials or judges per run than the baseline."""
     inner = [list(of_arm.items())[1:] for of_arm in levels]

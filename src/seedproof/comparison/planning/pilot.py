@@ -62,6 +62,12 @@ class Pilot:
 def pilot_of(measurement: Measurement) -> Pilot:
     """Return the figures that planning needs from a measurement."""
     _refuse_judges(measurement)
+    if "trial_counts" in measurement.detail:
+        raise OptionError(
+            "The examples of this pilot have different numbers of trials, and a plan is for the "
+            "same number. Keep the first ones of each example, or run the missing ones.",
+            keyword="pilot",
+        )
     if measurement.repeats == "trials":
         return _pilot_of_trials(measurement)
     check_pilot_runs(measurement.n_runs)

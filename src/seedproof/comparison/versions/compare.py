@@ -21,7 +21,7 @@ from seedproof.measurement.examples import ExampleWriter
 from seedproof.messages import Message
 from seedproof.records.location import Location
 from seedproof.records.schema import Kind
-from seedproof.records.shards import ShardSource
+from seedproof.records.shards import ShardSource, refuse_unequal
 from seedproof.typing import Progress
 
 # Sums of answers that are not classes.
@@ -50,6 +50,8 @@ def compare_versions(
     """
     for source in (old, new):
         _refuse_text_levels(source)
+    for source in (old, new):
+        refuse_unequal(source, "Versions are")
     notes = (*notes, *_notes_on_judges(old, new))
     old, new = (x if x.settings.levels is None else MeansOfRuns(x) for x in (old, new))
     if len(old.runs) == len(new.runs) == 1 and old.settings.are_trials:

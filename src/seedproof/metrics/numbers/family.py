@@ -27,6 +27,7 @@ class NumberFamily(Accumulator[NumberBatch]):
     """A family of metrics of numbers."""
 
     least_runs: ClassVar[int] = 2
+    takes_unequal: ClassVar[bool] = False  # examples may have different numbers of trials
 
     def __init__(self, n_runs: int, settings: AnswerSettings) -> None:
         super().__init__(n_runs)
@@ -38,7 +39,7 @@ class NumberFamily(Accumulator[NumberBatch]):
     @classmethod
     def applies(cls, tree: Tree) -> bool:
         """Return whether there are enough runs or trials for the family."""
-        return cls.least_runs <= tree.n_runs
+        return cls.least_runs <= tree.n_runs and (cls.takes_unequal or not tree.is_unequal)
 
     @property
     def is_pass_or_fail(self) -> bool:
@@ -53,7 +54,14 @@ class NumberFamily(Accumulator[NumberBatch]):
         weights = (batch.labeled if "labels" in self.needs else batch).weights
         if weights is None:
             return values
-        return {name: replace(x, weights=weights, variances=None) for name, x in values.items()}
+        return {
+            name: replace(
+                x,
+                weights=weights[x.places] if x.is_subset else weights,
+                variances=None,
+            )
+            for name, x in values.items()
+        }
 
     def _without_each_judge(self) -> Iterator[tuple[IntArray, Self]]:
         """Yield, for each judge who grades every answer, the repeats of the others, and a family.
@@ -96,6 +104,10 @@ class NumberFamily(Accumulator[NumberBatch]):
         super().add(batch, values)
         self._n_other_batches += batch.is_passed is None
         return self.columns(batch, values)
+
+    def has_any(self, name: str) -> bool:
+        """Return whether any example so far has a quantity."""
+        return name in self.sums and self.sums[name].n_examples > 0
 
     def mean_of(
         self,

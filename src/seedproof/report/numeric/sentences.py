@@ -52,6 +52,12 @@ SENTENCES = {
     "over-judges": "The same judges grade every answer. Intervals are over judges like these and "
     "over examples, so more {repeats} alone do not narrow them; if a single model grades each "
     "answer anew, give its grades a name of their own in each trial, such as 0-1.",
+    "unequal-trials": "Examples have {low} to {high} trials, and each example counts once: its "
+    "mean is that of its own trials. {n_repeated:,} of {n_examples:,} examples have at least two, "
+    "and show how far trials differ.",
+    "unequal-powers": "pass^k and pass@k are over the examples with at least k trials: {listed}.",
+    "unequal-left-out": "Figures that need the same number of trials of every example, such as "
+    "parts of the variance and rank agreement, are left out.",
     "no-targets": "There are no targets, so errors are left out.",
     "two-runs": "With two runs, intervals are over examples only; another pair of runs may differ "
     "more.",
@@ -65,9 +71,12 @@ def title(measurement: Measurement) -> Message:
     if 0 < measurement.n_labeled < measurement.n_examples:
         labeled = _say("some-targets", n_labeled=measurement.n_labeled)
     inner = list(measurement.levels.items())[1:]
+    counts, n_runs = _trial_counts(measurement), str(measurement.n_runs)
+    if counts:
+        n_runs = f"{min(counts)} to {max(counts)}"
     return _say(
         "measured",
-        n_runs=measurement.n_runs,
+        n_runs=n_runs,
         repeats=measurement.repeats.removesuffix("s")
         if measurement.n_runs == 1
         else measurement.repeats,
@@ -76,6 +85,35 @@ def title(measurement: Measurement) -> Message:
         clusters=in_clusters(measurement.clusters),
         weights=weighted_by(measurement.weights),
         labeled=labeled,
+    )
+
+
+def _trial_counts(measurement: Measurement) -> dict[int, int]:
+    """Return the number of examples by their number of trials; empty if all have the same."""
+    counts = measurement.detail.get("trial_counts")
+    if counts is None:
+        return {}
+    return {n_trials: n for n_trials, n in enumerate(counts.tolist()) if n}
+
+
+def _on_unequal(measurement: Measurement) -> tuple[Message, ...]:
+    """Return which examples figures are of, if these have different numbers of trials."""
+    counts = _trial_counts(measurement)
+    if not counts:
+        return ()
+    n_with = {k: sum(n for own, n in counts.items() if own >= k) for k in range(1, max(counts) + 1)}
+    powers = [int(name.removeprefix("pass^")) for name in measurement.metrics if "pass^" in name]
+    listed = ", ".join(f"{n_with[k]:,} for k = {k}" for k in powers if k > min(counts))
+    return (
+        _say(
+            "unequal-trials",
+            low=min(counts),
+            high=max(counts),
+            n_repeated=n_with[2],
+            n_examples=measurement.n_examples,
+        ),
+        *([_say("unequal-powers", listed=listed)] if listed else []),
+        _say("unequal-left-out"),
     )
 
 
@@ -161,6 +199,13 @@ def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
         )
         for k in powers[-1:]
     ]
+    solid_examples = _say(
+        "solid-examples",
+        n_solid=solid,
+        n_broken=broken,
+        least=WithUnit(TAIL ** (1 / (len(flaky) + 1)), "percent"),
+        **words,
+    )
     return (
         _say("outcomes-differ", flips=WithInterval(metrics["flip_rate"], "percent"), **words),
         _say(
@@ -170,13 +215,7 @@ def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
             share=WithUnit(metrics["flaky_share"].value, "percent"),
             **words,
         ),
-        _say(
-            "solid-examples",
-            n_solid=solid,
-            n_broken=broken,
-            least=WithUnit(TAIL ** (1 / (len(flaky) + 1)), "percent"),
-            **words,
-        ),
+        *([] if _trial_counts(measurement) else [solid_examples]),
         *all_pass,
     )
 
@@ -208,7 +247,7 @@ def _errors(measurement: Measurement) -> tuple[Message, ...]:
 
 def limits(measurement: Measurement) -> tuple[Message, ...]:
     """Return the limitations of these runs and their records."""
-    messages = []
+    messages = list(_on_unequal(measurement))
     are_trials = measurement.repeats == "trials"
     over = measurement.metrics["mean"].over
     if over is not None and "judges" in over:

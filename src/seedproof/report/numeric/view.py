@@ -98,7 +98,7 @@ def _lines(measurement: Measurement, show: Sequence[str]) -> tuple[NumberLine, .
             target=values.get("target"),
             mean=values["mean"],
             sd=values["sd"],
-            numbers=tuple(values["numbers"]),
+            numbers=tuple(x for x in values["numbers"] if x is not None),
             shown={name: "" if values[name] is None else str(values[name]) for name in show},
         )
         for values in rows
