@@ -1,6 +1,6 @@
 """Check of unequal numbers of trials: do they depend on the outcomes?"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from seedproof.typing import FloatArray
 NAME = "trials-depend-on-outcomes"
 # Findings are this unlikely if the number of trials does not depend on the outcomes.
 LEVEL = 1e-4
+# Values of λ in Chernoff's bound, in standard deviations of an example.
+STEPS = np.linspace(0.05, 5.0, 100)
 REMEDY = (
     "Give every example the same number of trials, or keep the first k trials of each, with the "
     "same k."
@@ -53,8 +55,8 @@ def _of_last_trials(numbers: FloatArray) -> float:
     """Return the sum over examples of the standardized last trial; 0 if chance may give it.
 
     Trials that nobody selected are exchangeable: the last of n is any of them with the probability
-    1/n, so that its deviation from their mean, in their standard deviations, has the mean 0, the
-    variance 1 and at most the size √(n − 1). Equal trials say nothing.
+    1/n, whatever their values are, so that the distribution of its deviation from their mean is
+    known. Deviations are in standard deviations of the example, and equal trials say nothing.
     """
     counts = counts_of(numbers)
     means = np.nansum(numbers, axis=0) / counts
@@ -62,11 +64,15 @@ def _of_last_trials(numbers: FloatArray) -> float:
     is_mixed = sds > 1e-12 * np.maximum(np.abs(means), 1e-300)
     if not is_mixed.any():
         return 0.0
-    index = (np.where(np.isnan(numbers), -1, np.arange(len(numbers))[:, np.newaxis])).max(axis=0)
-    last = numbers[index, np.arange(numbers.shape[1])]
-    deviations = ((last - means)[is_mixed]) / sds[is_mixed]
-    total, largest = float(deviations.sum()), float(np.sqrt(counts[is_mixed].max() - 1))
-    return total if _is_unlikely(total, len(deviations), largest) else 0.0
+    scaled = ((numbers - means)[:, is_mixed]) / sds[is_mixed]
+    trials = np.arange(len(numbers))[:, np.newaxis]
+    index = np.where(np.isnan(scaled), -1, trials).max(axis=0)
+    total = float(scaled[index, np.arange(scaled.shape[1])].sum())
+
+    def log_mgf(steps: FloatArray) -> FloatArray:
+        return np.array([np.log(np.nanmean(np.exp(x * scaled), axis=0)).sum() for x in steps])
+
+    return total if _is_unlikely(total, log_mgf) else 0.0
 
 
 def _of_numbers_of_trials(
@@ -80,24 +86,31 @@ def _of_numbers_of_trials(
     has_more = counts > np.median(counts)
     if not has_more.any():
         has_more = counts == counts.max()
-    n_smaller = min(int(has_more.sum()), int((~has_more).sum()))
+    is_smaller = has_more if 2 * has_more.sum() <= len(counts) else ~has_more
+    n_smaller = int(is_smaller.sum())
     means = np.nansum(numbers, axis=0) / counts
     _, place, n_equal = np.unique(means, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(n_equal) - (n_equal - 1) / 2)[place]
     if not n_smaller or len(n_equal) == 1:
         return None, None
     ranks = (ranks - ranks.mean()) / ranks.std()
-    total = float(ranks[has_more].sum())
-    if not _is_unlikely(total, n_smaller, float(np.abs(ranks).max())):
+    total = float(ranks[is_smaller].sum())
+
+    def log_mgf(steps: FloatArray) -> FloatArray:
+        return np.array([n_smaller * np.log(np.exp(x * ranks).mean()) for x in steps])
+
+    if not _is_unlikely(total, log_mgf):
         return None, None
     return float(means[~has_more].mean()), float(means[has_more].mean())
 
 
-def _is_unlikely(total: float, n: int, largest: float) -> bool:
-    """Return whether a sum of n values of mean 0 and variance 1 is unlikely, by Bernstein's bound.
+def _is_unlikely(total: float, log_mgf: Callable[[FloatArray], FloatArray]) -> bool:
+    """Return whether a sum is as far from its mean 0 as chance hardly ever gives, on either side.
 
-    P(|S| ≥ t) ≤ 2 exp(−t² / (2 (n + b t / 3))) for values of at most b: it holds for few examples
-    and skewed values, where the normal approximation is far off at this level.
+    Chernoff's bound, P(S ≥ t) ≤ exp(log E exp(λS) − λt) for every λ > 0, holds for few examples and
+    skewed values, where the normal approximation is far off at this level.
     """
-    size = abs(total)
-    return bool(size**2 / (2 * (n + largest * size / 3)) > np.log(2 / LEVEL))
+    if total == 0.0:
+        return False
+    steps = STEPS * np.sign(total)
+    return bool((log_mgf(steps) - steps * total).min() < np.log(LEVEL / 2))
