@@ -23,9 +23,12 @@ def scores(shape, *, shift=0.0, seed=0):
 
 
 def table(numbers, levels):
-    """Return numbers as a long table with a column per level."""
+    """Return numbers as a long table with a column per level; each answer has judges of its own."""
     places = np.indices(numbers.shape).reshape(numbers.ndim, -1)
     columns = dict(zip((*levels, "task"), places, strict=True))
+    if "judge" in columns:
+        shape = numbers.shape[:-1]
+        columns["judge"] = np.ravel_multi_index(tuple(columns[level] for level in levels), shape)
     return pa.table({**columns, "score": numbers.ravel()})
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 
 from seedproof.api.scratch import scratch_folder
 from seedproof.engines import Engine
-from seedproof.errors import OptionError
+from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.logs.hydra import Sweep
 from seedproof.logs.samples import Log
 from seedproof.measurement.dynamics import measure_dynamics
@@ -31,6 +31,7 @@ from seedproof.predictions.predictions import Loadable, load
 from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
 from seedproof.records.reader import Store
+from seedproof.records.schema import Kind
 from seedproof.report.report import Report
 from seedproof.report.side_by_side import SideBySide
 from seedproof.scalars.read import has_scalars
@@ -90,8 +91,15 @@ def measure(
             function="sp.measure_scalars",
         )
     requested, functions = known_metrics(metrics), checked_functions(extra)
-    predictions = load(target, options, least_runs=2)
+    predictions = load(target, options, least_runs=2, least_trials=1)
     source, notes = predictions.source, predictions.notes
+    if len(source.runs) == 1 and source.kind is not Kind.NUMBERS:
+        raise TooFewRunsError(
+            "There is only one of the {repeats}: {run!r}. Pass at least 2.",
+            repeats=source.repeats,
+            run=source.runs[0],
+            n_runs=1,
+        )
     check_allowed(requested, source)
     if requested is not None:
         chosen = Message(

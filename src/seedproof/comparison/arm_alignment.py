@@ -199,7 +199,7 @@ def _shared(source: ShardSource) -> AnswerSettings:
     Weights are compared example by example.
     """
     weights = None if source.settings.weights is None else ExampleWeights("")
-    return replace(source.settings, levels=None, weights=weights)
+    return replace(source.settings, levels=None, weights=weights, are_unequal=False)
 
 
 def _known(label: str | np.floating) -> str | float | None:

@@ -139,6 +139,10 @@ class ClusterAccumulator:
         """Add metrics of the examples of the batch: all of them, or the labeled ones."""
         for name, of_examples in values.items():
             self.sizes[name] = sizes
+            if of_examples.is_subset:  # counted apart: other examples are in no mean of it
+                self.sizes[name] = f"{sizes} of {name}"
+                places = self._places[sizes].listed(of_examples.places).of_examples
+                self.sums.count(self.sizes[name], places, weights=of_examples.weights)
             self.sums.add_values(name, of_examples, self._places[sizes])
 
     def merge(self, other: "ClusterAccumulator") -> None:

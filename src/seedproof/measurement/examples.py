@@ -313,5 +313,7 @@ def with_votes(examples: pa.Table, batch: Batch) -> pa.Table:
 
 def lists(values: np.ndarray, kind: npt.DTypeLike) -> pa.Array:
     """Return rows of values, (examples, runs), as one list per example."""
-    flat = to_arrow(values.ravel(), kind)
+    cells = values.ravel()
+    is_missing = np.isnan(cells) if cells.dtype.kind == "f" else np.zeros(len(cells), np.bool_)
+    flat = to_arrow(cells, kind, missing=is_missing if is_missing.any() else None)
     return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])

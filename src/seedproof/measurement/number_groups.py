@@ -117,8 +117,11 @@ class FamilyGroups(ABC, Generic[BatchT]):
         for group, sums in other._sums.items():  # noqa: SLF001 - same
             self._of(int(places[group])).merge(sums)
 
-    def result(self, overall: Estimate) -> Mapping[str, tuple[GroupMetrics, ...]]:
-        """Return the metrics of each value by column, judged against all examples."""
+    def result(self, overall: Estimate | None) -> Mapping[str, tuple[GroupMetrics, ...]]:
+        """Return the metrics of each value by column, judged against all examples.
+
+        `overall` is None with a single trial.
+        """
         members: dict[str, list[tuple[str, _Group[BatchT]]]] = {
             name: [] for name in self._groups.slices
         }
@@ -133,13 +136,14 @@ class FamilyGroups(ABC, Generic[BatchT]):
         }
 
     def _metrics(
-        self, name: str, group: _Group[BatchT], n_groups: int, overall: Estimate
+        self, name: str, group: _Group[BatchT], n_groups: int, overall: Estimate | None
     ) -> GroupMetrics:
         level = PLAIN.divided(n_groups)
         statistics = group.statistics(self.reported)
         metrics = {metric: estimate(x, level) for metric, x in statistics.items()}
-        low = metrics[self.judged].low
-        is_above = low is not None and low > overall.value
+        # A single trial does not differ from any other.
+        low = metrics[self.judged].low if self.judged in metrics else None
+        is_above = low is not None and overall is not None and low > overall.value
         return GroupMetrics(
             name, group.n_examples, group.n_labeled, metrics, is_above and self.has_verdict
         )

@@ -48,7 +48,7 @@ class NumberAccumulators(Accumulators[NumberBatch]):
             family(n_runs, source.settings)
             for family in NUMBER_FAMILIES
             if (source.n_labeled or "labels" not in family.needs)
-            and family.least_runs <= n_runs
+            and family.applies(self._tree)
             and (requested is None or family in ALWAYS or not names.isdisjoint(family.figures))
         ]
         super().__init__(n_runs, families)
@@ -76,7 +76,7 @@ class NumberAccumulators(Accumulators[NumberBatch]):
 
     def group_metrics(self, metrics: Mapping[str, Estimate]) -> GroupResults:
         """Return no classes, and the metrics of each value of a slice."""
-        slices = {} if self.slices is None else self.slices.result(metrics["mean_difference"])
+        slices = {} if self.slices is None else self.slices.result(metrics.get("mean_difference"))
         return (), slices
 
     def batches(

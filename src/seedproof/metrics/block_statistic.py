@@ -344,7 +344,7 @@ class VarianceShare(Jackknifed):
     value: float
     ratio: float
     noise: float  # part of the ratio that others add to its numerator
-    means: FloatArray | None  # of the runs; None with trials
+    means: FloatArray | None  # of the runs, or of judges of all trials; None with trials alone
     run_part: float  # share of their variance in the numerator; negative: in the denominator
     is_of_others: bool = False  # the ratio is of all other parts to this one, not the reverse
 

@@ -39,6 +39,10 @@ def clustered(statistic: Statistic, residuals: Residuals) -> Statistic:
                 if has_runs
                 else drawn,
                 clusters=residuals,
+                # What judges and clusters have in common is not known: it is counted twice.
+                judges=None
+                if statistic.judges is None
+                else replace(statistic.judges, interaction_variance=0.0),
             )
     return statistic
 

@@ -42,6 +42,9 @@ class ExampleValues:
     # The jackknife variances over runs of `without`, summed over examples; None if not known yet.
     variances: float | None = None
     weights: FloatArray | None = None  # per example; None if all count equally
+    # The quantity without judge j, axes (judges, examples); None unless judges grade every answer.
+    without_judge: FloatArray | None = None
+    is_subset: bool = False  # other examples have no such quantity, and are in no mean of it
 
     @property
     def values(self) -> FloatArray:
@@ -57,8 +60,10 @@ class ExampleValues:
         """Return the quantity of each example times a factor; the same if there are none."""
         if factors is None:
             return self
-        without = None if self.without is None else self.without * factors
-        return replace(self, whole=self.whole * factors, without=without)
+        without, judges = (
+            None if x is None else x * factors for x in (self.without, self.without_judge)
+        )
+        return replace(self, whole=self.whole * factors, without=without, without_judge=judges)
 
 
 def mean_over_runs(
@@ -99,6 +104,8 @@ class ExampleSums:
     without_denominator: int = 1
     shape: Shape | None = None  # of the quantity of examples; None if it does not matter
     moments: WeightedMoments | None = None  # of the quantity of examples; None without weights
+    without_judge: FloatArray | None = None  # totals without judge j: (judges)
+    judge_interaction: float = 0.0  # jackknife variances over judges of examples, added up
 
     def update(self, values: ExampleValues) -> None:
         """Add the examples of one batch."""
@@ -119,6 +126,9 @@ class ExampleSums:
             if variances is None:
                 variances = _jackknife_variances(values.without)
             self.interaction += variances / values.without_denominator**2
+        if values.without_judge is not None:
+            self.without_judge = _sum(self.without_judge, values.without_judge.sum(axis=1))
+            self.judge_interaction += _jackknife_variances(values.without_judge)
 
     def __add__(self, other: "ExampleSums") -> "ExampleSums":
         last = other if other.n_examples else self
@@ -133,6 +143,8 @@ class ExampleSums:
             without_denominator=last.without_denominator,
             shape=None if self.shape is None else self.shape + (other.shape or Shape()),
             moments=self.moments if other.moments is None else other.moments.added_to(self.moments),
+            without_judge=_sum(self.without_judge, other.without_judge),
+            judge_interaction=self.judge_interaction + other.judge_interaction,
         )
 
     @property
@@ -173,6 +185,9 @@ class ExampleSums:
             is_count=is_count,
             shape=self.shape if moments is None else moments.shape,
             n_effective=None if moments is None else moments.n_effective,
+            judges=None
+            if self.without_judge is None
+            else Judges(self.without_judge / self.size, self.judge_interaction / self.size**2),
         )
 
 
@@ -210,6 +225,15 @@ class WholeRuns:
 
 
 @dataclass(frozen=True, eq=False)
+class Judges:
+    """Judges who grade every answer, as a sample of judges: they are drawn once for all answers."""
+
+    without: FloatArray  # mean over examples without judge j: (judges)
+    interaction_variance: float  # part of their variance that drawing examples counts as well
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class MeanOverExamples:
     """A mean over examples of a quantity that depends on all runs."""
 
@@ -231,6 +255,7 @@ class MeanOverExamples:
     least: float = 0.0  # the least value one example can have, on the log scale
     whole_runs: WholeRuns | None = None  # if runs may differ as a whole
     n_effective: float | None = None  # number of examples of equal weight; None without weights
+    judges: Judges | None = None  # None unless the same judges grade every answer
 
     @property
     def unbiased(self) -> float:

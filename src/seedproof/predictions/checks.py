@@ -28,6 +28,7 @@ CHECK_NAMES = (
     "distinct-answers",
     "failed-samples",
     "cached-repeats",
+    "trials-depend-on-outcomes",
 )
 MOST_NAMED = 5
 # Runs that give one answer are reported if at least so many examples have another label than most:

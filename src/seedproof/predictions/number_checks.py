@@ -16,11 +16,14 @@ from seedproof.predictions.duplicates import (
     explained_copies,
 )
 from seedproof.predictions.input_checks import CHANCE_AGREEMENT, LONELY, few_runs
+from seedproof.predictions.trial_checks import trials_by_outcome
 from seedproof.records.shards import ShardSource
 from seedproof.typing import FloatArray
 
 # A constant run is reported if every other run gives other numbers at least this often.
 LEAST_OTHER_NUMBERS = 10
+# With unequal numbers of trials, fewer examples with several of them may be equal by chance.
+LEAST_REPEATED = 10
 # A run is judged only if so many examples differ from another one, in every run.
 LEAST_UNLIKE = 30
 # Others must agree by more than chance gives, in standard errors of a correlation.
@@ -31,7 +34,7 @@ def number_run_sums(source: ShardSource) -> NumberRunSums:
     """Return the sums over all examples."""
     equality = RunEquality(len(source.runs), source.settings)
     for index in range(source.n_shards):
-        for batch in number_batches(source.shard(index)):
+        for batch in number_batches(source.shard(index), tree=equality.tree):
             equality.update(batch)
     return equality.run_sums()
 
@@ -41,7 +44,11 @@ def number_checks_of(source: ShardSource, sums: NumberRunSums) -> Iterator[Check
     if not source.settings.are_trials:
         yield from few_runs(Tree.of(source.settings, len(source.runs)).n_runs)
     yield from _constant_numbers(source, sums)
-    if len(source.runs) > 1:
+    if source.settings.are_unequal:
+        if sums.n_repeated >= LEAST_REPEATED:
+            yield from _duplicates(source, sums)
+        yield from trials_by_outcome(source.runs, sums.sample)
+    elif len(source.runs) > 1:
         yield from _duplicates(source, sums)
         yield from _constant_runs(source, sums)
         yield from _outliers(source, sums)

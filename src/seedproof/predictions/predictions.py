@@ -406,13 +406,15 @@ class Predictions:
 Loadable: TypeAlias = Predictions | Target
 
 
-def load(target: Loadable, options: LoadOptions, *, least_runs: int) -> Predictions:
-    """Read predictions from anything that holds them."""
+def load(
+    target: Loadable, options: LoadOptions, *, least_runs: int, least_trials: int | None = None
+) -> Predictions:
+    """Read predictions from anything that holds them; see `load_one`."""
     tool = options.get("tool")
     recognized = target if isinstance(target, Predictions) else recognize(target, tool)
     kind = "predictions" if isinstance(recognized, Predictions) else recognized.kind
     check_options([kind], options)
-    return load_one(recognized, options, least_runs=least_runs)
+    return load_one(recognized, options, least_runs=least_runs, least_trials=least_trials)
 
 
 def load_one(

@@ -1,7 +1,8 @@
 """Choices for the metrics of answers: a tolerance, thresholds, what repeats, weights."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -61,10 +62,22 @@ class Levels:
     Args:
         names: The levels, the outermost first, such as ("run", "trial").
         codes: For each level, the place of each repeat in it, such as ((0, 0, 1, 1), (0, 1, 0, 1)).
+        judges: Names of the judges if the same ones grade every answer; empty otherwise.
     """
 
     names: tuple[str, ...]
     codes: tuple[tuple[int, ...], ...]
+    judges: tuple[str, ...] = ()
+
+    def at(self, order: Sequence[int]) -> "Levels":
+        """Return the levels of the repeats at these positions, in this order."""
+        codes = tuple(tuple(of_level[position] for position in order) for of_level in self.codes)
+        return Levels(self.names, codes, self.judges)
+
+    def without_judge(self, judge: int) -> tuple[list[int], "Levels"]:
+        """Return the positions of the repeats of all other judges, and their levels."""
+        order = [position for position, own in enumerate(self.codes[-1]) if own != judge]
+        return order, replace(self.at(order), judges=())
 
 
 @dataclass(frozen=True)
@@ -101,6 +114,8 @@ class AnswerSettings:
     # Runs are independent trials of one model: no run is better than another, and the numbers of
     # an example already contain their noise. Otherwise each run is a model of its own.
     are_trials: bool = False
+    # Examples have different numbers of trials: a number that is not there is NaN.
+    are_unequal: bool = False
     # None if each run has a single number per example.
     levels: Levels | None = None
     # Direction in which a score is better; the mean of predictions that have targets has none.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from seedproof.records.manifest import RunManifest
 
 # All levels, the outermost first.
-LEVELS = ("run", "trial", "judge")
+LEVELS = RUN, TRIAL, JUDGE = "run", "trial", "judge"
 
 # Between the names of the levels in a text that DuckDB joins.
 SEPARATOR = "\x1f"
@@ -28,11 +28,12 @@ def split_repeats(
     """Return the levels at which repeats differ, and in order each repeat by its joined text.
 
     A level with a single name is left out: a table that has its only model in a column `run` has
-    trials, not runs.
+    trials, not runs. So does one with a single trial of a single model.
     """
     repeats = [tuple(text.split(SEPARATOR, len(names) - 1)) for text in texts]
     differs = [len(set(members)) > 1 for members in zip(*repeats, strict=True)]
-    kept = [place for place, is_kept in enumerate(differs) if is_kept] or [0]
+    kept = [place for place, is_kept in enumerate(differs) if is_kept]
+    kept = kept or [names.index(TRIAL) if TRIAL in names else 0]
     by_repeat = {
         tuple(repeat[place] for place in kept): text
         for repeat, text in zip(repeats, texts, strict=True)
@@ -74,14 +75,31 @@ def settings_of(names: Sequence[str], repeats: Sequence[Repeat]) -> AnswerSettin
     if len(names) < 2:
         return AnswerSettings(are_trials=are_trials)
     codes = tuple(_codes(names, repeats, depth) for depth in range(len(names)))
-    return AnswerSettings(are_trials=are_trials, levels=Levels(tuple(names), codes))
+    # Judges with the same names in every answer are the same people or models: they are not drawn
+    # anew with each answer, so that more answers do not average out how strict they are.
+    judges = tuple(dict.fromkeys(repeat[-1] for repeat in repeats)) if names[-1] == JUDGE else ()
+    if len(judges) != max(codes[-1]) + 1:
+        judges = ()
+    return AnswerSettings(are_trials=are_trials, levels=Levels(tuple(names), codes, judges))
 
 
-def recorded_settings(runs: Sequence["RunManifest"]) -> AnswerSettings:
+def number_settings_of(names: Sequence[str], repeats: Sequence[Repeat]) -> AnswerSettings:
+    """Return settings of numbers: repeats that are judges alone are judges of one trial.
+
+    >>> number_settings_of(["judge"], [("Ann",), ("Bob",)]).levels
+    Levels(names=('trial', 'judge'), codes=((0, 0), (0, 1)), judges=('Ann', 'Bob'))
+    """
+    if list(names) == [JUDGE] and len(repeats) > 1:
+        return settings_of([TRIAL, JUDGE], [("0", judge) for (judge,) in repeats])
+    return settings_of(names, repeats)
+
+
+def recorded_settings(runs: Sequence["RunManifest"], kind: Kind) -> AnswerSettings:
     """Return settings that say what repeats, from the facts of each run of a store."""
     recorded = [run.facts.get("levels", {}) for run in runs]
     names = [level for level in LEVELS if all(level in of_run for of_run in recorded)]
-    return settings_of(names, [tuple(of_run[name] for name in names) for of_run in recorded])
+    settings = number_settings_of if kind is Kind.NUMBERS else settings_of
+    return settings(names, [tuple(of_run[name] for name in names) for of_run in recorded])
 
 
 def refuse_levels_of_items(kind: Kind, settings: AnswerSettings) -> None:

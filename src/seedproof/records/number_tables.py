@@ -26,7 +26,7 @@ from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.columns import Columns, check_names, shown
 from seedproof.records.decoding import DecodingError, parse_json
-from seedproof.records.levels import Repeat, settings_of
+from seedproof.records.levels import TRIAL, Repeat, number_settings_of, settings_of
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.roles import Roles
 from seedproof.records.row_counts import LineCounter, QuotedRowCounter, count_rows
@@ -287,8 +287,13 @@ class RepeatedRows:
         table = self.table.filter(to_arrow(is_kept))
         return replace(self, table=table, values=self.values[is_kept], run_of=self.run_of[is_kept])
 
-    def aligned(self, options: TableOptions, settings: AnswerSettings) -> "AlignedRows":
-        """Return the place of each run and example, in the order of their ids."""
+    def aligned(
+        self, options: TableOptions, settings: AnswerSettings, *, may_be_unequal: bool = False
+    ) -> "AlignedRows":
+        """Return the place of each run and example, in the order of their ids.
+
+        With `may_be_unequal`, examples may have different numbers of trials of one model.
+        """
         check_run_count(len(self.repeats))
         known = settings_of(self.levels, self.repeats)
         are_trials = settings.are_trials or known.are_trials
@@ -303,15 +308,24 @@ class RepeatedRows:
         wide = self.roles.wide
         notes = notes_on_roles(options.columns, wide=wide, both_given=False)
         is_kept = np.asarray((grid >= 0).all(axis=0))
-        if not is_kept.all():
+        is_there, runs = None, self.runs
+        if may_be_unequal and list(self.levels) == [TRIAL] and not options.may_differ:
+            if not is_kept.all():
+                grid, runs = _numbered(grid, runs)
+                is_there = grid >= 0
+                grid = np.where(is_there, grid, grid[0])
+        elif not is_kept.all():
             notes.append(dropped_examples(self.runs, ids, grid >= 0, may_differ=options.may_differ))
             grid, ids = grid[:, is_kept], ids.filter(to_arrow(is_kept))
         extras, dropped = self._extras(grid)
         if settings.weights is not None and settings.weights.column in dropped:
             raise self._differing_weights(settings.weights.column, grid, ids)
         notes += notes_on_dropped_columns(dropped)
-        own = replace(settings, are_trials=are_trials, levels=known.levels)
-        return AlignedRows(ids, grid, own, extras, notes)
+        are_unequal = is_there is not None and not is_there.all()
+        own = replace(
+            settings, are_trials=are_trials, levels=known.levels, are_unequal=are_unequal
+        )
+        return AlignedRows(ids, grid, own, extras, notes, runs, is_there)
 
     def _examples(self) -> tuple[pa.Array, IntArray]:
         """Return the ids in order, and the index of its id per row."""
@@ -378,6 +392,20 @@ class AlignedRows(NamedTuple):
     settings: AnswerSettings
     extras: pa.Table | None
     notes: list[Message]
+    runs: list[str]
+    is_there: BoolArray | None = None  # of unequal trials: others have the row of the first
+
+
+def _numbered(grid: IntArray, trials: Sequence[str]) -> tuple[IntArray, list[str]]:
+    """Return the trials of each example one after the other, and their names or numbers.
+
+    Trials of one model are exchangeable, so that it does not matter which of them an example has.
+    """
+    order = np.argsort(grid < 0, axis=0, kind="stable")
+    most = int((grid >= 0).sum(axis=0).max())
+    numbered = np.take_along_axis(grid, order, axis=0)[:most]
+    names = trials if np.array_equal(numbered, grid) else [str(place) for place in range(most)]
+    return numbered, list(names)
 
 
 def _aligned(
@@ -386,22 +414,25 @@ def _aligned(
     """Return the numbers of the runs on the same examples."""
     if options.may_differ:
         rows = rows.filtered(~np.isnan(rows.values))
-    aligned = rows.aligned(options, settings)
+    aligned = rows.aligned(options, settings, may_be_unequal=True)
     numbers = rows.values[aligned.rows]
+    levels = number_settings_of(rows.levels, rows.repeats).levels
     if np.isnan(numbers).any():
         run, example = (int(place[0]) for place in np.nonzero(np.isnan(numbers)))
         raise MissingValueError(
             "Example {example!r} of run {run!r} has no number. Fill it in, or pass "
             "--common-examples, or common_examples=True, to drop such examples.",
             example=aligned.ids[example].as_py(),
-            run=rows.runs[run],
+            run=aligned.runs[run],
         )
+    if aligned.is_there is not None:
+        numbers = np.where(aligned.is_there, numbers, np.nan)
     source = NumberShards(
-        rows.runs,
+        aligned.runs,
         aligned.ids,
         numbers,
         targets=_targets(rows, aligned),
-        settings=aligned.settings,
+        settings=replace(aligned.settings, levels=levels),
         extras=aligned.extras,
     )
     return source, aligned.notes

@@ -29,7 +29,8 @@ HEADER = ("source", "first-order", "total")
 LEGEND = (
     "First-order: the share that fixing only this source removes. "
     "Total: the share that remains if only this source varies. "
-    "Interaction: the share not due to any single source, 100 % minus the first-order shares."
+    "Interaction: the share not due to any single source, 100 % minus the first-order shares. "
+    "May be 0: not distinguishable from 0."
 )
 # What the shares are of, by the kind of shares.
 KIND_NAMES = {
@@ -62,8 +63,8 @@ SENTENCES = {
     "runs. The training may draw random numbers outside of its sources: run seedproof doctor.",
     "interaction-by-rounding": "Taking the most probable class creates interaction by itself; the "
     "logit variance is free of that.",
-    "shares-out-of-range": "True shares are between 0 and 100 %; estimates beyond are due to "
-    "chance.",
+    "shares-cut": "Shares are between 0 and 100 %. Estimates beyond are due to chance and are cut "
+    "off, so that shares need not add up to 100 %.",
     "quality-of-examples": "The quality is that of each example: NDCG of a list, F1 of a set, a "
     "right or wrong answer.",
     "flips-of-lists": "No first item differs between runs, so flips are lists that differ in any "
@@ -227,8 +228,8 @@ def _notes(blame: Blame) -> Iterator[Message]:
         yield _say("interaction-by-rounding")
     known = [_known_shares(shares) for shares in blame.shares.values()]
     values = [share.value for shares in known for _, _, share in shares]
-    if any(not 0.0 <= value <= 1.0 for value in values):
-        yield _say("shares-out-of-range")
+    if any(value in {0.0, 1.0} for value in values):
+        yield _say("shares-cut")
     if QUALITY in blame.further:
         yield _say("quality-of-examples")
     yield _say("no-shares-of-accuracy")
@@ -252,7 +253,9 @@ def _rows(shares: Shares) -> tuple[tuple[str, str, str], ...]:
 def _cell(share: Share | None) -> str:
     if share is None:
         return "no such runs"
-    return f"{WrittenShare(share)}{'' if share.is_resolved else ' not resolvable'}"
+    if not share.is_resolved:
+        return f"{WrittenShare(share)} not resolvable"
+    return f"{WrittenShare(share)}{', may be 0' if share.may_be_none else ''}"
 
 
 def _key_figures(blame: Blame) -> Iterator[KeyFigure]:

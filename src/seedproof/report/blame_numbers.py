@@ -12,6 +12,7 @@ from seedproof.comparison.blame.numbers import EXAMPLE, More, NumberBlame, Varia
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.records.answer_settings import weighted_by
+from seedproof.records.levels import JUDGE
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
 from seedproof.report.numbers import WithInterval, WithUnit
@@ -19,6 +20,7 @@ from seedproof.report.overview import Overview, Section, TextTable, key_figure
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, refuse_columns
 from seedproof.report.text import Prose, bare_table
 from seedproof.stats.intervals import Estimate
+from seedproof.stats.spread_interval import SPREAD_FROM
 
 HEADER = ("part", "sd", "of one number", "of the mean")
 TOPIC = "Parts of the variance"
@@ -36,6 +38,11 @@ SENTENCES = {
     "another on all examples.",
     "weighted": "Figures are weighted: {n_examples:,} examples are as informative as "
     "{n_effective:.1f} of equal weight.",
+    "same-judges": "The same judges grade every answer: how strict they are is drawn once, so that "
+    "neither more trials nor more examples average it out, and the interval of the mean is over "
+    "judges like these.",
+    "few-judges": "With fewer than {n_needed} judges (here {n_judges}), parts have no intervals, "
+    "and that of judges may be far off.",
     "residual": "{part} contains the noise of single numbers.",
     "largest": "of the squared standard error of the mean.",
 }
@@ -171,7 +178,7 @@ def _title(blame: NumberBlame) -> Message:
 
 def _repeats(blame: NumberBlame) -> str:
     levels = [(name, size) for name, size in blame.sizes.items() if name != EXAMPLE]
-    return " × ".join(f"{size} {name}s" for name, size in levels)
+    return " × ".join(f"{size} {name}{'s' * (size != 1)}" for name, size in levels)
 
 
 def _drawn_by(part: VariancePart) -> str:
@@ -183,7 +190,10 @@ def _listed(blame: NumberBlame) -> str:
     levels = [name for name in blame.sizes if name != EXAMPLE]
 
     def effect(more: More) -> str:
-        outer = levels[levels.index(more.unit) - 1] if more.unit in levels[1:] else None
+        is_inner = more.unit in levels[1:] and not (
+            more.unit == JUDGE and blame.has_same_judges
+        )
+        outer = levels[levels.index(more.unit) - 1] if is_inner else None
         of_each = "" if outer is None else f" per {outer}"
         share = WithUnit(more.narrower, "percent")
         return f"{share} with {more.n_now:,} more {more.unit}s{of_each}"
@@ -202,6 +212,10 @@ def _notes(blame: NumberBlame) -> Iterator[Message]:
     if blame.weights is not None:
         n_examples, n_effective = blame.sizes[EXAMPLE], blame.weights.n_effective
         yield _say("weighted", n_examples=n_examples, n_effective=n_effective)
+    if blame.has_same_judges:
+        yield _say("same-judges")
+    if blame.has_same_judges and blame.sizes[JUDGE] < SPREAD_FROM:
+        yield _say("few-judges", n_needed=SPREAD_FROM, n_judges=blame.sizes[JUDGE])
     if blame.repeats == "trials":
         yield _say("independent-trials")
     elif next(iter(blame.sizes.values())) < VERDICT_FROM:

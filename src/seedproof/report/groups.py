@@ -32,6 +32,7 @@ SENTENCES = {
     "too-few-runs-to-judge": "{n_runs} runs are too few to show which {what} is less stable than "
     "the test set as a whole.",
     "set-label": "label",
+    "one-trial": "One trial does not show which {what} is less stable.",
     "rows-left-out": "{n_shown} of {n_groups:,} shown; all are in summary.json (--out).",
     "rows-marked": "Intervals hold simultaneously for {rows}. * marks {metrics} shown to be above "
     "the overall {overall}.",
@@ -65,8 +66,9 @@ class GroupTable:
 
 def group_tables(measurement: Measurement) -> tuple[GroupTable, ...]:
     """Return a table for the classes and one for each slice, if it has several groups."""
+    has_repeats = measurement.n_runs > 1
     return tuple(
-        _table(measurement, column, groups)
+        _table(measurement, column, groups) if has_repeats else _of_one_trial(str(column), groups)
         for column, groups in _kinds(measurement)
         if len(groups) > 1
     )
@@ -111,6 +113,22 @@ def _table(
         ),
         is_requested=column is not None,
         differs=measurement.metrics[stability].value > 0.0,
+    )
+
+
+def _of_one_trial(column: str, groups: Sequence[GroupMetrics]) -> GroupTable:
+    """Return the means of the values of a slice: a single trial shows nothing about stability."""
+    quality = _first_of(groups, QUALITY) or QUALITY[0]
+    rows = _say("both-rows" if len(groups) == 2 else "all-rows", n_groups=len(groups))
+    return GroupTable(
+        topic=f"By {column}",
+        finding=_say("one-trial", what=_say("slice", column=column)),
+        header=(column, "examples", _spoken(quality)),
+        rows=tuple(_cells(group, quality, None) for group in groups[:N_ON_PAGE]),
+        n_groups=len(groups),
+        legend=_say("rows-unmarked", rows=rows),
+        is_requested=True,
+        differs=True,
     )
 
 

@@ -29,6 +29,7 @@ from seedproof.stats.effect import (
     POWER,
     Contrast,
     Effect,
+    JudgeVariance,
     RatioOfMeans,
     effect_of,
     judged,
@@ -137,8 +138,10 @@ def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | N
         slopes = 1 / base.value, 1 / arm.value
     examples, interaction = _examples(base, arm, slopes, pair)
     error = _error(base, arm, pair)
+    judges = _judge_variance(base, arm, slopes, pair)
     has_runs = base.without is not None and arm.without is not None
-    over, example_df = over_drawn(base, has_runs=has_runs), drawn_df(base, arm)
+    drawn = arm if base.judges is None else base
+    over, example_df = over_drawn(drawn, has_runs=has_runs), drawn_df(base, arm)
     if _has_unseen(base, pair):
         example_df = min(example_df, max(min(base.n_drawn, arm.n_drawn) - 1, 1))
     if base.without is None or arm.without is None:
@@ -150,6 +153,7 @@ def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | N
             over=over,
             example_df=example_df,
             ratio=_ratio_of_means(base, arm, pair) if pair.is_ratio and base.is_small else None,
+            judges=judges,
         )
     left_out = base.without, arm.without
     if pair.is_ratio:
@@ -157,8 +161,34 @@ def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | N
     runs, df = _run_variance(*left_out, pair)
     ratio = _ratio_of_means(base, arm, pair) if pair.is_ratio and base.is_small else None
     return Contrast(
-        *(center, runs, df, examples, interaction, residual_bias, error, over, example_df), ratio
+        *(center, runs, df, examples, interaction, residual_bias, error, over, example_df),
+        ratio,
+        judges,
     )
+
+
+def _judge_variance(
+    base: MeanOverExamples, arm: MeanOverExamples, slopes: tuple[float, float], pair: Pair
+) -> JudgeVariance | None:
+    """Return the variance from drawing judges; None unless judges of an arm grade every answer.
+
+    The same judges are paired: how strict they are cancels in their differences. What they and
+    examples both count then depends on the answers of both arms, and is counted twice.
+    """
+    both = [(x.judges, slope) for x, slope in zip((base, arm), slopes, strict=True)]
+    known = [(judges, slope) for judges, slope in both if judges is not None]
+    left_out = [slope * judges.without for judges, slope in known]
+    if len(known) == 2:
+        are_same = known[0][0].names == known[1][0].names
+        variance, df = _run_variance(left_out[0], left_out[1], replace(pair, is_paired=are_same))
+        if are_same:
+            return JudgeVariance(variance, df)
+    elif known:
+        variance, df = jackknife_variance(left_out[0]), len(left_out[0]) - 1
+    else:
+        return None
+    counted = sum(judges.interaction_variance * slope**2 for judges, slope in known)
+    return JudgeVariance(variance, df, counted)
 
 
 def _ratio_of_means(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> RatioOfMeans:
@@ -265,6 +295,13 @@ def _(base: RootOfMean, arm: RootOfMean, pair: Pair) -> Contrast | None:
         interaction_variance=inner.interaction_variance / 4,
         residual_bias=inner.residual_bias / 2,
         ratio=None if inner.ratio is None else replace(inner.ratio, power=0.5),
+        judges=None
+        if inner.judges is None
+        else replace(
+            inner.judges,
+            variance=inner.judges.variance / 4,
+            interaction_variance=inner.judges.interaction_variance / 4,
+        ),
     )
 
 

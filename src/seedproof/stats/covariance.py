@@ -105,7 +105,16 @@ def crosses(
     base: Mapping[str, ExampleValues], arm: Mapping[str, ExampleValues], *, is_paired: bool
 ) -> dict[str, Cross]:
     """Return the sums over one batch, for each quantity that both arms have."""
-    sums = {name: Cross(is_paired) for name in base if name in arm}
+    sums = {
+        name: Cross(is_paired)
+        for name in base
+        # Means over other examples are not compared: see `NumberPairs`.
+        if name in arm and _n_examples(base[name]) == _n_examples(arm[name])
+    }
     for name, cross in sums.items():
         cross.update(base[name], arm[name])
     return sums
+
+
+def _n_examples(values: ExampleValues) -> int:
+    return len(values.whole) + values.n_zeros

@@ -193,6 +193,15 @@ class RatioOfMeans:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeVariance:
+    """Variance of a contrast from drawing the judges who grade every answer."""
+
+    variance: float
+    df: float
+    interaction_variance: float = 0.0  # part of it that drawing examples counts as well
+
+
+@dataclass(frozen=True, slots=True)
 class Contrast:
     """Arm less baseline on the scale of its interval: the logarithm for ratios."""
 
@@ -206,15 +215,33 @@ class Contrast:
     over: Over = "runs × examples"
     example_df: float = np.inf  # degrees of freedom of the variance from drawing examples
     ratio: RatioOfMeans | None = None  # in place of the center and its width
+    judges: JudgeVariance | None = None  # None unless the same judges grade every answer
 
     def ends(self, level: Level) -> tuple[float, float]:
         """Return the ends of the interval."""
-        if self.ratio is not None:
-            drawn = student_quantile(self.example_df, 1 - level.example_tail)
-            noise = student_quantile(self.df, 1 - level.tail)
-            return self.ratio.log_ends(drawn, noise, level.run_share)
-        half_width = self.half_width(level)
-        return self.center - half_width, self.center + half_width
+        if self.ratio is None:
+            half_width = self.half_width(level)
+            return self.center - half_width, self.center + half_width
+        drawn = student_quantile(self.example_df, 1 - level.example_tail)
+        noise = student_quantile(self.df, 1 - level.tail)
+        low, high = self.ratio.log_ends(drawn, noise, level.run_share)
+        if self.judges is None:
+            return low, high
+        below = self._over_judges(max(self.center - low, 0.0), level)
+        above = self._over_judges(max(high - self.center, 0.0), level)
+        return self.center - below, self.center + above
+
+    def _over_judges(self, half_width: float, level: Level) -> float:
+        """Return a half width over runs and examples, widened for other judges like these."""
+        if self.judges is None:
+            return half_width
+        drawn = student_quantile(self.example_df, 1 - level.example_tail) ** 2
+        squared = two_way_variance(
+            student_quantile(self.judges.df, 1 - level.example_tail) ** 2 * self.judges.variance,
+            half_width**2,
+            drawn * self.judges.interaction_variance,
+        )
+        return float(np.sqrt(squared))
 
     def half_width(self, level: Level) -> float:
         """Return half the width of the interval."""
@@ -226,13 +253,17 @@ class Contrast:
             drawn * self.interaction_variance,
             level.run_share,
         )
-        return float(np.sqrt(spread + self.residual_bias**2)) + self.error
+        plain = float(np.sqrt(spread + self.residual_bias**2))
+        return self._over_judges(plain, level) + self.error
 
     def detectable(self, level: Level) -> float:
         """Return the smallest true difference that is shown with a probability of `POWER`."""
         variance = two_way_variance(
             self.run_variance, self.example_variance, self.interaction_variance
         )
+        if self.judges is not None:
+            counted = self.judges.interaction_variance
+            variance = two_way_variance(self.judges.variance, variance, counted)
         return self.half_width(level) + student_quantile(self.df, POWER) * float(np.sqrt(variance))
 
 

@@ -60,9 +60,21 @@ LONGEST = 100.0
 # Relative width, times the root of the examples, that rounding gives to equal values.
 NO_WIDTH = 1e-7
 
-Over: TypeAlias = Literal["runs × examples", "runs × clusters", "runs", "examples", "clusters"]
+Over: TypeAlias = Literal[
+    "runs × examples",
+    "runs × clusters",
+    "runs",
+    "examples",
+    "clusters",
+    "judges × examples",
+    "judges × clusters",
+    "runs × judges × examples",
+    "runs × judges × clusters",
+]
 # Over what was measured, and not over other runs.
-WITHOUT_RUNS: frozenset[Over | None] = frozenset({"examples", "clusters"})
+WITHOUT_RUNS: frozenset[Over | None] = frozenset(
+    {"examples", "clusters", "judges × examples", "judges × clusters"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +136,10 @@ def over_drawn(
     has_runs: bool = True,
 ) -> Over:
     """Return what the interval of a mean over examples is over."""
+    if isinstance(statistic, MeanOverExamples) and statistic.judges is not None:
+        if not statistic.is_clustered:
+            return "runs × judges × examples" if has_runs else "judges × examples"
+        return "runs × judges × clusters" if has_runs else "judges × clusters"
     if not statistic.is_clustered:
         return "runs × examples" if has_runs else "examples"
     return "runs × clusters" if has_runs else "clusters"
@@ -213,6 +229,24 @@ def _log_interval(statistic: MeanOverExamples, level: Level) -> tuple[float, flo
 
 
 def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, float]:
+    """Squared half widths below and above, over judges too if the same ones grade every answer.
+
+    Judges are few, and more answers or examples do not average out how strict they are. Their part
+    is q²·V with Student's quantile q of the J − 1 degrees of freedom of their variance V; what
+    judges and examples both count is taken off once, as for runs.
+    """
+    below, above = _widths_for_these_judges(statistic, level)
+    if (judges := statistic.judges) is None:
+        return below, above
+    slope = _slope(statistic.value - statistic.least, statistic.scale)
+    quantile = student_quantile(len(judges.without) - 1, 1 - level.example_tail)
+    of_judges = (quantile * slope) ** 2 * jackknife_variance(judges.without)
+    drawn = student_quantile(_shape_of_drawn(statistic)[0], 1 - level.example_tail)
+    both = (drawn * slope) ** 2 * judges.interaction_variance
+    return two_way_variance(of_judges, below, both), two_way_variance(of_judges, above, both)
+
+
+def _widths_for_these_judges(statistic: MeanOverExamples, level: Level) -> tuple[float, float]:
     """Squared half widths below and above, from runs (Student) and examples (normal).
 
     Clusters in place of examples, and few examples, get Student's quantile as well.
@@ -397,7 +431,10 @@ def _(statistic: VarianceShare, level: Level = PLAIN) -> Estimate:
     # Where chance explains a part at both ends, that it is 0, or all, is not shown.
     if high - low < NO_WIDTH:
         return Estimate(value)
-    return Estimate(value, low, high, _over_blocks(statistic))
+    over = _over_blocks(statistic)
+    if statistic.without is None and statistic.means is not None:
+        over = "judges × clusters" if statistic.is_clustered else "judges × examples"
+    return Estimate(value, low, high, over)
 
 
 def _jackknife_half_widths(statistic: Jackknifed, level: Level) -> FloatArray:

@@ -112,10 +112,11 @@ def test_unknown_share_has_no_number():
     assert not any(sign.isdigit() for sign in first)
 
 
-def test_negative_estimates_are_shown_and_noted():
-    """Set to 0, the shares would no longer add up to 1."""
-    result = report(first={"init": SURE, "order": Share(-0.02, -0.14, 0.1)})
+def test_shares_that_are_cut_off_are_noted():
+    """Shares need not add up to 1, and one whose interval begins at 0 says so."""
+    result = report(first={"init": SURE, "order": Share(0.0, 0.0, 0.12)})
 
-    assert _row(result, "order")[0] == "\N{MINUS SIGN}2 % [\N{MINUS SIGN}14, 10]"
-    assert "shares-out-of-range" in _codes(result.notes())
-    assert "shares-out-of-range" not in _codes(report().notes())
+    assert _row(result, "order")[0] == "0 % [0, 12], may be 0"
+    assert "shares-cut" in _codes(result.notes())
+    assert "shares-cut" not in _codes(report().notes())
+

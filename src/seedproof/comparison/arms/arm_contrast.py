@@ -22,7 +22,13 @@ from seedproof.metrics.card import Better
 from seedproof.metrics.entropy import rarefied_entropy
 from seedproof.metrics.items.batch import ItemBatch
 from seedproof.metrics.numbers.batch import NumberBatch
-from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
+from seedproof.metrics.statistic import (
+    ExampleSums,
+    ExampleValues,
+    MeanOverExamples,
+    RootOfMean,
+    Statistic,
+)
 from seedproof.stats.covariance import Cross, add_crosses, crosses
 from seedproof.stats.families import MetricContrast
 from seedproof.typing import IntArray
@@ -181,7 +187,11 @@ class NumberPairs(PairSums[NumberBatch]):
         arm: Mapping[str, Statistic],
         seed_groups: tuple[str, str],
     ) -> dict[str, MetricContrast]:
-        """Return each metric to compare that both arms have."""
+        """Return each metric to compare that both arms have, on the same examples in both.
+
+        With unequal numbers of trials, some metrics leave out examples with too few.
+        """
+        base, arm = _of_all_examples(base), _of_all_examples(arm)
         return {
             metric: replace(
                 contrast,
@@ -190,6 +200,22 @@ class NumberPairs(PairSums[NumberBatch]):
             )
             for metric, contrast in super().contrasts(base, arm, seed_groups).items()
         }
+
+
+def _of_all_examples(statistics: Mapping[str, Statistic]) -> dict[str, Statistic]:
+    """Return the statistics that leave out no example."""
+
+    def n_examples(statistic: Statistic) -> int | None:
+        mean = statistic.mean if isinstance(statistic, RootOfMean) else statistic
+        return mean.n_examples if isinstance(mean, MeanOverExamples) else None
+
+    n_all = n_examples(statistics["mean"]) if "mean" in statistics else None
+    errors = {"mae", "rmse", "bias"}  # of the examples with a target, the same in both arms
+    return {
+        name: x
+        for name, x in statistics.items()
+        if name in errors or n_examples(x) in {None, n_all}
+    }
 
 
 class ItemPairs(PairSums[ItemBatch]):

@@ -16,7 +16,13 @@ from seedproof.comparison.arms.arm_contrast import (
 from seedproof.comparison.arms.explanations import ArmExplanations, compare_explanations
 from seedproof.comparison.arms.judge import judge_together, primary_metric, without_verdicts
 from seedproof.comparison.arms.kinds import answer_kind, direction_of_mean
-from seedproof.comparison.arms.levels import comparable_metrics, levels_of, notes_on_levels
+from seedproof.comparison.arms.levels import (
+    comparable_metrics,
+    levels_of,
+    notes_on_judges,
+    notes_on_levels,
+    notes_on_unequal,
+)
 from seedproof.comparison.arms.matched_rates import (
     MatchedShards,
     match_thresholds,
@@ -246,7 +252,8 @@ def compare_arms(
         matched = match_thresholds(alignment, skip_damaged=skip_damaged)
         alignment, notes = ArmAlignment(names, tuple(matched)), notes_on_matching(names, matched)
     levels = [levels_of(arm.source) for arm in arms]
-    notes += notes_on_levels(levels)
+    notes += notes_on_levels(levels) + notes_on_judges(alignment.sources)
+    notes += notes_on_unequal(alignment.sources)
     seeds = tuple(arm.seeds for arm in arms)
     clusters = next(((i, arm.clusters) for i, arm in enumerate(arms) if arm.clusters), None)
     task = CompareShard(

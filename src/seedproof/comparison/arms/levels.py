@@ -53,6 +53,41 @@ def comparable_metrics(
     ]
 
 
+def notes_on_judges(sources: Sequence[ShardSource]) -> list[Message]:
+    """Return a note on arms whose answers are all graded by the same judges."""
+    names = [x.settings.levels.judges if x.settings.levels else () for x in sources]
+    if not any(names):
+        return []
+    if all(of_arm == names[0] for of_arm in names):
+        return [
+            Message(
+                "judges-are-paired",
+                "The same judges grade all arms: how strict they are cancels in the differences, "
+                "whose intervals are over judges like these.",
+            )
+        ]
+    return [
+        Message(
+            "judges-differ",
+            "Arms are graded by different judges: a difference contains how strict they are, and "
+            "its interval is over judges like these. Let the same judges grade all arms.",
+        )
+    ]
+
+
+def notes_on_unequal(sources: Sequence[ShardSource]) -> list[Message]:
+    """Return a note if examples of an arm have different numbers of trials."""
+    if not any(source.settings.are_unequal for source in sources):
+        return []
+    return [
+        Message(
+            "unequal-trials-of-arms",
+            "Examples have different numbers of trials, and each example counts once. Metrics "
+            "that leave out examples with few trials are not compared.",
+        )
+    ]
+
+
 def notes_on_levels(levels: Sequence[Mapping[str, int]]) -> list[Message]:
     """Return a note if an arm has other trials or judges per run than the baseline."""
     inner = [list(of_arm.items())[1:] for of_arm in levels]

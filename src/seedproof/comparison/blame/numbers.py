@@ -11,9 +11,11 @@ from seedproof.errors import InputError, TooFewRunsError
 from seedproof.measurement.clusters import blocks_in
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.numbers import NumberAccumulators
-from seedproof.metrics.numbers.variance import RESIDUAL, Variances
+from seedproof.metrics.numbers.levels import Tree
+from seedproof.metrics.numbers.parts import RESIDUAL
+from seedproof.metrics.numbers.variance import Variances
 from seedproof.records.answer_settings import ExampleWeights
-from seedproof.records.shards import ShardSource
+from seedproof.records.shards import ShardSource, refuse_unequal
 from seedproof.stats.intervals import Estimate, estimate
 from seedproof.typing import Progress
 
@@ -67,6 +69,7 @@ class NumberBlame:
         parts: All parts, the largest part of the standard error first.
         more: The effect of twice as many of each unit, the largest first.
         weights: Weights of the examples; None if all count equally.
+        has_same_judges: The same judges grade every answer, so that they are not drawn per answer.
     """
 
     sizes: Mapping[str, int]
@@ -76,6 +79,7 @@ class NumberBlame:
     parts: tuple[VariancePart, ...]
     more: tuple[More, ...]
     weights: ExampleWeights | None = None
+    has_same_judges: bool = False
 
     def summary(self) -> dict[str, Any]:
         """Return everything as plain data, without path, time, host or version."""
@@ -92,16 +96,13 @@ def blame_numbers(
     source: ShardSource, *, engine: Engine | None = None, progress: Progress | None = None
 ) -> NumberBlame:
     """Return the parts of the uncertainty of the mean."""
+    refuse_unequal(source, "Parts of the variance are")
     whole = NumberAccumulators(source, (RESIDUAL,))
     for part in map_shards(ShardSums(source), source.n_shards, engine=engine, progress=progress):
         whole.merge(part)
     family = next((family for family in whole.families if isinstance(family, Variances)), None)
     if family is None:
-        raise TooFewRunsError(
-            "There is only one run: {run!r}. Pass at least 2, or its trials alone.",
-            run=whole.run_names(source)[0],
-            n_runs=1,
-        )
+        raise _no_parts(source, whole)
     statistics, sizes = whole.result(), {**family.tree.sizes, EXAMPLE: source.n_examples}
     variances = {part.name: part.value for part in family.parts()}
     if not sum(variances.values()) > 0.0:
@@ -109,7 +110,8 @@ def blame_numbers(
             "All numbers are equal, or there is only one example: there is no variance to explain.",
             n_examples=source.n_examples,
         )
-    units = {name: _units(name, family.tree.names) for name in variances}
+    is_crossed = family.tree.has_same_judges
+    units = {name: _units(name, family.tree) for name in variances}
     weights = source.settings.weights
     # What examples add to the squared error of a weighted mean grows with unequal weights.
     design_effect = 1.0 if weights is None else source.n_examples / weights.n_effective
@@ -117,14 +119,23 @@ def blame_numbers(
         name: variance * (design_effect if EXAMPLE in units[name] else 1.0)
         for name, variance in variances.items()
     }
-    squared = _squared_error(drawn, units, sizes)
+    # A part is drawn once per unit: of an inner level, in each unit of the outer ones, and of
+    # judges who grade every answer, once for all.
+    levels = family.tree.names
+    counted = {
+        name: of_part
+        if is_crossed
+        else (*levels[: _depth(of_part, levels)], *(x for x in of_part if x == EXAMPLE))
+        for name, of_part in units.items()
+    }
+    squared = _squared_error(drawn, counted, sizes)
     parts = [
         VariancePart(
             metric=name,
             units=units[name],
             share=estimate(statistics[name]),
             sd=variance**0.5,
-            of_mean=_squared_error({name: drawn[name]}, units, sizes) / squared,
+            of_mean=_squared_error({name: drawn[name]}, counted, sizes) / squared,
         )
         for name, variance in variances.items()
     ]
@@ -132,9 +143,11 @@ def blame_numbers(
         More(
             unit,
             n_now,
-            1 - (_squared_error(drawn, units, {**sizes, unit: 2 * n_now}) / squared) ** 0.5,
+            1 - (_squared_error(drawn, counted, {**sizes, unit: 2 * n_now}) / squared) ** 0.5,
         )
         for unit, n_now in sizes.items()
+        # A single trial shows nothing about the luck of an answer.
+        if n_now > 1 or unit == EXAMPLE
     ]
     return NumberBlame(
         sizes=sizes,
@@ -144,6 +157,29 @@ def blame_numbers(
         parts=tuple(sorted(parts, key=lambda part: -part.of_mean)),
         more=tuple(sorted(more, key=lambda option: -option.narrower)),
         weights=weights,
+        has_same_judges=is_crossed,
+    )
+
+
+def _no_parts(source: ShardSource, accumulators: NumberAccumulators) -> InputError:
+    """Return the error for numbers whose variance has no parts."""
+    if source.settings.levels is not None and source.settings.levels.judges:
+        return InputError(
+            "Judges who grade the trials of several runs have no parts of the variance. Pass the "
+            "trials of one run, or one trial of each run.",
+            n_levels=len(source.settings.levels.names),
+        )
+    if source.settings.are_trials:
+        return TooFewRunsError(
+            "There is only one trial: {run!r}. Pass at least 2: parts of the variance need "
+            "repeats.",
+            run=accumulators.run_names(source)[0],
+            n_runs=1,
+        )
+    return TooFewRunsError(
+        "There is only one run: {run!r}. Pass at least 2, or its trials alone.",
+        run=accumulators.run_names(source)[0],
+        n_runs=1,
     )
 
 
@@ -161,26 +197,24 @@ class ShardSums:
         return accumulators
 
 
-def _units(metric: str, levels: tuple[str, ...]) -> tuple[str, ...]:
+def _units(metric: str, tree: Tree) -> tuple[str, ...]:
     """Return the units that draw a part: the residual is drawn by the innermost, per example."""
-    if metric == RESIDUAL:
-        return levels[-1], EXAMPLE
-    name = metric.removeprefix("variance_")
-    level = name.removesuffix(f"_{EXAMPLE}")
-    return (level,) if name in (*levels, EXAMPLE) else (level, EXAMPLE)
+    if metric != RESIDUAL:
+        return tuple(metric.removeprefix("variance_").split("_"))
+    are_crossed = tree.has_same_judges and tree.n_runs > 1
+    return (*(tree.names if are_crossed else tree.names[-1:]), EXAMPLE)
+
+
+def _depth(units: tuple[str, ...], levels: tuple[str, ...]) -> int:
+    """Return the number of levels down to the innermost of these units."""
+    return max((levels.index(unit) + 1 for unit in units if unit in levels), default=0)
 
 
 def _squared_error(
     variances: Mapping[str, float], units: Mapping[str, tuple[str, ...]], sizes: Mapping[str, int]
 ) -> float:
-    """Return the squared standard error of the mean of so many units.
-
-    A part is drawn once per unit: of an inner level, in each unit of the outer ones.
-    """
-    levels = [name for name in sizes if name != EXAMPLE]
-    total = 0.0
-    for metric, variance in variances.items():
-        depth = max((levels.index(unit) + 1 for unit in units[metric] if unit in levels), default=0)
-        n_drawn = prod(sizes[level] for level in levels[:depth])
-        total += variance / (n_drawn * (sizes[EXAMPLE] if EXAMPLE in units[metric] else 1))
-    return total
+    """Return the squared standard error of the mean, given the units that draw each part."""
+    return sum(
+        variance / prod(sizes[unit] for unit in units[metric])
+        for metric, variance in variances.items()
+    )

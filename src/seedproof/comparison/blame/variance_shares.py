@@ -26,8 +26,9 @@ WIDEST = 0.5
 class Share:
     """A share with its 95 % interval over blocks of runs, for these examples.
 
-    A true share is in [0, 1]. An estimate may be outside by chance, and is not clipped, so that
-    first-order shares and interaction still add up to 1.
+    A true share is in [0, 1]. An estimate beyond, which chance can give, is cut off there, and its
+    interval is that of a share at the limit: half as wide, and never empty. So first-order shares
+    and interaction need not add up to 1.
     """
 
     value: float
@@ -38,6 +39,11 @@ class Share:
         if self.low is None or self.high is None:
             return f"{self.value:.2f}"
         return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}] over blocks"
+
+    @property
+    def may_be_none(self) -> bool:
+        """True if the share is not distinguishable from 0."""
+        return self.low == 0.0
 
     @property
     def is_resolved(self) -> bool:
@@ -106,10 +112,10 @@ def _share(values: FloatArray | None) -> Share | None:
     """Share with its jackknife interval, from all blocks and with each left out."""
     if values is None:
         return None
-    value, half_width = float(values[0]), _half_width(values)
+    value, half_width = min(max(float(values[0]), 0.0), 1.0), _half_width(values)
     if half_width is None:
         return Share(value)
-    return Share(value, value - half_width, value + half_width)
+    return Share(value, max(value - half_width, 0.0), min(value + half_width, 1.0))
 
 
 def _half_width(values: FloatArray) -> float | None:

@@ -109,6 +109,13 @@ class Pilot:
 
 def pilot_of(measurement: Measurement) -> Pilot:
     """Return the figures that planning needs from a measurement."""
+    _refuse_judges(measurement)
+    if "trial_counts" in measurement.detail:
+        raise OptionError(
+            "The examples of this pilot have different numbers of trials, and a plan is for the "
+            "same number. Keep the first ones of each example, or run the missing ones.",
+            keyword="pilot",
+        )
     if measurement.repeats == "trials":
         return _pilot_of_trials(measurement)
     check_pilot_runs(measurement.n_runs)
@@ -133,6 +140,21 @@ def pilot_of(measurement: Measurement) -> Pilot:
     )
 
 
+def _refuse_judges(measurement: Measurement) -> None:
+    """Refuse a pilot whose answers the same judges grade: more trials or examples leave their part.
+
+    A plan without it would promise intervals that no number of trials reaches.
+    """
+    mean = measurement.statistics.get(_metrics(measurement)["mean"])
+    if isinstance(mean, MeanOverExamples) and mean.judges is not None:
+        raise OptionError(
+            "The same {n_judges} judges grade every answer of this pilot, and plans do not cover "
+            "judges. `seedproof blame` says what more judges, trials and examples bring.",
+            keyword="pilot",
+            n_judges=len(mean.judges.without),
+        )
+
+
 def _metrics(measurement: Measurement) -> dict[Kind, str]:
     if measurement.kind == Kinds.SETS:
         return {"mean": "micro_f1"}
@@ -150,6 +172,11 @@ def _pilot_of_trials(measurement: Measurement) -> Pilot:
             "A pilot of trials needs to know which answers are right. Name the column with the "
             "right answers with --reference, or pass runs.",
             keyword="pilot",
+        )
+    if measurement.n_runs == 1:
+        raise TooFewRunsError(
+            "A pilot needs at least 2 trials of each example to show their noise. This one has 1.",
+            n_runs=1,
         )
     sd, mean = measurement.metrics[f"{name}_sd_independent"], measurement.statistics[name]
     drawn: dict[Kind, Drawn] = {}

@@ -21,7 +21,7 @@ from seedproof.measurement.examples import ExampleWriter
 from seedproof.messages import Message
 from seedproof.records.location import Location
 from seedproof.records.schema import Kind
-from seedproof.records.shards import ShardSource
+from seedproof.records.shards import ShardSource, refuse_unequal
 from seedproof.typing import Progress
 
 # Sums of answers that are not classes.
@@ -50,7 +50,16 @@ def compare_versions(
     """
     for source in (old, new):
         _refuse_text_levels(source)
+    for source in (old, new):
+        refuse_unequal(source, "Versions are")
+    notes = (*notes, *_notes_on_judges(old, new))
     old, new = (x if x.settings.levels is None else MeansOfRuns(x) for x in (old, new))
+    if len(old.runs) == len(new.runs) == 1 and old.settings.are_trials:
+        raise TooFewRunsError(
+            "Both versions have a single trial, so their noise is unknown. Repeat at least one of "
+            "them; or compare them as arms, which gives the difference of their means.",
+            n_runs=1,
+        )
     if len(old.runs) == len(new.runs) == 1:
         raise TooFewRunsError(
             "Both versions have a single run, so the differences between runs are unknown. "
@@ -66,6 +75,30 @@ def compare_versions(
             total.merge(part)
             writer.write(rows)
     return total.result(examples_file, notes)
+
+
+def _notes_on_judges(old: ShardSource, new: ShardSource) -> list[Message]:
+    """Return a note on answers that the same judges grade: intervals are for these judges."""
+    judges = [x.settings.levels.judges if x.settings.levels else () for x in (old, new)]
+    if not any(judges):
+        return []
+    if judges[0] != judges[1]:
+        return [
+            Message(
+                "judges-of-versions-differ",
+                "The versions are graded by different judges: their difference contains how strict "
+                "these are, and no interval covers that. Let the same judges grade both.",
+            )
+        ]
+    return [
+        Message(
+            "for-these-judges",
+            "Intervals are for these {n_judges} judges. How strict they are cancels in the "
+            "difference, but others may see another one: compare the versions as arms for "
+            "intervals over judges like these.",
+            n_judges=len(judges[0]),
+        )
+    ]
 
 
 def _refuse_text_levels(source: ShardSource) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from seedproof.metrics.batch import batch_rows
 from seedproof.metrics.calibration import blocks_of
 from seedproof.metrics.numbers.levels import Tree
+from seedproof.metrics.numbers.unequal import mean_of_trials
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ class NumberBatch:
         return values if self.tree is None else self.tree.numbers(values)[0]
 
     @property
+    def is_unequal(self) -> bool:
+        """True if examples have different numbers of trials: NaN is none."""
+        return self.tree is not None and self.tree.is_unequal
+
+    @property
     def n_runs(self) -> int:
         """Number of runs."""
         return int(self.of_runs.shape[0])
@@ -57,22 +63,30 @@ class NumberBatch:
     @cached_property
     def means(self) -> FloatArray:
         """The mean over runs of each example: (examples)."""
+        if self.is_unequal:
+            return mean_of_trials(self.numbers).values
         return np.asarray(self.of_runs.mean(axis=0))
 
     @cached_property
     def is_passed(self) -> BoolArray | None:
-        """Numbers as pass or fail, the same axes; None if any is neither 1 nor 0."""
+        """Numbers as pass or fail, the same axes; None if any is neither 1 nor 0.
+
+        The first trial of an example is always there.
+        """
         if not np.isin(self.numbers[:1], (0.0, 1.0)).all():  # most numbers are recognized at once
             return None
         passed = self.numbers == 1.0
-        return passed if (passed | (self.numbers == 0.0)).all() else None
+        are_outcomes = passed | (self.numbers == 0.0)
+        if self.is_unequal:
+            are_outcomes |= np.isnan(self.numbers)
+        return passed if are_outcomes.all() else None
 
     @property
     def are_shares(self) -> bool:
         """True if all numbers are between 0 and 1."""
         if self.is_passed is not None:
             return True
-        return bool(self.numbers.min() >= 0.0 and self.numbers.max() <= 1.0)
+        return bool(np.nanmin(self.numbers) >= 0.0 and np.nanmax(self.numbers) <= 1.0)
 
     @property
     def filled_blocks(self) -> IntArray:

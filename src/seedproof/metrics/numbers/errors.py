@@ -83,7 +83,7 @@ class Explained(NumberFamily):
     def __init__(self, n_runs: int, settings: AnswerSettings) -> None:
         super().__init__(n_runs, settings)
         self._squares = np.zeros((n_runs, N_BLOCKS))  # of errors, summed over examples
-        self._targets = Moments.empty(Tree.of(AnswerSettings(), 1))
+        self._targets = Moments.empty((1,))
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add the examples with a target; a single example has no variance."""

@@ -31,6 +31,8 @@ class Tree:
     order: IntArray  # the repeats, so that members of a unit are neighbors
     begins: tuple[IntArray, ...]  # per level, the first repeat of each unit in that order
     are_trials: bool  # of one model, so that answers of different outermost units are compared
+    is_unequal: bool = False  # examples have different numbers of trials, NaN where there is none
+    has_same_judges: bool = False  # at the innermost level, the same ones in every unit above
 
     @classmethod
     def of(cls, settings: AnswerSettings, n_repeats: int) -> "Tree":
@@ -53,6 +55,8 @@ class Tree:
             order,
             tuple(begins[level] for level in kept),
             settings.are_trials,
+            settings.are_unequal,
+            bool(levels.judges),
         )
 
     @property

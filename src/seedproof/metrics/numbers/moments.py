@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from seedproof.metrics.calibration import N_BLOCKS
-from seedproof.metrics.numbers.levels import Tree
 from seedproof.typing import FloatArray, IntArray
 
 
@@ -25,9 +24,9 @@ class Moments:
     products: FloatArray  # of each run with the sum of all runs, axes (runs, blocks)
 
     @classmethod
-    def empty(cls, tree: Tree) -> "Moments":
-        """Return the moments of no example."""
-        zeros = tuple(np.zeros((n_units, N_BLOCKS)) for n_units in tree.n_units)
+    def empty(cls, n_units: Sequence[int]) -> "Moments":
+        """Return the moments of no example, given the number of units of each level."""
+        zeros = tuple(np.zeros((n, N_BLOCKS)) for n in n_units)
         sizes = np.zeros(N_BLOCKS, dtype=np.int64)
         return cls(sizes, sizes, zeros, zeros, zeros[0])
 
@@ -119,6 +118,14 @@ class Moments:
             around = square[:, filled] + sizes * np.square(gaps)
             squares.append(all_and_rest(around) - n_left * np.square(moves))
         return Moments(n_left, squares_left, tuple(means), tuple(squares), products)
+
+
+def df_of(moments: Moments) -> FloatArray:
+    """Return degrees of freedom of a variance over examples; NaN with fewer than two."""
+    # With weights, by the expectation of a weighted sum of squares.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lost = moments.size_squares / moments.sizes
+    return np.where(moments.n_effective > 1, moments.sizes - lost, np.nan)
 
 
 def _or_one(sizes: IntArray | FloatArray) -> IntArray | FloatArray:

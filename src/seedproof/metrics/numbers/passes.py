@@ -11,6 +11,12 @@ from seedproof.metrics.accumulator import Detail
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.spread import flips_across
+from seedproof.metrics.numbers.unequal import (
+    all_of_trials,
+    any_of_trials,
+    counts_of,
+    flips_of_trials,
+)
 from seedproof.metrics.statistic import ExampleValues, MeanOverExamples, Statistic, ValueOnly
 from seedproof.records.answer_settings import AnswerSettings
 from seedproof.typing import BoolArray, FloatArray
@@ -63,6 +69,7 @@ class Passes(NumberFamily):
         "pass@k",
     )
     least_runs: ClassVar[int] = 1
+    takes_unequal: ClassVar[bool] = True
 
     def __init__(self, n_runs: int, settings: AnswerSettings) -> None:
         super().__init__(n_runs, settings)
@@ -74,6 +81,13 @@ class Passes(NumberFamily):
         if passed is None or not self.is_pass_or_fail:
             return {}
         tree, powers = self.tree, powers_of(self.tree.n_answers)
+        if tree.is_unequal:
+            numbers = batch.numbers
+            return {
+                "flip_rate": flips_of_trials(passed, numbers),
+                **{f"pass^{k}": all_of_trials(passed, numbers, k) for k in powers},
+                **{f"pass@{k}": any_of_trials(passed, numbers, k) for k in powers},
+            }
         flips = {} if self.n_runs == 1 else {"flip_rate": tree.over_pairs(passed, flips_across)}
         return {
             **flips,
@@ -96,10 +110,13 @@ class Passes(NumberFamily):
         return {name: ExampleValues(share.astype(np.int64), None) for name, share in shares}
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
-        """Add a batch; return the number of runs that pass."""
+        """Add a batch; there are no columns."""
         columns = super().add(batch, values)
         if batch.is_passed is not None:
             n_passed = batch.is_passed.sum(axis=0)
+            if self.tree.is_unequal:  # solid are those that pass in all of their own trials
+                is_solid = n_passed == counts_of(batch.numbers)
+                n_passed = np.where(is_solid, self.tree.n_repeats, n_passed)
             self._passed_counts += np.bincount(n_passed, minlength=len(self._passed_counts))
         return columns
 
@@ -108,7 +125,7 @@ class Passes(NumberFamily):
         if not self.is_pass_or_fail:
             return {}
         stability: dict[str, Statistic] = {}
-        if self.n_runs > 1:
+        if self.has_any("flip_rate"):
             n_examples = int(self._passed_counts.sum())
             broken, *flaky, solid = (self._passed_counts / n_examples).tolist()
             shares = dict(zip(SHARES, (solid, sum(flaky), broken), strict=True))
@@ -124,7 +141,7 @@ class Passes(NumberFamily):
             **{
                 name: self._rate_of(name)
                 for name in self.sums
-                if name != "flip_rate" and name not in SHARES
+                if name != "flip_rate" and name not in SHARES and self.has_any(name)
             },
         }
 

@@ -11,6 +11,7 @@ from seedproof.metrics.accumulator import Detail
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.ranks import Order, Sample
+from seedproof.metrics.numbers.unequal import counts_of
 from seedproof.metrics.statistic import ExampleValues, Statistic
 from seedproof.records.answer_settings import AnswerSettings
 from seedproof.typing import BoolArray, FloatArray, IntArray
@@ -25,6 +26,7 @@ class NumberRunSums:
     n_varied: IntArray  # examples with another number than most others of the run: (runs)
     n_flips: float | None  # examples on which two runs are expected to differ, if pass or fail
     sample: FloatArray  # numbers of some examples: (runs, examples)
+    n_repeated: int = 0  # examples with several trials, if their numbers are unequal
 
     @cached_property
     def order(self) -> Order:
@@ -36,11 +38,13 @@ class RunEquality(NumberFamily):
     """Runs that are equal to each other, or that give one number to every example."""
 
     least_runs: ClassVar[int] = 1
+    takes_unequal: ClassVar[bool] = True
 
     def __init__(self, n_runs: int, settings: AnswerSettings) -> None:
         super().__init__(n_runs, settings)
         self._n_examples = 0
         self._n_flips = 0.0
+        self._n_repeated = 0  # examples with several trials, if their numbers are unequal
         n_repeats = self.tree.n_repeats
         self._differ = np.zeros((n_repeats, n_repeats), dtype=np.bool_)
         self._n_varied = np.zeros(n_repeats, dtype=np.int64)
@@ -51,6 +55,9 @@ class RunEquality(NumberFamily):
         columns = super().add(batch, values)
         self._n_examples += batch.n_examples
         self._sample = self._sample.with_batch(batch.numbers, batch)
+        if self.tree.is_unequal:
+            self._add_unequal(batch)
+            return columns
         contents = [hash(row.tobytes()) for row in batch.numbers]
         self._differ |= np.not_equal.outer(contents, contents)
         n_other = np.count_nonzero(batch.numbers != batch.numbers[:, :1], axis=1)
@@ -64,6 +71,16 @@ class RunEquality(NumberFamily):
         self._n_varied += n_other
         return columns
 
+    def _add_unequal(self, batch: NumberBatch) -> None:
+        """Add examples with unequal numbers of trials, which are no rows of one run each.
+
+        Trials are all equal, or none: they differ if any example has different ones.
+        """
+        several = batch.numbers[:, counts_of(batch.numbers) > 1]
+        self._n_repeated += several.shape[1]
+        if (np.nanmax(several, axis=0, initial=-np.inf) > np.nanmin(several, axis=0, initial=np.inf)).any():
+            self._differ |= ~np.eye(len(self._differ), dtype=np.bool_)
+
     def result(self) -> Mapping[str, Statistic]:
         """Return no metric."""
         return {}
@@ -72,5 +89,10 @@ class RunEquality(NumberFamily):
         """Return the sums that checks of the input need."""
         n_flips = self._n_flips if self.is_pass_or_fail else None
         return NumberRunSums(
-            self._n_examples, self._differ, self._n_varied, n_flips, self._sample.numbers
+            self._n_examples,
+            self._differ,
+            self._n_varied,
+            n_flips,
+            self._sample.numbers,
+            self._n_repeated,
         )

@@ -10,6 +10,12 @@ import numpy as np
 from seedproof.metrics.flips import flip_rate
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
+from seedproof.metrics.numbers.unequal import (
+    beyond_of_trials,
+    difference_of_trials,
+    flips_of_trials,
+    variance_of_trials,
+)
 from seedproof.metrics.statistic import (
     ExampleValues,
     MeanOverExamples,
@@ -130,11 +136,17 @@ class Spread(NumberFamily):
 
     figures: ClassVar[tuple[str, ...]] = ("example_sd", "mean_difference")
     least_runs: ClassVar[int] = 1  # its columns name the examples
+    takes_unequal: ClassVar[bool] = True
 
     def quantities(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return variance and mean difference per example."""
         if self.n_runs == 1:
             return {}
+        if batch.is_unequal:
+            return {
+                "example_sd": variance_of_trials(batch.numbers),
+                "mean_difference": difference_of_trials(batch.numbers),
+            }
         return {
             "example_sd": self.tree.over_pairs(batch.numbers, variance_over_runs),
             "mean_difference": self.tree.over_pairs(batch.numbers, mean_difference),
@@ -146,6 +158,12 @@ class Spread(NumberFamily):
         """Return mean, standard deviation and mean difference of each example."""
         if self.n_runs == 1:
             return {"mean": batch.means, "sd": np.zeros(batch.n_examples)}
+        if batch.is_unequal:
+            columns = {name: np.zeros(batch.n_examples) for name in values}  # of single trials too
+            for name, of_examples in values.items():
+                columns[name][of_examples.places] = of_examples.values
+            sd, difference = np.sqrt(columns["example_sd"]), columns["mean_difference"]
+            return {"mean": batch.means, "sd": sd, "mean_difference": difference}
         return {
             "mean": batch.means,
             "sd": np.sqrt(values["example_sd"].values),
@@ -154,7 +172,7 @@ class Spread(NumberFamily):
 
     def result(self) -> Mapping[str, Statistic]:
         """Return the spread on a typical example, over all examples so far."""
-        if self.n_runs == 1:
+        if not self.has_any("example_sd"):
             return {}
         return {
             "example_sd": RootOfMean(self.mean_of("example_sd"), divisor=1.0),
@@ -166,10 +184,19 @@ class Limits(NumberFamily):
     """Pairs of runs that differ by more than a tolerance, or lie across a threshold."""
 
     figures: ClassVar[tuple[str, ...]] = ("beyond_tolerance", "flip_rate@t")
+    takes_unequal: ClassVar[bool] = True
 
     def quantities(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
         """Return the share of pairs per example, for each limit."""
         settings, tree, numbers = self.settings, self.tree, batch.numbers
+        if tree.is_unequal:
+            of_trials = {
+                f"flip_rate@{threshold:g}": flips_of_trials(numbers >= threshold, numbers)
+                for threshold in settings.thresholds
+            }
+            if settings.tolerance is not None:
+                of_trials["beyond_tolerance"] = beyond_of_trials(numbers, settings.tolerance)
+            return of_trials
         values = {
             f"flip_rate@{threshold:g}": tree.over_pairs(numbers >= threshold, flips_across)
             for threshold in settings.thresholds
@@ -181,4 +208,4 @@ class Limits(NumberFamily):
 
     def result(self) -> Mapping[str, Statistic]:
         """Return the shares over all examples so far."""
-        return {name: self.mean_of(name, largest=1.0, is_count=True) for name in self.sums}
+        return {name: self.mean_of(name, largest=1.0, is_count=True) for name in self.sums if self.has_any(name)}

@@ -10,34 +10,12 @@ from seedproof.metrics.block_statistic import VarianceShare, log_ratio
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.levels import Tree
-from seedproof.metrics.numbers.moments import Moments
+from seedproof.metrics.numbers.crossed import OF_JUDGES, crossed_parts, margins
+from seedproof.metrics.numbers.moments import Moments, df_of
+from seedproof.metrics.numbers.parts import EXAMPLE, RESIDUAL, Part
 from seedproof.metrics.statistic import VERDICT_FROM, ExampleValues, Statistic, ValueOnly
 from seedproof.records.answer_settings import AnswerSettings
 from seedproof.typing import FloatArray, IntArray
-
-EXAMPLE, RESIDUAL = "variance_example", "variance_residual"
-
-
-class Part(NamedTuple):
-    """A part of the variance: a mean square, less what other parts add to its expectation.
-
-    Axes are (all runs, then without each; all examples, then without each block).
-    """
-
-    name: str
-    square: FloatArray
-    added: FloatArray
-
-    @property
-    def variance(self) -> FloatArray:
-        """The part itself, which chance can make negative."""
-        return np.asarray(self.square - self.added)
-
-    @property
-    def value(self) -> float:
-        """The part from all runs and examples; 0 if it is negative."""
-        return max(float(self.variance[0, 0]), 0.0)
-
 
 class MeanSquares(NamedTuple):
     """Mean squares between the units of one level that belong to the same outer unit."""
@@ -52,7 +30,7 @@ def run_squares(moments: Moments, n_left_out: int) -> tuple[MeanSquares, FloatAr
     The variance of the means of runs is always from all of them, as it has an interval of its own.
     """
     squares, products = moments.squares[0], moments.products
-    n_runs, df = _n_runs(len(squares), n_left_out), _df(moments)
+    n_runs, df = _n_runs(len(squares), n_left_out), df_of(moments)
     of_sum = products.sum(axis=0, keepdims=True)
     if n_left_out:
         of_sum = np.concatenate([of_sum, of_sum - 2 * products + squares])
@@ -70,7 +48,7 @@ def inner_squares(moments: Moments, tree: Tree, level: int, n_left_out: int) -> 
     gaps = moments.means[level] - np.repeat(outer[0], n_members, axis=0)
     main = np.add.reduceat(np.square(gaps), starts, axis=0) / df
     mixed = np.add.reduceat(moments.squares[level], starts, axis=0)
-    mixed = (mixed - n_members[:, np.newaxis] * outer[1]) / (df * _df(moments))
+    mixed = (mixed - n_members[:, np.newaxis] * outer[1]) / (df * df_of(moments))
     runs, n_runs = tree.runs_of(level - 1)[several], tree.n_runs
     n_units = _sums(np.bincount(runs, minlength=n_runs)[:, np.newaxis], n_left_out)
 
@@ -80,14 +58,6 @@ def inner_squares(moments: Moments, tree: Tree, level: int, n_left_out: int) -> 
         return _sums(by_run, n_left_out) / n_units
 
     return MeanSquares(mean(main), mean(mixed))
-
-
-def _df(moments: Moments) -> FloatArray:
-    """Return degrees of freedom of a variance over examples; NaN with fewer than two."""
-    # With weights, by the expectation of a weighted sum of squares.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        lost = moments.size_squares / moments.sizes
-    return np.where(moments.n_effective > 1, moments.sizes - lost, np.nan)
 
 
 def _n_runs(n_runs: int, n_left_out: int) -> IntArray:
@@ -128,7 +98,11 @@ def parts_of(moments: Moments, tree: Tree) -> tuple[Part, ...]:
 
 
 def share_of(
-    part: Part, parts: Sequence[Part], sizes: IntArray | FloatArray, means: FloatArray | None
+    part: Part,
+    parts: Sequence[Part],
+    sizes: IntArray | FloatArray,
+    means: FloatArray | None,
+    of_means: str = "",
 ) -> VarianceShare | None:
     """Return the share of a part with its values without each run and block.
 
@@ -136,13 +110,14 @@ def share_of(
         part: One of the parts.
         parts: All of them, the residual last.
         sizes: Number of all examples, or sum of their weights, and the same without each block.
-        means: Means of the runs; None with trials.
+        means: Means of the runs, or of judges who grade every answer; None with trials.
+        of_means: The part that is the variance of these means.
 
     Returns:
         None if there are too few examples for an interval.
     """
     *others, residual = parts
-    is_residual, is_of_runs = part is residual, part is parts[0] and means is not None
+    is_residual, is_of_runs = part is residual, part.name == of_means
     if is_residual:
         # All others may be 0, this part is not: take the ratio of their mean squares to it.
         square, added = (
@@ -186,13 +161,23 @@ class Variances(NumberFamily):
 
     def __init__(self, n_runs: int, settings: AnswerSettings) -> None:
         super().__init__(n_runs, settings)
-        self._moments = Moments.empty(self.tree)
+        tree, n_units = self.tree, self.tree.n_units
+        if tree.has_same_judges:
+            n_units = (tree.n_runs, tree.n_repeats // tree.n_runs, tree.n_repeats)
+        self._moments = Moments.empty(n_units)
+
+    @classmethod
+    def applies(cls, tree: Tree) -> bool:
+        """Return whether there are units to compare: the judges of one trial, or several runs.
+
+        Judges who are the same in the trials of several runs have no parts.
+        """
+        return len(tree.names) == 2 if tree.has_same_judges else super().applies(tree)
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch; there are no columns."""
-        self._moments = self._moments + Moments.of(
-            batch.by_level, batch.filled_blocks, batch.weights
-        )
+        of_units = margins(batch, self.tree) if self.tree.has_same_judges else batch.by_level
+        self._moments = self._moments + Moments.of(of_units, batch.filled_blocks, batch.weights)
         return super().add(batch, values)
 
     def result(self) -> Mapping[str, Statistic]:
@@ -203,9 +188,16 @@ class Variances(NumberFamily):
             return {}
         has_interval = self.settings.are_trials or self.n_runs >= VERDICT_FROM
         means = None if self.settings.are_trials else moments.means[0][:, 0]
+        of_means = parts[0].name
+        if self.tree.has_same_judges:
+            # Of runs and judges together, there is no interval for two variances of a few means.
+            has_interval = self.settings.are_trials
+            means, of_means = moments.means[1][:, 0], OF_JUDGES
         results: dict[str, Statistic] = {}
         for part in parts:
-            share = share_of(part, parts, moments.sizes, means) if has_interval else None
+            share = None
+            if has_interval:
+                share = share_of(part, parts, moments.sizes, means, of_means)
             results[part.name] = ValueOnly(part.value / total) if share is None else share
         return results
 
@@ -217,4 +209,7 @@ class Variances(NumberFamily):
     def parts(self) -> tuple[Part, ...]:
         """Return the parts over all examples so far; none with fewer than two."""
         moments = self._moments.left_out()
-        return parts_of(moments, self.tree) if moments.n_effective[0] > 1 else ()
+        if not moments.n_effective[0] > 1:
+            return ()
+        in_parts = crossed_parts if self.tree.has_same_judges else parts_of
+        return in_parts(moments, self.tree)

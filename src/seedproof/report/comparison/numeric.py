@@ -180,7 +180,7 @@ def _answers(row: dict[str, Any], when: str) -> str:
     """Return the numbers of all runs, or the most frequent items."""
     if f"items_{when}" in row:
         return str(row[f"items_{when}"])
-    return " ".join(f"{x:.3g}" for x in row[f"numbers_{when}"])
+    return " ".join(f"{x:.3g}" for x in row[f"numbers_{when}"] if x is not None)
 
 
 def sections(tables: Sequence[TextTable]) -> tuple[Section, ...]:

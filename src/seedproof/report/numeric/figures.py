@@ -50,6 +50,8 @@ SENTENCES = {
     "outcome-strips": "One square for each of the {repeats}, filled if it passed.",
     "mean-by-run": "Mean of each of the {repeats}",
     "means-spread": "Means range from {low} to {high}",
+    "of-one-trial": "The mean of one trial of {n_examples:,} examples",
+    "of-unequal": "The mean of the trials of {n_examples:,} examples",
     "means-equal": "All means are equal",
     "pass-and-fail": "{share} of the examples are flaky",
     "nothing-flaky": "Every example gets the same outcome from all {repeats}",
@@ -63,10 +65,12 @@ _say = Sentences(SENTENCES)
 
 def numeric_figures(measurement: Measurement) -> tuple[Figure, ...]:
     """Return every chart that the data allows, in the order of the page."""
-    figures = [_means(measurement)]
+    if measurement.n_runs == 1:  # nothing to compare with
+        return ()
+    figures = [_means(measurement)] if "mean_by_run" in measurement.detail else []
     if any(name.startswith(PARTS) for name in measurement.metrics):
         figures.append(_parts(measurement))
-    if "flip_rate" in measurement.metrics:
+    if "flip_rate" in measurement.metrics and "trial_counts" not in measurement.detail:
         figures.append(_passed(measurement))
     if "pass^1" in measurement.metrics:
         figures.append(_powers(measurement))
@@ -323,6 +327,10 @@ def numeric_sections(
 
 
 def _mean_finding(measurement: Measurement) -> Message:
+    if measurement.n_runs == 1:
+        return _say("of-one-trial", n_examples=measurement.n_examples)
+    if "trial_counts" in measurement.detail:
+        return _say("of-unequal", n_examples=measurement.n_examples)
     by_run = measurement.detail["mean_by_run"]
     low, high = (number(float(end), "value") for end in (by_run.min(), by_run.max()))
     return _say("means-equal" if low == high else "means-spread", low=low, high=high)

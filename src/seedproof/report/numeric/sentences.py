@@ -24,6 +24,8 @@ _MEANS = f"Means of the runs differ by ±{NO_BREAK}{{spread}}"
 SENTENCES = {
     "measured": "{n_runs} {repeats}{inner} · {n_examples:,} examples{clusters}{weights}{labeled}",
     "some-targets": " ({n_labeled:,} with a target)",
+    "one-evaluation": "The {mean_of} of one trial is {mean}.",
+    "flips-need-repeats": "Flips need repeats: run each example again to see how far trials differ.",
     "no-number-differs": "All {n_runs} {repeats} give the same numbers.",
     "outcomes-changed": "Another {repeat} changes about {n_changed} in {per:,} outcomes.",
     "outcomes-of-few-differ": "Two of these {n_runs} {repeats} differ on about {n_changed} in "
@@ -60,6 +62,15 @@ SENTENCES = {
     "errors": "The mean absolute error is {mae}, the root mean squared error {rmse}.",
     "over-examples": "Intervals are over examples: {repeats} of one model are independent, so the "
     "means of examples contain their noise.",
+    "over-judges": "The same judges grade every answer. Intervals are over judges like these and "
+    "over examples, so more {repeats} alone do not narrow them; if a single model grades each "
+    "answer anew, give its grades a name of their own in each trial, such as 0-1.",
+    "unequal-trials": "Examples have {low} to {high} trials, and each example counts once: its "
+    "mean is that of its own trials. {n_repeated:,} of {n_examples:,} examples have at least two, "
+    "and show how far trials differ.",
+    "unequal-powers": "pass^k and pass@k are over the examples with at least k trials: {listed}.",
+    "unequal-left-out": "Figures that need the same number of trials of every example, such as "
+    "parts of the variance and rank agreement, are left out.",
     "no-targets": "There are no targets, so errors are left out.",
     "two-runs": "With two runs, intervals are over examples only; another pair of runs may differ "
     "more.",
@@ -73,10 +84,15 @@ def title(measurement: Measurement) -> Message:
     if 0 < measurement.n_labeled < measurement.n_examples:
         labeled = _say("some-targets", n_labeled=measurement.n_labeled)
     inner = list(measurement.levels.items())[1:]
+    counts, n_runs = _trial_counts(measurement), str(measurement.n_runs)
+    if counts:
+        n_runs = f"{min(counts)} to {max(counts)}"
     return _say(
         "measured",
-        n_runs=measurement.n_runs,
-        repeats=measurement.repeats,
+        n_runs=n_runs,
+        repeats=measurement.repeats.removesuffix("s")
+        if measurement.n_runs == 1
+        else measurement.repeats,
         inner="".join(f" × {size} {level}s" for level, size in inner),
         n_examples=measurement.n_examples,
         clusters=in_clusters(measurement.clusters),
@@ -85,9 +101,41 @@ def title(measurement: Measurement) -> Message:
     )
 
 
+def _trial_counts(measurement: Measurement) -> dict[int, int]:
+    """Return the number of examples by their number of trials; empty if all have the same."""
+    counts = measurement.detail.get("trial_counts")
+    if counts is None:
+        return {}
+    return {n_trials: n for n_trials, n in enumerate(counts.tolist()) if n}
+
+
+def _on_unequal(measurement: Measurement) -> tuple[Message, ...]:
+    """Return which examples figures are of, if these have different numbers of trials."""
+    counts = _trial_counts(measurement)
+    if not counts:
+        return ()
+    n_with = {k: sum(n for own, n in counts.items() if own >= k) for k in range(1, max(counts) + 1)}
+    powers = [int(name.removeprefix("pass^")) for name in measurement.metrics if "pass^" in name]
+    listed = ", ".join(f"{n_with[k]:,} for k = {k}" for k in powers if k > min(counts))
+    return (
+        _say(
+            "unequal-trials",
+            low=min(counts),
+            high=max(counts),
+            n_repeated=n_with[2],
+            n_examples=measurement.n_examples,
+        ),
+        *([_say("unequal-powers", listed=listed)] if listed else []),
+        _say("unequal-left-out"),
+    )
+
+
 def headline(measurement: Measurement) -> Message:
     """Return how far two runs differ, on outcomes or on numbers."""
     metrics, fields = measurement.metrics, _words(measurement)
+    if "mean_difference" not in metrics:
+        mean = WithInterval(metrics["mean"], "value")
+        return _say("one-evaluation", mean_of=_mean_of(measurement), mean=mean)
     if metrics["mean_difference"].value == 0.0:
         return _say("no-number-differs", **fields)
     if "flip_rate" not in metrics:
@@ -139,11 +187,19 @@ def _words(measurement: Measurement) -> dict[str, object]:
     return {"n_runs": n_runs, "repeats": repeats, "repeat": repeats.removesuffix("s")}
 
 
+def _mean_of(measurement: Measurement) -> str:
+    """Return what the mean of the numbers is: a pass rate if all are 0 or 1."""
+    is_rate = "flip_rate" in measurement.metrics or "pass^1" in measurement.metrics
+    return "pass rate" if is_rate else "mean"
+
+
 def _mean(measurement: Measurement) -> tuple[Message, ...]:
     metrics = measurement.metrics
     mean = metrics["mean"]
-    code = "pass-rate" if "flip_rate" in metrics else "mean"
+    code = _mean_of(measurement).replace(" ", "-")
     first = _say(code, mean=WithInterval(mean, "value"), over=mean.over or "these examples")
+    if "mean_sd_independent" not in metrics:
+        return first, _say("flips-need-repeats")
     noise = WithUnit(metrics["mean_sd_independent"].value, "value")
     if "mean_sd" not in metrics:
         return first, _say("one-trial", noise=noise)
@@ -174,6 +230,13 @@ def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
         for k in powers[-1:]
     ]
     code = "two-runs-disagree" if _are_one_pair(measurement) else "outcomes-differ"
+    solid_examples = _say(
+        "solid-examples",
+        n_solid=solid,
+        n_broken=broken,
+        least=WithUnit(TAIL ** (1 / (len(flaky) + 1)), "percent"),
+        **words,
+    )
     return (
         _say(code, flips=amount(measurement, metrics["flip_rate"], "percent"), **words),
         _say(
@@ -183,13 +246,7 @@ def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
             share=WithUnit(metrics["flaky_share"].value, "percent"),
             **words,
         ),
-        _say(
-            "solid-examples",
-            n_solid=solid,
-            n_broken=broken,
-            least=WithUnit(TAIL ** (1 / (len(flaky) + 1)), "percent"),
-            **words,
-        ),
+        *([] if _trial_counts(measurement) else [solid_examples]),
         *all_pass,
     )
 
@@ -202,7 +259,7 @@ def _examples(measurement: Measurement) -> tuple[Message, ...]:
         spread = WithUnit(metrics["example_sd"].value, "value")
         messages.append(_say("examples-differ-by", difference=difference, **words))
         messages.append(_say("heavy-tails", spread=spread))
-    elif "flip_rate" not in metrics:
+    elif "flip_rate" not in metrics and "example_sd" in metrics:
         spread = amount(measurement, metrics["example_sd"], "value")
         messages.append(_say("examples-differ", spread=spread, **words))
     if "beyond_tolerance" in metrics:
@@ -226,9 +283,12 @@ def _errors(measurement: Measurement) -> tuple[Message, ...]:
 
 def limits(measurement: Measurement) -> tuple[Message, ...]:
     """Return the limitations of these runs and their records."""
-    messages = []
+    messages = list(_on_unequal(measurement))
     are_trials = measurement.repeats == "trials"
-    if are_trials:
+    over = measurement.metrics["mean"].over
+    if over is not None and "judges" in over:
+        messages.append(_say("over-judges", repeats=measurement.repeats))
+    elif are_trials:
         messages.append(_say("over-examples", repeats=measurement.repeats))
     elif measurement.n_runs == 2:
         messages.append(_say("two-runs"))

@@ -16,6 +16,7 @@ KEY_METRICS = ("mean", "mean_sd", "flip_rate", "flaky_share", "beyond_tolerance"
 # They say the same as the flip rate if all numbers are 0 or 1.
 KEY_SPREADS = ("example_sd", "mean_difference")
 SENTENCES = {
+    "one-trial": "mean of one trial of {n_examples:,} examples.",
     "mean": "mean of {n_runs} {repeats} on {n_examples:,} examples.",
     "mean-spread": "standard deviation of a run’s mean; independent noise would give {noise}.",
     "noise": "standard deviation of the mean of a single trial of each example.",
@@ -67,7 +68,10 @@ def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
         "repeats": measurement.repeats,
         "n_examples": measurement.n_examples,
     }
-    figures = [key("mean", metrics, _say("mean", **words))]
+    code = "one-trial" if measurement.n_runs == 1 else "mean"
+    figures = [key("mean", metrics, _say(code, **words))]
+    if "mean_sd_independent" not in metrics:
+        return tuple(figures)
     noise = metrics["mean_sd_independent"].value
     if "mean_sd" in metrics:
         meaning = _say("mean-spread", noise=WithUnit(noise, "value"))
@@ -98,7 +102,7 @@ def _lines(measurement: Measurement, show: Sequence[str]) -> tuple[NumberLine, .
             target=values.get("target"),
             mean=values["mean"],
             sd=values["sd"],
-            numbers=tuple(values["numbers"]),
+            numbers=tuple(x for x in values["numbers"] if x is not None),
             shown={name: "" if values[name] is None else str(values[name]) for name in show},
         )
         for values in rows

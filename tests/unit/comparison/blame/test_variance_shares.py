@@ -32,6 +32,15 @@ def random_matrix(n_blocks, rng):
     return np.triu(matrix, 1) + np.triu(matrix, 1).T
 
 
+def clear_matrix(n_blocks, rng):
+    """Distances whose shares are all well inside of 0 and 1."""
+    matrix = rng.uniform(0.45, 0.55, (4 * n_blocks, 4 * n_blocks))
+    for start in range(0, 4 * n_blocks, 4):
+        for row, column in ((0, 2), (1, 3), (0, 3), (1, 2)):
+            matrix[start + row, start + column] = rng.uniform(0.28, 0.36)
+    return np.triu(matrix, 1) + np.triu(matrix, 1).T
+
+
 # Runs A, B, init of A, order of A: two pairs share nothing, init, order.
 ONE_BLOCK = {(0, 1): 0.4, (2, 3): 0.2, (0, 2): 0.1, (1, 3): 0.2, (0, 3): 0.23, (1, 2): 0.25}
 
@@ -50,7 +59,7 @@ def test_shares_by_hand():
 
 def test_intervals_are_those_of_deleting_a_block_at_a_time():
     """Against shares of the runs that are left, with Student's t of one less than the blocks."""
-    matrix, seeds = random_matrix(6, np.random.default_rng(3)), seeds_of(6)
+    matrix, seeds = clear_matrix(6, np.random.default_rng(3)), seeds_of(6)
     whole = shares_of(matrix, SeedDesign(seeds))
 
     left = [[run for run in range(24) if run // 4 != block] for block in range(6)]
@@ -112,21 +121,38 @@ def test_equal_sources_have_no_leader():
     assert shares_of(random_matrix(10, rng), SeedDesign(seeds_of(10))).most is None
 
 
-def test_estimates_below_0_are_not_clipped():
-    """Runs that share init differ more than independent runs, by chance."""
-    distances = dict(ONE_BLOCK) | {(0, 2): 0.5, (1, 3): 0.4}
-    rng = np.random.default_rng(6)
+def of_noisy_blocks(distances, *, sd, seed=6):
+    """Shares of five blocks with these distances, give or take some noise."""
+    rng = np.random.default_rng(seed)
     whole = {
-        (o + 4 * b, p + 4 * b): v + rng.normal(0, 0.01)
+        (o + 4 * b, p + 4 * b): v + rng.normal(0, sd)
         for b in range(5)
         for (o, p), v in distances.items()
     }
+    return shares_of(between(whole), SeedDesign(seeds_of(5)))
 
-    share = shares_of(between(whole), SeedDesign(seeds_of(5))).first["init"]
 
-    # δ is .45 against .3, give or take .01.
-    assert share.value == pytest.approx(-0.5, abs=0.05)
-    assert share.low < share.value < share.high < 0.0
+def test_estimates_below_0_are_cut_and_keep_their_upper_half():
+    """Runs that share init differ more than independent runs, by chance: δ is .45 against .3."""
+    shares = of_noisy_blocks(dict(ONE_BLOCK) | {(0, 2): 0.5, (1, 3): 0.4}, sd=0.01)
+
+    share = shares.first["init"]
+    assert (share.value, share.low) == (0.0, 0.0)
+    assert 0.0 < share.high < 0.25  # the half width of the estimate of −.5
+    assert share.may_be_none
+    assert not shares.first["order"].may_be_none
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shares_and_their_ends_are_between_0_and_1(seed):
+    """However noisy the distances are, and however far estimates are beyond."""
+    shares = of_noisy_blocks(ONE_BLOCK, sd=0.2, seed=seed)
+
+    known = [*shares.first.values(), *shares.total.values(), shares.interaction]
+    ends = [x for share in known for x in (share.low, share.value, share.high)]
+    assert all(0.0 <= x <= 1.0 for x in ends)
+    assert all(share.low <= share.value <= share.high for share in known)
+    assert all(share.low < share.high for share in known)
 
 
 def test_runs_that_never_differ_have_no_shares():

@@ -62,7 +62,7 @@ def slow_levels(numbers, codes):
 def parts(numbers, blocks, settings=PLAIN):
     """Return the parts of numbers that are added in two pieces."""
     tree = Tree.of(settings, len(numbers))
-    moments, cut = Moments.empty(tree), numbers.shape[1] // 3
+    moments, cut = Moments.empty(tree.n_units), numbers.shape[1] // 3
     for rows in (slice(0, cut), slice(cut, None)):
         if len(blocks[rows]):
             moments += Moments.of(tree.numbers(numbers[:, rows]), blocks[rows])
