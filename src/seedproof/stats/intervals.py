@@ -238,12 +238,17 @@ def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, f
     below, above = _widths_for_these_judges(statistic, level)
     if (judges := statistic.judges) is None:
         return below, above
-    slope = _slope(statistic.value - statistic.least, statistic.scale)
+    slope = slope_at(statistic.value - statistic.least, statistic.scale)
     quantile = student_quantile(len(judges.without) - 1, 1 - level.example_tail)
     of_judges = (quantile * slope) ** 2 * jackknife_variance(judges.without)
-    drawn = student_quantile(_shape_of_drawn(statistic)[0], 1 - level.example_tail)
-    both = (drawn * slope) ** 2 * judges.interaction_variance
-    return two_way_variance(of_judges, below, both), two_way_variance(of_judges, above, both)
+    interaction = judges.interaction_variance * slope**2
+    below, above = (
+        two_way_variance(of_judges, alone, side.square(level.example_tail) * interaction)
+        for alone, side in zip(
+            (below, above), sides_of_drawn(statistic, level.example_tail), strict=True
+        )
+    )
+    return below, above
 
 
 def _widths_for_these_judges(statistic: MeanOverExamples, level: Level) -> tuple[float, float]:
