@@ -43,7 +43,10 @@ MAX_NAME_LENGTH = 44
 NEAR = 10.0
 FRACTIONS = {25.0: "a quarter", 33.3: "a third", 50.0: "half", 66.7: "two thirds"}
 # Metrics without a sentence of their own, which become a caution if they get worse.
-CAUTIONS = ("ece", "nll", "brier", "predictive_js", "label_entropy_corrected", "ece_sd", "nll_sd")
+CAUTIONS = (
+    *("ece_corrected", "nll", "brier", "predictive_js"),
+    *("label_entropy_corrected", "ece_sd", "nll_sd"),
+)
 MAX_CAUTIONS = 2
 # Multiple of the baseline's cost that becomes a caution.
 COSTLY = 1.5
