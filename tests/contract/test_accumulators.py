@@ -11,7 +11,10 @@ from seedproof.records.probabilities import UNLABELED, TopProbs
 from seedproof.stats.intervals import Estimate, estimate
 
 # Figures that say how good runs are; all others say how far they are apart.
-LEVELS = {"accuracy", "balanced_accuracy", "macro_f1", "ece", "mce", "nll", "brier"}
+LEVELS = {
+    *("accuracy", "balanced_accuracy", "macro_f1"),
+    *("ece", "ece_corrected", "mce", "nll", "brier"),
+}
 
 
 def study(needs=frozenset({"labels", "probs"}), *, seed=0, n_runs=4, n_examples=20, n_classes=3):

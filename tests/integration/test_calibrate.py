@@ -7,6 +7,7 @@ import pytest
 
 import seedproof as sp
 from seedproof.errors import OptionError
+from seedproof.testing.errors import WithFields
 
 N_EXAMPLES = 400
 
@@ -46,11 +47,16 @@ def test_over_confident_runs_get_better(store):
 
     assert len(report.temperatures) == 6
     assert min(report.temperatures.values()) > 1.5
-    assert report.effect("calibrated", "ece").verdict == "better"
+    assert report.effect("calibrated", "ece_corrected").verdict == "better"
     assert report.effect("calibrated", "flip_rate").value == 1.0
     raw = sp.measure(store, split="test")
-    assert report.baseline.measurement.metrics["ece"] == raw["ece"]
+    assert report.baseline.measurement.metrics["ece_corrected"] == raw["ece_corrected"]
     assert report.arm("calibrated").is_paired
+
+
+def test_plain_calibration_error_cannot_be_primary(store):
+    with pytest.raises(OptionError, check=WithFields(metric="ece", remedy="ece_corrected")):
+        sp.calibrate(store, on="dev", split="test", metrics=["ece", "nll"])
 
 
 def test_the_command_writes_temperatures(store, tmp_path, seedproof):

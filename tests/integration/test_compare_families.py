@@ -58,6 +58,8 @@ def test_one_metric_is_primary_and_all_others_are_exploratory(three_arms):
         ({"primary": "flips"}, UnknownNameError, {}),
         ({"margins": {"nll": 0.1}}, OptionError, {"metric": "nll"}),
         ({"margins": {"accuracy": 0.0}}, OptionError, {"metric": "accuracy"}),
+        ({"primary": "ece"}, OptionError, {"metric": "ece", "remedy": "ece_corrected"}),
+        ({"margins": {"ece": 0.1}}, OptionError, {"metric": "ece", "remedy": "ece_corrected"}),
         ({"declared_runs": 0}, OptionError, {"declared": 0}),
     ],
 )

@@ -208,6 +208,15 @@ def test_metric_without_an_interval_is_refused_and_spends_nothing(tmp_path):
     assert not (tmp_path / "loop.jsonl").exists()
 
 
+def test_plain_calibration_error_decides_nothing(tmp_path):
+    """The corrected one is named, and not taken in silence."""
+    probs = np.full((5, 200, 2), 0.5)
+    with pytest.raises(OptionError, check=WithFields(metric="ece", remedy="ece_corrected")):
+        decide(probs, probs, tmp_path, metric="ece")
+
+    assert not (tmp_path / "loop.jsonl").exists()
+
+
 def test_tables_need_a_ledger():
     with pytest.raises(OptionError, check=WithFields(keyword="ledger")):
         sp.decide(answers(0.8, 5, seed=2), answers(0.8, 5, seed=3), labels=LABELS)

@@ -486,12 +486,18 @@ def test_mistakes_in_a_file_are_named(content, code, fields, table, refused):
         (["--max", "flips=0.1"], "SP301", {"metric": "flips"}),
         (["--max", "accuracy=0.5"], "SP115", {"metric": "accuracy", "meant": "min"}),
         (["--min", "flip_rate=0.5"], "SP115", {"metric": "flip_rate", "meant": "max"}),
-        (["--max", "ece=0.1"], "SP115", {"metric": "ece", "needs": {"labels", "confidence"}}),
+        (
+            ["--max", "ece_corrected=0.1"],
+            "SP115",
+            {"metric": "ece_corrected", "needs": {"labels", "confidence"}},
+        ),
+        (["--max", "ece=0.1"], "SP115", {"metric": "ece", "remedy": "ece_corrected"}),
+        (["--no-worse", "ece"], "SP115", {"metric": "ece", "remedy": "ece_corrected"}),
         (["--config", "none.toml"], "SP101", {"config": "none.toml"}),
     ],
     ids=[
         "no-rule", "no-limit", "no-number", "percent", "twice", "metric", "max", "min",
-        "not-measured", "no-file",
+        "not-measured", "plain-ece", "no-worse-plain-ece", "no-file",
     ],
 )  # fmt: skip
 def test_mistakes_on_the_command_line_are_named(words, code, fields, table, refused):

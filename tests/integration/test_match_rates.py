@@ -19,6 +19,7 @@ OF_PROBABILITIES = {
     "predictive_kl",
     "predictive_js",
     "ece",
+    "ece_corrected",
     "mce",
     "nll",
     "brier",

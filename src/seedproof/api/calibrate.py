@@ -14,7 +14,7 @@ from seedproof.comparison.calibration.temperature import CalibratedShards, fit_t
 from seedproof.engines import Engine
 from seedproof.errors import OptionError
 from seedproof.measurement.engines import measuring_engine
-from seedproof.measurement.selection import check_allowed, known_metrics
+from seedproof.measurement.selection import check_allowed, check_decides, known_metrics
 from seedproof.predictions.options import LoadOptions
 from seedproof.predictions.predictions import Loadable, Predictions, load
 from seedproof.predictions.targets import is_store
@@ -24,7 +24,7 @@ from seedproof.records.reader import Store
 from seedproof.report.calibration import CalibrationReport, notes_on_temperatures
 
 # A temperature changes probabilities, and no answer.
-METRICS = ("ece", "nll", "brier", "probability_sd", "predictive_js")
+METRICS = ("ece_corrected", "nll", "brier", "probability_sd", "predictive_js")
 
 
 def calibrate(
@@ -77,6 +77,7 @@ def calibrate(
     """
     parse_memory(options.get("memory", "2GB"))
     requested = known_metrics(metrics)
+    check_decides((requested or ())[:1])  # the first one is the primary metric
     pool = measuring_engine(engine, workers=workers, address=address)
     predictions = load(target, options, least_runs=2)
     fitted = _held_out(target, predictions, on, options)

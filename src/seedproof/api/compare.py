@@ -17,7 +17,7 @@ from seedproof.errors import OptionError
 from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.load import is_saved, load_saved
 from seedproof.measurement.result import Measurement
-from seedproof.measurement.selection import check_allowed, known_metrics
+from seedproof.measurement.selection import check_allowed, check_decides, known_metrics
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.predictions.arms import as_list, baseline_first, load_arms, load_each
 from seedproof.predictions.checks import of_arms
@@ -120,6 +120,7 @@ def compare(
     known_metrics(None if primary is None else [primary])
     margins = check_margins(margins or {})
     known_metrics(list(margins) or None)
+    check_decides([*([] if primary is None else [primary]), *margins])
     pool = measuring_engine(engine, workers=workers, address=address)
     several: Any = [inputs] if isinstance(inputs, Report) else inputs
     reports = _reports(*as_list(several))

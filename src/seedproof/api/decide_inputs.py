@@ -13,7 +13,7 @@ from seedproof.comparison.decide.ledger import answers_of, digest_of
 from seedproof.comparison.decide.schedule import Schedule
 from seedproof.engines import Engine
 from seedproof.errors import OptionError
-from seedproof.measurement.selection import check_allowed, known_metrics
+from seedproof.measurement.selection import check_allowed, check_decides, known_metrics
 from seedproof.messages import Message
 from seedproof.predictions.arms import short_names
 from seedproof.predictions.checks import Check
@@ -62,6 +62,7 @@ class PredictionSides:
     ) -> "PredictionSides":
         """Read both sides."""
         known_metrics(None if metric is None else [metric])
+        check_decides([] if metric is None else [metric])
         inputs = [recognized(target) for target in targets]
         kinds = [_kind(x) for x in inputs]
         check_options(kinds, options)

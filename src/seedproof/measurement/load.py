@@ -83,7 +83,7 @@ def load_saved(folder: Location) -> Measurement:
             n_examples=summary.n_examples,
             n_labeled=summary.n_labeled,
             kind=summary.kind,
-            metrics=summary.metrics,
+            metrics=_with_plain_ece(summary),
             detail={name: _array(name, values) for name, values in summary.detail.items()},
             unstable_examples=_unstable_examples(place, _keys(Kind(summary.kind))),
             example_table=StoredExamples(place),
@@ -130,6 +130,17 @@ def _unstable_examples(place: Location, keys: Sequence[str]) -> pa.Table:
     if unstable is None:
         raise ValueError("no example")
     return unstable.combine_chunks()
+
+
+def _with_plain_ece(summary: _Summary) -> Mapping[str, Estimate]:
+    """Return the figures of a report; older ones call the corrected calibration error `ece`."""
+    figures, by_run = dict(summary.metrics), summary.detail.get("ece_by_run")
+    old = figures.get("ece")
+    if old is None or old.low is None or by_run is None:
+        return figures
+    if old.over != "runs":  # the oldest ones have the plain error, with an interval over runs
+        figures["ece_corrected"] = old
+    return figures | {"ece": Estimate(float(np.mean(by_run)))}
 
 
 def _array(name: str, values: Any) -> np.ndarray:  # noqa: ANN401 - nested lists of any depth

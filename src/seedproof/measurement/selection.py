@@ -1,6 +1,6 @@
 """The metrics to compute: those that the data allows and, if any are requested, only those."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -46,6 +46,9 @@ FAMILIES_OF_KIND: Mapping[str, Sequence[type[Accumulator[Any]]]] = {
     "sets": SET_FAMILIES,
     "texts": TEXT_FAMILIES,
 }
+
+# Metrics that chance makes larger the fewer examples there are, each with its corrected form.
+WITHOUT_INTERVAL: Mapping[str, str] = {"ece": "ece_corrected"}
 
 _WORDS: dict[Need, str] = {
     "labels": "gold labels",
@@ -109,6 +112,18 @@ def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
         if card_name(metric) not in (*METRIC_NAMES, *further):
             raise unknown(metric, further)
     return tuple(dict.fromkeys(metrics))
+
+
+def check_decides(metrics: Iterable[str]) -> None:
+    """Refuse metrics by which nothing can be decided, and name those that can."""
+    for metric in metrics:
+        if metric in WITHOUT_INTERVAL:
+            raise OptionError(
+                "{metric} has no interval, because few examples make it too large, so nothing is "
+                "decided by it. Use {remedy}.",
+                metric=metric,
+                remedy=WITHOUT_INTERVAL[metric],
+            )
 
 
 def is_metric(name: str) -> bool:

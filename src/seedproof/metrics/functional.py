@@ -191,7 +191,8 @@ def predictive_js(probs: npt.ArrayLike) -> float:
 def ece(probs: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """Expected calibration error with 15 bins of equal width, averaged over runs.
 
-    The part that chance adds with few examples is subtracted.
+    The gap between accuracy and confidence of each bin, weighted by its share of the examples: Guo
+    et al. (2017), ICML. Chance adds to it, the more the fewer examples there are.
 
     Args:
         probs: Probabilities, axes (runs, examples, classes).
@@ -207,6 +208,28 @@ def ece(probs: npt.ArrayLike, labels: npt.ArrayLike) -> float:
         0.2
     """
     return _of_probs(Calibration, "ece", probs, labels)
+
+
+def ece_corrected(probs: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+    """Expected calibration error without the part that chance adds, averaged over runs.
+
+    It estimates the error on all examples of this kind.
+
+    Args:
+        probs: Probabilities, axes (runs, examples, classes).
+        labels: Gold class indices, axes (examples).
+
+    Returns:
+        An error in [0, 1], at most that of `ece`.
+
+    Examples:
+        >>> from seedproof.metrics import ece, ece_corrected
+        >>> sure = [[[0.9, 0.1]] * 100] * 2
+        >>> labels = [0] * 88 + [1] * 12
+        >>> round(ece(sure, labels), 3), round(ece_corrected(sure, labels), 3)
+        (0.02, 0.0)
+    """
+    return _of_probs(Calibration, "ece_corrected", probs, labels)
 
 
 def churn(old: npt.ArrayLike, new: npt.ArrayLike) -> float:

@@ -301,13 +301,13 @@ def _confidence(measurement: Measurement) -> tuple[Message, ...]:
 
 
 def _calibration(measurement: Measurement) -> tuple[Message, ...]:
-    if "ece" not in measurement.metrics:
+    if "ece_corrected" not in measurement.metrics:
         return ()
     by_run = measurement.detail["ece_by_run"]
     low, high = (WithUnit(float(end), "percent") for end in (by_run.min(), by_run.max()))
     if str(low) == str(high):
         return (_say("calibration-error-of-every-run", ece=low),)
-    mean = amount(measurement, measurement.metrics["ece"], "percent")
+    mean = amount(measurement, measurement.metrics["ece_corrected"], "percent")
     return (_say("calibration-error-range", low=low, high=high, mean=mean),)
 
 

@@ -31,6 +31,7 @@ KEY_METRICS = (
     "accuracy_sd",
     "probability_sd",
     "ece",
+    "ece_corrected",
     "label_entropy_corrected",
 )
 # Shown first as well if classes are imbalanced: otherwise they are close to the accuracy.

@@ -26,7 +26,7 @@ ITEM_QUALITY = frozenset(
 )
 # Metrics that measure how good the runs are; everything else measures how steady they are.
 QUALITY = ERRORS | {
-    *("accuracy", "balanced_accuracy", "macro_f1", "nll", "brier", "ece", "mce"),
+    *("accuracy", "balanced_accuracy", "macro_f1", "nll", "brier", "ece", "ece_corrected", "mce"),
     *("mean", "bias", "pass^k", "pass@k"),
     *ITEM_QUALITY,
 }
@@ -37,7 +37,7 @@ AGREEMENTS = frozenset(
 )
 # Among them the shares, whose differences are between −1 and 1.
 SHARES = frozenset(
-    {"accuracy", "balanced_accuracy", "macro_f1", "ece", "mce"}
+    {"accuracy", "balanced_accuracy", "macro_f1", "ece", "ece_corrected", "mce"}
     | {"explanation_overlap", "explanation_rbo", "pass^k", "pass@k"}
     | {"rank_biased_overlap", "average_overlap@k", *ITEM_QUALITY}
 )

@@ -9,6 +9,7 @@ import pytest
 import seedproof as sp
 from seedproof import metrics
 from seedproof.errors import DtypeError, ShapeError, TooFewRunsError
+from support import oracles
 
 N_RUNS, N_EXAMPLES, N_CLASSES = 5, 20_000, 3
 
@@ -43,6 +44,7 @@ def test_figures_with_labels_equal_a_report(data):
         "predictive_kl": metrics.predictive_kl(rounded),
         "predictive_js": metrics.predictive_js(rounded),
         "ece": metrics.ece(rounded, labels),
+        "ece_corrected": metrics.ece_corrected(rounded, labels),
     }
 
     expected = {name: report[name].value for name in values}
@@ -57,6 +59,23 @@ def test_names_work_like_indices(data):
     assert metrics.accuracy_sd(names[predictions], names[labels]) == metrics.accuracy_sd(
         predictions, labels
     )
+
+
+def test_calibration_errors_equal_the_loops(data):
+    """The plain one as published, and the one without the part that chance adds."""
+    probs, labels = data[0].astype(np.float32), data[1]
+    confidence = probs.max(axis=2).astype(np.float64)
+    right = probs.argmax(axis=2) == labels
+
+    plain = np.mean(
+        [oracles.slow_calibration_errors(*run)[0] for run in zip(confidence, right, strict=True)]
+    )
+    corrected = np.mean(
+        [oracles.slow_debiased_error(*run) for run in zip(confidence, right, strict=True)]
+    )
+
+    assert metrics.ece(probs, labels) == pytest.approx(plain, abs=1e-12)
+    assert metrics.ece_corrected(probs, labels) == pytest.approx(max(corrected, 0.0), abs=1e-12)
 
 
 def test_churn_is_the_mean_over_pairs():

@@ -54,7 +54,7 @@ def test_means_over_runs_have_a_t_interval(is_paired):
     if not is_paired:
         arm = arm[:3]
 
-    effect = compare("ece", MeanOverRuns(base), MeanOverRuns(arm), is_paired=is_paired)
+    effect = compare("ece_corrected", MeanOverRuns(base), MeanOverRuns(arm), is_paired=is_paired)
 
     test = ttest_rel(arm, base) if is_paired else ttest_ind(arm, base, equal_var=False)
     assert effect.value == pytest.approx(arm.mean() - base.mean())
@@ -323,7 +323,7 @@ def test_too_few_kept_classes_give_no_verdict():
 
 def test_effect_with_an_interval_has_no_note():
     """Plain data has an empty text there."""
-    effect = compare("ece", MeanOverRuns(np.arange(4.0)), MeanOverRuns(np.arange(4.0)))
+    effect = compare("ece_corrected", MeanOverRuns(np.arange(4.0)), MeanOverRuns(np.arange(4.0)))
 
     assert effect.note is None
     assert effect.summary()["note"] == ""
@@ -336,8 +336,8 @@ def test_calibration_errors_of_the_same_examples_are_paired():
     spread = np.full((6, 15), 1e-4)
     gaps = BinnedGaps(totals, sizes, spread, np.zeros((6, 15)))
 
-    same = contrast(gaps, gaps, Pair("ece", is_paired=True))
-    other = contrast(gaps, replace(gaps, sizes=sizes + 1), Pair("ece", is_paired=True))
+    same = contrast(gaps, gaps, Pair("ece_corrected", is_paired=True))
+    other = contrast(gaps, replace(gaps, sizes=sizes + 1), Pair("ece_corrected", is_paired=True))
 
     assert (same.center, same.run_variance) == (0.0, 0.0)
     assert same.example_variance == pytest.approx(0.0, abs=1e-15)

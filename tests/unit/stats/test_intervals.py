@@ -429,7 +429,8 @@ def test_no_interval_exceeds_the_largest_value():
 
 
 @pytest.mark.parametrize(
-    ("family", "name"), [(Calibration, "ece"), (Calibration, "mce"), (Flips, "net_flip_rate")]
+    ("family", "name"),
+    [(Calibration, "ece_corrected"), (Calibration, "mce"), (Flips, "net_flip_rate")],
 )
 def test_shares_over_runs_stay_below_one(family, name):
     """ECE, MCE and net flips are shares, so that an upper end of 500 % is absurd."""
@@ -680,7 +681,7 @@ def test_intervals_contain_their_value(family, name, n_runs):
         (Accuracy, "accuracy"),
         (Accuracy, "accuracy_sd"),
         (Confidence, "probability_sd"),
-        (Calibration, "ece"),
+        (Calibration, "ece_corrected"),
     ],
 )
 def test_fewer_runs_give_wider_intervals(family, name):

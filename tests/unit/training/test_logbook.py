@@ -667,7 +667,7 @@ def test_top_classes_are_measured(train_study):
     report, whole = sp.measure(train_study(train, seeds=3)), sp.measure(runs, labels=labels)
 
     assert report.measurement.kind == "top"
-    for name in ("flip_rate", "label_entropy", "accuracy", "ece", "mce"):
+    for name in ("flip_rate", "label_entropy", "accuracy", "ece", "ece_corrected", "mce"):
         assert report[name].value == pytest.approx(whole[name].value, rel=1e-6)
     error = report["probability_sd_error"].value
     assert 0 < error < 0.05

@@ -38,7 +38,8 @@ SCALES = dict.fromkeys(
     ),
     LOGIT,
 ) | dict.fromkeys(
-    ("ece", "mean", "bias", "accuracy_sd_excess", "mean_sd_excess", "score_sd_excess"), LINEAR
+    ("ece_corrected", "mean", "bias", "accuracy_sd_excess", "mean_sd_excess", "score_sd_excess"),
+    LINEAR,
 )
 
 Outcome: TypeAlias = Literal["pass", "fail", "investigate"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from seedproof.comparison.arms.result import Comparison
 from seedproof.errors import OptionError, UnknownNameError
-from seedproof.measurement.selection import KIND_NAMES, is_metric, unknown
+from seedproof.measurement.selection import KIND_NAMES, check_decides, is_metric, unknown
 from seedproof.metrics.card import Better, card, card_name
 from seedproof.predictions.checks import CHECK_NAMES
 from seedproof.stats.effect import UNBOUNDED, Scale, scale_of, usual_margin
@@ -115,6 +115,7 @@ def check_names(rules: Sequence[Rule]) -> None:
             continue
         if not is_metric(rule.metric):
             raise unknown(rule.metric, KIND_NAMES)
+        check_decides([rule.metric])
         better = rule.better
         # The direction of the mean depends on the numbers.
         if rule.kind == "no-worse" and direction_of(rule, "higher") == "neither":

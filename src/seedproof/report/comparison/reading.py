@@ -10,8 +10,8 @@ _POWER = (
     f"“detectable”: the smallest true change that these runs can detect with 80{NO_BREAK}% power."
 )
 DETECTS = (
-    "Changes are relative to the baseline, in percent, except those of accuracy and ece, which are "
-    f"in percentage points. {_POWER}"
+    "Changes are relative to the baseline, in percent, except those of accuracy and "
+    f"ece_corrected, which are in percentage points. {_POWER}"
 )
 TEXT_DETECTS = (
     "Changes are relative to the baseline, in percent, except those of accuracy, which are in "

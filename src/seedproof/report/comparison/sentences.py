@@ -38,7 +38,10 @@ from seedproof.stats.effect import Verdict
 
 MAX_NAMED = 3
 # Metrics without a sentence of their own, which become a caution if they get worse.
-CAUTIONS = ("ece", "nll", "brier", "predictive_js", "label_entropy_corrected", "ece_sd", "nll_sd")
+CAUTIONS = (
+    *("ece_corrected", "nll", "brier", "predictive_js"),
+    *("label_entropy_corrected", "ece_sd", "nll_sd"),
+)
 MAX_CAUTIONS = 2
 # Multiple of the baseline's cost that becomes a caution.
 COSTLY = 1.5

@@ -37,7 +37,7 @@ KEY_METRICS = (
     "probability_sd",
     "predictive_js",
     "accuracy",
-    "ece",
+    "ece_corrected",
 )
 MAX_EXAMPLES = 5
 OWN_COLUMNS = frozenset(

@@ -13,6 +13,7 @@ from seedproof.comparison.gate.judge import FIGURES, Reason, judge
 from seedproof.comparison.gate.rules import Rule
 from seedproof.comparison.gate.stage import stage_of
 from seedproof.errors import OptionError
+from seedproof.measurement.selection import WITHOUT_INTERVAL
 from seedproof.metrics import FAMILIES
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.numbers.batch import NumberBatch
@@ -274,7 +275,7 @@ def test_verdicts_need_five_runs(n_runs, limit):
 
 
 def test_names_of_figures_are_those_of_the_metrics():
-    """Figures get no interval, as in the metric families."""
+    """Figures get no interval, as in the metric families; rules on the plain ECE are refused."""
     rng = np.random.default_rng(0)
     probs = rng.dirichlet([1.0] * 3, (6, 50)).astype(np.float32)
     batch = Batch.from_probs(probs, rng.integers(0, 3, 50))
@@ -287,8 +288,9 @@ def test_names_of_figures_are_those_of_the_metrics():
     passes.update(NumberBatch((rng.random((6, 50)) < 0.5).astype(np.float64)))
     statistics |= passes.result()
 
-    assert {name for name, x in statistics.items() if isinstance(x, ValueOnly)} == FIGURES
-    assert {name for name, x in statistics.items() if estimate(x).low is None} == FIGURES
+    without = FIGURES | {*WITHOUT_INTERVAL}
+    assert {name for name, x in statistics.items() if isinstance(x, ValueOnly)} == without
+    assert {name for name, x in statistics.items() if estimate(x).low is None} == without
 
 
 # ----------------------------------------------------------------------------- against a baseline
@@ -390,7 +392,7 @@ def test_too_few_runs_leave_a_comparison_open(value):
 
 
 @pytest.mark.parametrize(
-    ("metric", "needs"), [("accuracy", {"labels"}), ("ece", {"labels", "confidence"})]
+    ("metric", "needs"), [("accuracy", {"labels"}), ("ece_corrected", {"labels", "confidence"})]
 )
 def test_error_of_an_unmeasured_metric_says_what_it_needs(metric, needs):
     """And which metrics were measured."""

@@ -46,7 +46,7 @@ def test_text(explained, snapshot):
     lines = str(explained).splitlines()
     assert max(map(len, lines)) <= 80
     blocks = [line for line in lines if line.startswith("explanation_")]
-    assert lines.index(blocks[0]) > lines.index("ece")
+    assert lines.index(blocks[0]) > lines.index("ece_corrected")
     assert [("lime" in line, line.startswith(NAME)) for line in blocks] == [
         (False, True),
         (False, False),

@@ -209,7 +209,7 @@ def test_worse_calibration_is_a_caution(compare, drawn_probs):
 
     messages = cautions(compare({"none": base, "arm": worse}, labels=labels).comparison)
 
-    ece = next(message for message in messages if message.fields.get("metric") == "ece")
+    ece = next(message for message in messages if message.fields.get("metric") == "ece_corrected")
     assert (ece.code, ece.fields["verdict"]) == ("metric-worse", "worse")
     assert ece.fields["arms"].names == ("arm",)
 

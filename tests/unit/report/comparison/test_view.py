@@ -101,7 +101,7 @@ def test_dots_compare_only_arms_with_equally_many_runs(usual):
 
 
 @pytest.mark.parametrize(
-    ("has_labels", "absent"), [(True, ()), (False, ("accuracy", "accuracy_sd", "ece"))]
+    ("has_labels", "absent"), [(True, ()), (False, ("accuracy", "accuracy_sd", "ece_corrected"))]
 )
 def test_missing_metrics_have_no_block(compare, drawn_probs, has_labels, absent):
     """Accuracy needs gold labels; where it is judged, it comes second."""
