@@ -1,4 +1,4 @@
-"""What to do about a rule of a gate that does not pass."""
+"""Advice on the rules of a gate that do not pass."""
 
 from seedproof.comparison.gate.judge import RuleVerdict
 from seedproof.comparison.gate.rules import Rule

@@ -61,9 +61,9 @@ def test_equal_runs_have_no_skewness():
 def test_paired_arms_are_skewed_as_their_differences():
     base, difference = RNG.standard_normal(8), RNG.exponential(size=8) ** 3
 
-    found = clear_skewness(base + difference, base, is_paired=True)
+    result = clear_skewness(base + difference, base, is_paired=True)
 
-    assert found == pytest.approx(skewness(difference))
+    assert result == pytest.approx(skewness(difference))
 
 
 def test_unpaired_arms_that_are_skewed_alike_cancel():
@@ -87,14 +87,14 @@ def test_ends_of_the_median_are_those_of_the_binomial(n_runs, tail):
     values = RNG.permutation(n_runs).astype(float)
     fewest = [k for k in range(1, n_runs) if stats.binom.cdf(k - 1, n_runs, 0.5) <= tail]
 
-    found = median_over_runs(values, Level(tail, tail))
+    result = median_over_runs(values, Level(tail, tail))
 
-    assert found.value == np.median(values)
+    assert result.value == np.median(values)
     if not fewest:
-        assert (found.low, found.high, found.over) == (None, None, None)
+        assert (result.low, result.high, result.over) == (None, None, None)
     else:
         k = max(fewest)
-        assert (found.low, found.high, found.over) == (k - 1, n_runs - k, "runs")
+        assert (result.low, result.high, result.over) == (k - 1, n_runs - k, "runs")
 
 
 @pytest.mark.parametrize(("n_runs", "has_interval"), [(5, False), (6, True)])

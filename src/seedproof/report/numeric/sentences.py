@@ -256,9 +256,9 @@ def _examples(measurement: Measurement) -> tuple[Message, ...]:
     messages = []
     if "flip_rate" not in metrics and has_heavy_tails(measurement):
         difference = amount(measurement, metrics["mean_difference"], "value")
-        spread = WithUnit(metrics["example_sd"].value, "value")
+        value = WithUnit(metrics["example_sd"].value, "value")
         messages.append(_say("examples-differ-by", difference=difference, **words))
-        messages.append(_say("heavy-tails", spread=spread))
+        messages.append(_say("heavy-tails", spread=value))
     elif "flip_rate" not in metrics and "example_sd" in metrics:
         spread = amount(measurement, metrics["example_sd"], "value")
         messages.append(_say("examples-differ", spread=spread, **words))
