@@ -59,8 +59,8 @@ SENTENCES = {
     "hold simultaneously with the confidence of the plan, and the power is that of each arm.",
     "primary-metric": "The power holds for the primary metric of the comparison, see --primary of "
     "seedproof compare. Other metrics are exploratory and need more {repeats}.{guarded}",
-    "guarded": " Flips and spreads are judged together with a quality such as accuracy, if there is "
-    "one: pass --confidence 0.975.",
+    "guarded": " Flips and spreads are judged together with a quality such as accuracy, if there "
+    "is one: pass --confidence 0.975.",
     "weighted": "The mean is weighted by the column {column!r}: the pilot's examples are as "
     "informative as {n_effective:.1f} of equal weight. New ones are assumed to have like weights.",
     "enough-examples": "For {kinds}, the number of examples is assumed to be sufficient; a pilot "
