@@ -51,7 +51,7 @@ def half_width(values: FloatArray, level: Level, example_variance: float = 0.0) 
     n_runs = values.shape[-1]
     of_runs = values.var(axis=-1, ddof=1).sum(axis=-1) / n_runs
     t, z = quantiles(2 * n_runs - 2, level)
-    return np.sqrt(t**2 * of_runs + z**2 * example_variance)
+    return np.asarray(np.sqrt(t**2 * of_runs + z**2 * example_variance))
 
 
 def correlated(shape: tuple[int, ...], correlation: float, rng: np.random.Generator) -> FloatArray:

@@ -6,7 +6,6 @@ from seedproof.comparison.arms.result import Comparison
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.statistic import VERDICT_FROM
-from seedproof.report.comparison.groups import shown_verdict, with_verdict
 from seedproof.report.numbers import NO_BREAK, WithUnit
 from seedproof.report.sentences import drift, spread_cause
 
@@ -65,12 +64,17 @@ def after_comparing(comparison: Comparison, *, has_cautions: bool) -> tuple[Mess
     if comparison.has_texts or not comparison.has_classes:
         return ()
     n_runs = min(arm.measurement.n_runs for arm in (comparison.baseline, *comparison.arms))
+    quality = comparison.quality or "accuracy"
+    losing = {
+        arm.name
+        for arm in comparison.arms
+        if quality in arm.effects and arm.effects[quality].verdict == "worse"
+    }
     steadier = [
         arm
         for arm in comparison.arms
-        if shown_verdict(comparison, arm.effects, "flip_rate") == "steadier"
+        if arm.effects["flip_rate"].verdict == "steadier" and arm.name not in losing
     ]
-    losing = with_verdict(comparison, comparison.quality or "accuracy", "worse")
     steps = []
     if comparison.errors:
         check = next(iter(comparison.errors.values()))

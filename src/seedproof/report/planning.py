@@ -60,7 +60,9 @@ SENTENCES = {
     "several-arms": "Each of the {n_arms:,} arms is compared with the same baseline. All verdicts "
     "hold simultaneously with the confidence of the plan, and the power is that of each arm.",
     "primary-metric": "The power holds for the primary metric of the comparison, see --primary of "
-    "seedproof compare. Other metrics are exploratory and need more {repeats}.",
+    "seedproof compare. Other metrics are exploratory and need more {repeats}.{guarded}",
+    "guarded": " Flips and spreads are judged together with a quality such as accuracy, if there "
+    "is one: pass --confidence 0.975.",
     "weighted": "The mean is weighted by the column {column!r}: the pilot's examples are as "
     "informative as {n_effective:.1f} of equal weight. New ones are assumed to have like weights.",
     "enough-examples": "For {kinds}, the number of examples is assumed to be sufficient; a pilot "
@@ -74,6 +76,8 @@ SENTENCES = {
     "range-of-pilot": "Lines cover the range that the pilot allows.",
 }
 _say = Sentences(SENTENCES)
+# Confidence of a metric that is judged together with a quality.
+GUARDED = 0.975
 # Plural of each kind that depends on examples.
 OVER_EXAMPLES: dict[Kind, str] = {"mean": "means", "flip_rate": "flip rates"}
 
@@ -404,7 +408,9 @@ def _notes(
         yield _say("equal-arms" if is_paired else "equal-unpaired-arms")
     if figures.arms > 1:
         yield _say("several-arms", n_arms=figures.arms)
-    yield _say("primary-metric", repeats=_repeats(figures))
+    is_guarded = set(kinds) != {"mean"} and figures.confidence < GUARDED
+    guarded = _say("guarded") if is_guarded else ""
+    yield _say("primary-metric", repeats=_repeats(figures), guarded=guarded)
     weights = None if figures.pilot is None else figures.pilot.weights
     if weights is not None:
         yield _say("weighted", column=weights.column, n_effective=weights.n_effective)

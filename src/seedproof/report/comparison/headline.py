@@ -221,8 +221,9 @@ def _on_primary(comparison: Comparison) -> Message:
     for arms, word in ((gaining, "gain"), (losing, "lose")):
         by_verdict: dict[str, list[ComparedArm]] = {}
         for arm in arms:
-            verdict = verdict_on(arm, metric) if word == "lose" else ""
-            by_verdict.setdefault(verdict if verdict in (*GOOD, *BAD) else "", []).append(arm)
+            verdict = verdict_on(arm, metric)
+            is_named = word == "lose" and verdict in (*GOOD, *BAD)
+            by_verdict.setdefault(verdict if is_named else "", []).append(arm)
         for verdict, alike in by_verdict.items():
             be = "is" if len(alike) == 1 else "are"
             joined = f" {be} {verdict} {'but' if verdict in GOOD else 'and'}" if verdict else ""
