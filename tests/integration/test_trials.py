@@ -44,7 +44,12 @@ def graded(n_trials, *, strictness=0.4, seed=0, own=False):
         for trial in range(n_trials):
             answer = skill + 0.8 * rng.standard_normal()
             rows += [
-                (task, trial, f"{trial if own else ''}j{j}", answer + strict[j] + rng.normal(0, 0.9))
+                (
+                    task,
+                    trial,
+                    f"{trial if own else ''}j{j}",
+                    answer + strict[j] + rng.normal(0, 0.9),
+                )
                 for j in range(3)
             ]
     return table(rows, ("task", "trial", "judge", "score"))

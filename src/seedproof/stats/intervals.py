@@ -6,7 +6,7 @@ narrow. These forms need one pass and reach their coverage; see the docs page on
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -137,13 +137,9 @@ def over_drawn(
     has_runs: bool = True,
 ) -> Over:
     """Return what the interval of a mean over examples is over."""
-    if isinstance(statistic, MeanOverExamples) and statistic.judges is not None:
-        if not statistic.is_clustered:
-            return "runs × judges × examples" if has_runs else "judges × examples"
-        return "runs × judges × clusters" if has_runs else "judges × clusters"
-    if not statistic.is_clustered:
-        return "runs × examples" if has_runs else "examples"
-    return "runs × clusters" if has_runs else "clusters"
+    has_judges = getattr(statistic, "judges", None) is not None
+    drawn = "clusters" if statistic.is_clustered else "examples"
+    return cast("Over", "runs × " * has_runs + "judges × " * has_judges + drawn)
 
 
 def drawn_df(*statistics: MeanOverExamples) -> float:
@@ -215,18 +211,16 @@ def _log_interval(statistic: MeanOverExamples, level: Level) -> tuple[float, flo
 def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, float]:
     """Squared half widths below and above, over judges too if the same ones grade every answer.
 
-    Judges are few, and more answers or examples do not average out how strict they are. Their part
-    is q²·V with Student's quantile q of the J − 1 degrees of freedom of their variance V; what
-    judges and examples both count is taken off once, as for runs.
+    Their part is q²·V, with Student's quantile q of the J − 1 degrees of freedom of their variance
+    V; what judges and examples both count is taken off once, as for runs.
     """
-    below, above = _widths_for_these_judges(statistic, level)
+    below, above = sides = _widths_for_these_judges(statistic, level)
     if (judges := statistic.judges) is None:
-        return below, above
+        return sides
     slope = _slope(statistic.value - statistic.least, statistic.scale)
-    quantile = student_quantile(len(judges.without) - 1, 1 - level.example_tail)
-    of_judges = (quantile * slope) ** 2 * jackknife_variance(judges.without)
-    drawn = student_quantile(_shape_of_drawn(statistic)[0], 1 - level.example_tail)
-    both = (drawn * slope) ** 2 * judges.interaction_variance
+    dfs = len(judges.without) - 1, _shape_of_drawn(statistic)[0]
+    wide, drawn = ((slope * student_quantile(df, 1 - level.example_tail)) ** 2 for df in dfs)
+    of_judges, both = wide * jackknife_variance(judges.without), drawn * judges.interaction_variance
     return two_way_variance(of_judges, below, both), two_way_variance(of_judges, above, both)
 
 
@@ -425,10 +419,7 @@ def _(statistic: VarianceShare, level: Level = PLAIN) -> Estimate:
         return 1 / (1 + odds) if statistic.is_of_others else odds / (1 + odds)
 
     low, high = sorted((share(-ends[0]), share(ends[1])))
-    over = _over_blocks(statistic)
-    if statistic.without is None and statistic.means is not None:
-        over = "judges × clusters" if statistic.is_clustered else "judges × examples"
-    return Estimate(value, min(low, value), max(high, value), over)
+    return Estimate(value, min(low, value), max(high, value), _over_blocks(statistic))
 
 
 def _jackknife_half_widths(statistic: Jackknifed, level: Level) -> FloatArray:

@@ -26,9 +26,9 @@ def settings(n_trials, judges=JUDGES, outer="trial"):
     return settings_of([outer, "judge"], repeats)
 
 
-def grades(n_trials, *, strictness=0.5, seed=0, n_judges=len(JUDGES)):
+def grades(n_trials, *, strictness=0.5, seed=0):
     """Grades with the axes (trials, judges, examples)."""
-    rng = np.random.default_rng(seed)
+    rng, n_judges = np.random.default_rng(seed), len(JUDGES)
     answers = rng.normal(0, 1, N_EXAMPLES) + rng.normal(0, 0.8, (n_trials, 1, N_EXAMPLES))
     strict = strictness * rng.normal(0, 1, (1, n_judges, 1))
     return answers + strict + rng.normal(0, 0.9, (n_trials, n_judges, N_EXAMPLES))
@@ -163,7 +163,10 @@ def test_same_judges_of_two_arms_are_paired():
     numbers[1] = numbers[1] + np.random.default_rng(6).normal(0, 0.5, numbers[1].shape)
     widths = []
     for judges in (JUDGES, ("Kim", "Lou", "Max")):
-        arms = [measured(Means, x, settings(3, y)) for x, y in zip(numbers, (JUDGES, judges), strict=True)]
+        arms = [
+            measured(Means, x, settings(3, y))
+            for x, y in zip(numbers, (JUDGES, judges), strict=True)
+        ]
         base, arm = (family.result()["mean"] for family, _ in arms)
         cross = crosses(arms[0][1], arms[1][1], is_paired=False)["mean"]
         effect = compared("mean", base, arm, cross=cross, is_paired=False, needs_runs=False)
