@@ -348,6 +348,11 @@ class VarianceShare(Jackknifed):
     run_part: float  # share of their variance in the numerator; negative: in the denominator
     is_of_others: bool = False  # the ratio is of all other parts to this one, not the reverse
 
+    @property
+    def judges(self) -> FloatArray | None:
+        """Means of the judges who grade every answer; None if there are none."""
+        return self.means if self.without is None else None
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Agreement(Jackknifed):

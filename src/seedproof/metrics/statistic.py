@@ -104,7 +104,7 @@ class ExampleSums:
     without_denominator: int = 1
     shape: Shape | None = None  # of the quantity of examples; None if it does not matter
     moments: WeightedMoments | None = None  # of the quantity of examples; None without weights
-    without_judge: FloatArray | None = None  # totals without judge j: (judges)
+    without_judge: IntArray | FloatArray | None = None  # totals without judge j: (judges)
     judge_interaction: float = 0.0  # jackknife variances over judges of examples, added up
 
     def update(self, values: ExampleValues) -> None:

@@ -116,7 +116,9 @@ class StackedShards(ShardSource):
         self.settings = first.settings
         if not self.kind.has_classes and self.manifests:
             by_meaning = any(source.settings.by_meaning for source in sources)
-            self.settings = replace(recorded_settings(self.manifests, self.kind), by_meaning=by_meaning)
+            self.settings = replace(
+                recorded_settings(self.manifests, self.kind), by_meaning=by_meaning
+            )
 
     @cached_property
     def n_labeled(self) -> int:  # type: ignore[override] # mypy takes it as read-only

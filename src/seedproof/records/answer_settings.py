@@ -11,6 +11,9 @@ from seedproof.errors import OptionError
 from seedproof.records.text_answers import USUAL, Normalization
 from seedproof.typing import BoolArray, FloatArray
 
+# Levels of repetition inside of runs.
+TRIAL, JUDGE = "trial", "judge"
+
 Direction: TypeAlias = Literal["higher", "lower"]
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from seedproof.errors import DuplicateExampleError, MissingExampleError, OptionError
-from seedproof.records.answer_settings import AnswerSettings, Levels
+from seedproof.records.answer_settings import JUDGE, TRIAL, AnswerSettings, Levels
 from seedproof.records.schema import ITEMS, Kind
 from seedproof.records.shards import natural_order
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from seedproof.records.manifest import RunManifest
 
 # All levels, the outermost first.
-LEVELS = RUN, TRIAL, JUDGE = "run", "trial", "judge"
+LEVELS = ("run", TRIAL, JUDGE)
 
 # Between the names of the levels in a text that DuckDB joins.
 SEPARATOR = "\x1f"

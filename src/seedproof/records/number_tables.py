@@ -22,11 +22,11 @@ from seedproof.errors import (
     WeightError,
 )
 from seedproof.messages import Message
-from seedproof.records.answer_settings import AnswerSettings
+from seedproof.records.answer_settings import TRIAL, AnswerSettings
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.columns import Columns, check_names, shown
 from seedproof.records.decoding import DecodingError, parse_json
-from seedproof.records.levels import TRIAL, Repeat, number_settings_of, settings_of
+from seedproof.records.levels import Repeat, number_settings_of, settings_of
 from seedproof.records.memory_limit import data_bytes
 from seedproof.records.roles import Roles
 from seedproof.records.row_counts import LineCounter, QuotedRowCounter, count_rows
@@ -322,9 +322,7 @@ class RepeatedRows:
             raise self._differing_weights(settings.weights.column, grid, ids)
         notes += notes_on_dropped_columns(dropped)
         are_unequal = is_there is not None and not is_there.all()
-        own = replace(
-            settings, are_trials=are_trials, levels=known.levels, are_unequal=are_unequal
-        )
+        own = replace(settings, are_trials=are_trials, levels=known.levels, are_unequal=are_unequal)
         return AlignedRows(ids, grid, own, extras, notes, runs, is_there)
 
     def _examples(self) -> tuple[pa.Array, IntArray]:

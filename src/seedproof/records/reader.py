@@ -348,7 +348,9 @@ class StoreShards(ShardSource):
         self.manifests = tuple(reader.run for reader in self._readers)
         if not self.kind.has_classes:
             by_meaning = any("equivalent" in reader.value_columns for reader in self._readers)
-            self.settings = replace(recorded_settings(self.manifests, self.kind), by_meaning=by_meaning)
+            self.settings = replace(
+                recorded_settings(self.manifests, self.kind), by_meaning=by_meaning
+            )
             refuse_levels_of_items(self.kind, self.settings)
         self.predictions_only = False
         self.n_examples = sum(group.rows for group in first.groups)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import OptionError, ShapeError
-from seedproof.records.answer_settings import AnswerSettings, ExampleWeights, Levels
+from seedproof.records.answer_settings import AnswerSettings, ExampleWeights
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.items import Relevance
 from seedproof.records.probabilities import UNLABELED, TopProbs

@@ -11,8 +11,7 @@ from rich.text import Text
 from seedproof.comparison.blame.numbers import EXAMPLE, More, NumberBlame, VariancePart
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.statistic import VERDICT_FROM
-from seedproof.records.answer_settings import weighted_by
-from seedproof.records.levels import JUDGE
+from seedproof.records.answer_settings import JUDGE, weighted_by
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
 from seedproof.report.numbers import WithInterval, WithUnit
@@ -190,9 +189,7 @@ def _listed(blame: NumberBlame) -> str:
     levels = [name for name in blame.sizes if name != EXAMPLE]
 
     def effect(more: More) -> str:
-        is_inner = more.unit in levels[1:] and not (
-            more.unit == JUDGE and blame.has_same_judges
-        )
+        is_inner = more.unit in levels[1:] and not (more.unit == JUDGE and blame.has_same_judges)
         outer = levels[levels.index(more.unit) - 1] if is_inner else None
         of_each = "" if outer is None else f" per {outer}"
         share = WithUnit(more.narrower, "percent")

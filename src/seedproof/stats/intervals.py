@@ -6,7 +6,7 @@ narrow. These forms need one pass and reach their coverage; see the docs page on
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -136,13 +136,9 @@ def over_drawn(
     has_runs: bool = True,
 ) -> Over:
     """Return what the interval of a mean over examples is over."""
-    if isinstance(statistic, MeanOverExamples) and statistic.judges is not None:
-        if not statistic.is_clustered:
-            return "runs × judges × examples" if has_runs else "judges × examples"
-        return "runs × judges × clusters" if has_runs else "judges × clusters"
-    if not statistic.is_clustered:
-        return "runs × examples" if has_runs else "examples"
-    return "runs × clusters" if has_runs else "clusters"
+    has_judges = getattr(statistic, "judges", None) is not None
+    drawn = "clusters" if statistic.is_clustered else "examples"
+    return cast("Over", "runs × " * has_runs + "judges × " * has_judges + drawn)
 
 
 @singledispatch
@@ -231,22 +227,20 @@ def _log_interval(statistic: MeanOverExamples, level: Level) -> tuple[float, flo
 def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, float]:
     """Squared half widths below and above, over judges too if the same ones grade every answer.
 
-    Judges are few, and more answers or examples do not average out how strict they are. Their part
-    is q²·V with Student's quantile q of the J − 1 degrees of freedom of their variance V; what
-    judges and examples both count is taken off once, as for runs.
+    Their part is q²·V, with Student's quantile q of the J − 1 degrees of freedom of their variance
+    V; what judges and examples both count is taken off once, as for runs.
     """
-    below, above = _widths_for_these_judges(statistic, level)
+    below, above = sides = _widths_for_these_judges(statistic, level)
     if (judges := statistic.judges) is None:
-        return below, above
+        return sides
     slope = slope_at(statistic.value - statistic.least, statistic.scale)
     quantile = student_quantile(len(judges.without) - 1, 1 - level.example_tail)
     of_judges = (quantile * slope) ** 2 * jackknife_variance(judges.without)
     interaction = judges.interaction_variance * slope**2
+    drawn = sides_of_drawn(statistic, level.example_tail)
     below, above = (
         two_way_variance(of_judges, alone, side.square(level.example_tail) * interaction)
-        for alone, side in zip(
-            (below, above), sides_of_drawn(statistic, level.example_tail), strict=True
-        )
+        for alone, side in zip(sides, drawn, strict=True)
     )
     return below, above
 
@@ -436,10 +430,7 @@ def _(statistic: VarianceShare, level: Level = PLAIN) -> Estimate:
     # Where chance explains a part at both ends, that it is 0, or all, is not shown.
     if high - low < NO_WIDTH:
         return Estimate(value)
-    over = _over_blocks(statistic)
-    if statistic.without is None and statistic.means is not None:
-        over = "judges × clusters" if statistic.is_clustered else "judges × examples"
-    return Estimate(value, low, high, over)
+    return Estimate(value, low, high, _over_blocks(statistic))
 
 
 def _jackknife_half_widths(statistic: Jackknifed, level: Level) -> FloatArray:

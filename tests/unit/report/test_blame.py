@@ -119,4 +119,3 @@ def test_shares_that_are_cut_off_are_noted():
     assert _row(result, "order")[0] == "0 % [0, 12], may be 0"
     assert "shares-cut" in _codes(result.notes())
     assert "shares-cut" not in _codes(report().notes())
-

@@ -11,7 +11,7 @@ from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.moments import Moments, df_of
 from seedproof.metrics.numbers.parts import EXAMPLE, RESIDUAL, Part
-from seedproof.records.levels import JUDGE
+from seedproof.records.answer_settings import JUDGE
 from seedproof.typing import FloatArray
 
 OF_JUDGES = f"variance_{JUDGE}"
@@ -60,6 +60,4 @@ def crossed_parts(moments: Moments, tree: Tree) -> tuple[Part, ...]:
         drawn = drawn + of_outer / n_outer - residual / (n_outer * n_judges)
     parts.append((EXAMPLE, of_all / df, drawn))
     parts.append((RESIDUAL, residual, np.zeros_like(residual)))
-    return tuple(
-        Part(name, square[np.newaxis], added[np.newaxis]) for name, square, added in parts
-    )
+    return tuple(Part(name, square[np.newaxis], added[np.newaxis]) for name, square, added in parts)

@@ -10,7 +10,6 @@ from seedproof.metrics.block_statistic import ExplainedVariance, log_ratio
 from seedproof.metrics.calibration import N_BLOCKS
 from seedproof.metrics.numbers.batch import NumberBatch
 from seedproof.metrics.numbers.family import NumberFamily
-from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.moments import Moments
 from seedproof.metrics.statistic import (
     ExampleValues,

@@ -69,7 +69,9 @@ class NumberFamily(Accumulator[NumberBatch]):
         These families give quantities, and no examples are ever added to them.
         """
         levels = self.settings.levels
-        for judge in range(0 if levels is None else len(levels.judges)):
+        if levels is None:
+            return
+        for judge in range(len(levels.judges)):
             order, others = levels.without_judge(judge)
             settings = replace(self.settings, levels=others)
             yield np.array(order), type(self)(self.n_runs, settings)

@@ -78,7 +78,9 @@ class RunEquality(NumberFamily):
         """
         several = batch.numbers[:, counts_of(batch.numbers) > 1]
         self._n_repeated += several.shape[1]
-        if (np.nanmax(several, axis=0, initial=-np.inf) > np.nanmin(several, axis=0, initial=np.inf)).any():
+        if (
+            np.nanmax(several, axis=0, initial=-np.inf) > np.nanmin(several, axis=0, initial=np.inf)
+        ).any():
             self._differ |= ~np.eye(len(self._differ), dtype=np.bool_)
 
     def result(self) -> Mapping[str, Statistic]:

@@ -208,4 +208,8 @@ class Limits(NumberFamily):
 
     def result(self) -> Mapping[str, Statistic]:
         """Return the shares over all examples so far."""
-        return {name: self.mean_of(name, largest=1.0, is_count=True) for name in self.sums if self.has_any(name)}
+        return {
+            name: self.mean_of(name, largest=1.0, is_count=True)
+            for name in self.sums
+            if self.has_any(name)
+        }

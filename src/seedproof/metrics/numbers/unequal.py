@@ -21,7 +21,7 @@ def mean_of_trials(numbers: FloatArray) -> ExampleValues:
 
 def counts_of(numbers: FloatArray) -> IntArray:
     """Return the number of trials of each example."""
-    return np.count_nonzero(~np.isnan(numbers), axis=0)
+    return np.asarray(np.count_nonzero(~np.isnan(numbers), axis=0))
 
 
 def variance_of_trials(numbers: FloatArray) -> ExampleValues:

@@ -8,14 +8,15 @@ import numpy as np
 from seedproof.metrics.accumulator import Detail
 from seedproof.metrics.block_statistic import VarianceShare, log_ratio
 from seedproof.metrics.numbers.batch import NumberBatch
+from seedproof.metrics.numbers.crossed import OF_JUDGES, crossed_parts, margins
 from seedproof.metrics.numbers.family import NumberFamily
 from seedproof.metrics.numbers.levels import Tree
-from seedproof.metrics.numbers.crossed import OF_JUDGES, crossed_parts, margins
 from seedproof.metrics.numbers.moments import Moments, df_of
 from seedproof.metrics.numbers.parts import EXAMPLE, RESIDUAL, Part
 from seedproof.metrics.statistic import VERDICT_FROM, ExampleValues, Statistic, ValueOnly
 from seedproof.records.answer_settings import AnswerSettings
 from seedproof.typing import FloatArray, IntArray
+
 
 class MeanSquares(NamedTuple):
     """Mean squares between the units of one level that belong to the same outer unit."""

@@ -25,7 +25,8 @@ SENTENCES = {
     "measured": "{n_runs} {repeats}{inner} · {n_examples:,} examples{clusters}{weights}{labeled}",
     "some-targets": " ({n_labeled:,} with a target)",
     "one-evaluation": "The {mean_of} of one trial is {mean}.",
-    "flips-need-repeats": "Flips need repeats: run each example again to see how far trials differ.",
+    "flips-need-repeats": "Flips need repeats: run each example again to see how far trials "
+    "differ.",
     "no-number-differs": "All {n_runs} {repeats} give the same numbers.",
     "outcomes-changed": "Another {repeat} changes about {n_changed} in {per:,} outcomes.",
     "outcomes-of-few-differ": "Two of these {n_runs} {repeats} differ on about {n_changed} in "
