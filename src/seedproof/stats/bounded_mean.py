@@ -28,11 +28,11 @@ class BoundedMean:
     def end(self, extreme: float, tail: float) -> float:
         """Return the end on the side of an extreme value, which one further unit has.
 
-        Gaffke (2005), Math. Inform. Univ. Hamburg; Learned-Miller and Thomas (2019), arXiv
-        1905.06208: the quantile of the mean of the n values and the extreme one under weights that
-        are uniform on the simplex. For values 0 and 1 it is the bound of Clopper and Pearson. Here
-        it is that of a beta variable of the same variance or, if the long tail is on this side and
-        reaches further, of a gamma variable of the same skewness.
+        Gaffke (2005), Mathematical Methods of Statistics 14:451; Learned-Miller and Thomas (2019),
+        arXiv:1905.06208: the quantile of the mean of the n values and the extreme one under weights
+        that are uniform on the simplex. For values 0 and 1 it is the bound of Clopper and Pearson.
+        Here it is that of a beta variable of the same variance or, if the long tail is on this side
+        and reaches further, of a gamma variable of the same skewness.
         """
         gap, total = extreme - self.value, self.n + 1
         move = gap / total

@@ -24,13 +24,11 @@ from seedproof.metrics.statistic import (
     MeanOverPairs,
     MeanOverRuns,
     RootOfMean,
-    Scale,
     SpreadOverRuns,
     Statistic,
     ValueOnly,
     WholeRuns,
 )
-from seedproof.stats.drawn import SKEWNESS, sides_of_drawn, slope_at
 from seedproof.stats.distributions import (
     beta_quantile,
     expit,
@@ -39,6 +37,7 @@ from seedproof.stats.distributions import (
     student_quantile,
     upward_skewness,
 )
+from seedproof.stats.drawn import SKEWNESS, sides_of_drawn, slope_at
 from seedproof.stats.spread_interval import largest_variance, spread_interval, spread_of
 from seedproof.typing import FloatArray
 

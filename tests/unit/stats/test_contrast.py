@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import f as f_distribution
+from scipy.stats import t as stats_of_t
 from scipy.stats import ttest_ind, ttest_rel
 
-from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, ClassShares
+from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, ClassShares, Residuals
 from seedproof.metrics.statistic import (
     ExcessSpread,
     MeanOverExamples,
@@ -408,3 +409,48 @@ def test_ratio_to_a_baseline_that_may_be_0_has_no_ends():
     ratio = RatioOfMeans(0.1, 0.2, (0.01, 0.0), (0.01, 0.0), (0.0, 0.0))
 
     assert ratio.log_ends(2.0, 2.0) == (-np.inf, np.inf)
+
+
+def accuracy(value, *, n_examples=20, spread=0.0, **further):
+    """The accuracy of five equal runs."""
+    statistic = mean(value, [value] * 5, n_examples=n_examples, spread=spread)
+    return replace(statistic, scale="logit", largest=1.0, **further)
+
+
+@pytest.mark.parametrize("n_examples", [20, 300])
+def test_a_difference_of_accuracies_has_half_an_example_each_way(n_examples):
+    """Agresti and Min: arms that differ on no example are not equal for sure."""
+    spread = 0.09 / n_examples
+    arms = accuracy(0.9, n_examples=n_examples, spread=spread), accuracy(0.9, n_examples=n_examples)
+    quantile = stats_of_t.ppf(0.975, n_examples - 1)
+
+    alike = compare("accuracy", arms[1], arms[1])
+    apart = compare("accuracy", *arms)
+
+    assert alike.high == -alike.low == pytest.approx(quantile / n_examples)
+    assert apart.high == pytest.approx(quantile * np.sqrt(spread + 1 / n_examples**2))
+
+
+def test_a_difference_of_accuracies_with_clusters_has_half_a_cluster_each_way():
+    """One that differs like those that do, with the degrees of freedom of their number."""
+    n_clusters, n_examples = 10, 200
+    totals = np.array([2.0, -2.0, *[0.0] * 8])
+    residuals = [Residuals(n_examples, x, np.zeros((5, 10))) for x in (np.zeros(10), totals)]
+    spread = residuals[1].example_covariance(residuals[1])
+    arms = [
+        accuracy(0.9, n_examples=n_examples, spread=x, clusters=y)
+        for x, y in zip((0.0, spread), residuals, strict=True)
+    ]
+
+    effect = compare("accuracy", *arms)
+
+    unseen = (2 / n_examples) ** 2
+    expected = stats_of_t.ppf(0.975, n_clusters - 1) * np.sqrt(spread + unseen)
+    assert effect.high == pytest.approx(expected)
+
+
+def test_shares_of_these_trials_are_not_compared():
+    """They depend on the number of trials."""
+    effect = compare("solid_share", accuracy(0.9, spread=0.01), accuracy(0.5, spread=0.01))
+
+    assert (effect.low, effect.high, effect.verdict) == (None, None, "not tested")

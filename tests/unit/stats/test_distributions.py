@@ -6,8 +6,10 @@ from scipy import special
 
 from seedproof.stats.distributions import (
     MANY,
+    beta_quantile,
     chi_square_quantile,
     expit,
+    gamma_quantile,
     logit,
     normal_quantile,
     student_quantile,
@@ -32,6 +34,32 @@ def test_chi_square_quantile_is_that_of_scipy(df, share):
 
     assert special.chdtr(df, quantile) == pytest.approx(share, rel=1e-12)
     assert special.chdtrc(df, quantile) == pytest.approx(1 - share, rel=1e-9)
+
+
+@pytest.mark.parametrize("share", [1e-5, 0.0025, 0.025, 0.3, 0.5, 0.975, 0.9975])
+@pytest.mark.parametrize("a", [0.1, 0.98, 1, 2, 33.3, 298.5, 1e5])
+@pytest.mark.parametrize("b", [0.4, 1, 1.7, 33.3, 5e4])
+def test_beta_quantile_is_that_of_scipy(a, b, share):
+    """From fewer than one answer to many, in both tails."""
+    # Logarithms of Γ cancel to 1e-12 of themselves at 1e5 answers.
+    assert beta_quantile(a, b, share) == pytest.approx(special.betaincinv(a, b, share), rel=1e-9)
+
+
+def test_beta_quantile_of_many_answers_is_that_of_scipy():
+    """A few failures of millions, and as many failures as passes."""
+    for a, b in ((1e7, 6.0), (3e6, 40.0), (1e7, 1e7)):
+        for share in (0.025, 0.975):
+            expected = special.betaincinv(a, b, share)
+            gap = abs(expected - a / (a + b))
+            assert beta_quantile(a, b, share) == pytest.approx(expected, abs=1e-5 * gap)
+
+
+@pytest.mark.parametrize("shape", [0.2, 1.0, 3.7, 400.0])
+def test_gamma_quantile_is_that_of_scipy(shape):
+    """Its scale is 1."""
+    for share in (0.0025, 0.025, 0.5, 0.975):
+        expected = special.gammaincinv(shape, share)
+        assert gamma_quantile(shape, share) == pytest.approx(expected, rel=1e-9)
 
 
 def test_student_quantile_of_one_degree_is_a_tangent():

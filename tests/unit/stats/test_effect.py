@@ -2,17 +2,22 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.stats.effect import (
+    Contrast,
     Effect,
+    effect_of,
     inverted,
     is_inside,
     judged,
+    unseen_variance,
     with_enough_runs,
     without_verdict,
 )
+from seedproof.stats.intervals import PLAIN
 
 BOTH = "runs × examples"
 SHOWN = Effect("flip_rate", "ratio", 0.5, 0.4, 0.7, BOTH, detectable=1.6, verdict="steadier")
@@ -34,7 +39,10 @@ def test_fewer_than_five_runs_have_figures_and_no_verdict(verdict):
     [
         ("accuracy_sd", (1.5, 1e-8, 1.4e8), True),
         ("accuracy_sd", (1.5, 1e-8, None), True),
-        ("accuracy_sd", (1.5, 0.02, 140.0), False),
+        ("accuracy_sd", (1.5, 0.02, 140.0), True),  # a tenth, or ten times
+        ("accuracy_sd", (0.9, 0.02, 40.1), True),
+        ("accuracy_sd", (1.5, 0.11, 140.0), False),
+        ("accuracy_sd", (1.5, 0.02, 9.0), False),
         ("accuracy_sd", (400.0, 2.0, 1e6), False),  # it excludes no change
         ("flip_rate", (0.0, 0.0, 3.0), False),  # nothing flips: only the upper end is known
         ("flip_rate", (None, 0.5, None), False),  # nothing flips in the baseline
@@ -143,3 +151,37 @@ def test_an_error_takes_the_verdict_and_leaves_the_figures():
     assert (effect.value, effect.low, effect.high) == (SHOWN.value, SHOWN.low, SHOWN.high)
     open_effect = Effect("accuracy_sd", "ratio", None)
     assert without_verdict(open_effect, "duplicate-runs") == open_effect
+
+
+def test_half_an_example_in_each_direction_is_added():
+    """One of the square of their number; a step of one run as far as examples differ by noise."""
+    assert unseen_variance(0.0, 0.0, n_drawn=20, step=0.2) == pytest.approx(1 / 400)
+    assert unseen_variance(0.01, 0.0, n_drawn=20, step=0.2) == pytest.approx(1 / 400)
+    assert unseen_variance(0.01, 0.01, n_drawn=20, step=0.2) == pytest.approx(0.04 / 400)
+    half = (0.5 + 0.5 * 0.04) / 400
+    assert unseen_variance(0.01, 0.005, n_drawn=20, step=0.2) == pytest.approx(half)
+
+
+def test_half_a_cluster_is_like_those_that_differ():
+    """And never more than a cluster whose examples all differ."""
+    clusters = np.array([0.01, -0.01, 0.0, 0.0, 0.0])
+
+    unseen = unseen_variance(4e-4, 0.0, n_drawn=5, step=1.0, clusters=clusters)
+    largest = unseen_variance(4e-4, 0.0, n_drawn=5, step=1.0, clusters=100 * clusters)
+    equal = unseen_variance(0.0, 0.0, n_drawn=5, step=1.0, clusters=np.zeros(5))
+
+    assert unseen == pytest.approx(1e-4)
+    assert largest == equal == pytest.approx(1 / 25)
+
+
+def test_a_difference_of_shares_is_between_minus_one_and_one():
+    """Of means only if all of their numbers are shares."""
+    contrast = Contrast(-0.9, 0.0, np.inf, 1.0)
+
+    shares = effect_of("mean", -0.9, contrast, level=PLAIN, needs_runs=False, are_shares=True)
+    numbers = effect_of("mean", -0.9, contrast, level=PLAIN, needs_runs=False)
+    accuracy = effect_of("accuracy", -0.9, contrast, level=PLAIN, needs_runs=False)
+
+    assert (shares.low, shares.high) == (accuracy.low, accuracy.high) == (-1.0, 1.0)
+    assert numbers.low < -1.0
+    assert numbers.high > 1.0

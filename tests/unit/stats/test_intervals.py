@@ -8,13 +8,17 @@ from scipy import stats
 from seedproof.metrics import FAMILIES
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.batch import Batch
+from seedproof.metrics.block_statistic import Residuals, Shape
 from seedproof.metrics.calibration import Calibration
+from seedproof.metrics.clusters import clustered
 from seedproof.metrics.confidence import Confidence
 from seedproof.metrics.divergence import Divergence
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.flips import Flips
 from seedproof.metrics.scores import Scores
 from seedproof.metrics.statistic import (
+    ExampleSums,
+    ExampleValues,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -22,6 +26,8 @@ from seedproof.metrics.statistic import (
     RootOfMean,
     SpreadOverRuns,
     ValueOnly,
+    mean_over_runs,
+    of_trials,
 )
 from seedproof.stats.intervals import (
     EXTRAPOLATION_ERROR,
@@ -508,15 +514,45 @@ def bonett_with_scipy(values):
     return tuple(math.sqrt(c * variance * math.exp(sign * z * error)) for sign in (-1, 1))
 
 
+def normal_ends_with_scipy(n_runs, tail=0.025):
+    """Ends for normal values, as multiples of their standard deviation."""
+    quantiles = stats.chi2.ppf([1 - tail, tail], n_runs - 1)
+    return np.sqrt((n_runs - 1) / quantiles)
+
+
 @pytest.mark.parametrize("n_runs", [5, 7, 9])
-def test_below_ten_runs_the_spread_has_a_jackknife_of_its_logarithm(n_runs):
-    """Student's t with R - 1 degrees, by deleting each run in turn."""
-    values = np.random.default_rng(6).normal(0.8, 0.01, n_runs)
+def test_below_ten_runs_the_spread_has_a_limited_interval_of_bonett(n_runs):
+    """Both ends are 1.6 times as far as those of normal values, or closer."""
+    for seed in range(20):
+        values = np.random.default_rng(seed).standard_t(3, n_runs)
+        value, limits = values.std(ddof=1), normal_ends_with_scipy(n_runs) ** 1.6
+        low, high = bonett_with_scipy(values)
 
-    result = estimate(SpreadOverRuns(values))
+        result = estimate(SpreadOverRuns(values))
 
-    assert result.over == "runs"
-    assert_interval(result, oracles.slow_log_interval_over_runs(oracles.slow_sd, values))
+        assert result.over == "runs"
+        assert_interval(result, (max(low, value * limits[0]), min(high, value * limits[1])))
+
+
+@pytest.mark.parametrize("tail", [0.005, 0.025])
+def test_the_spread_of_five_normal_runs_is_within_twice_the_width_of_chi_square(tail):
+    """An accidental near-tie of the other four runs made it up to ten times as wide."""
+    low, high = normal_ends_with_scipy(5, tail)
+    runs = np.random.default_rng(3).standard_normal((200, 5))
+    runs[0] = 0.0, 0.001, 0.002, 0.003, 1.0
+
+    for values in runs:
+        result = estimate(SpreadOverRuns(values), Level(tail=tail))
+        assert np.log(result.high / result.low) <= 2 * np.log(high / low)
+
+
+def test_a_forecast_of_the_spread_is_shorter_by_the_root_of_its_share():
+    """On the log scale, where the limits for few runs decide both ends."""
+    values = np.array([0.0, 0.01, 0.02, 0.03, 1.0])
+    level = Level(run_share=0.25)
+    whole, half = (estimate(SpreadOverRuns(values), x) for x in (PLAIN, level))
+
+    assert np.log(half.high / half.value) == pytest.approx(np.log(whole.high / whole.value) / 2)
 
 
 @pytest.mark.parametrize("n_runs", [2, 3, 4])
@@ -756,3 +792,165 @@ def test_looks_widen_means_over_pairs():
     assert factors == pytest.approx(np.sqrt(8 / 7), rel=1e-6)
     assert upward[0] == pytest.approx(np.sqrt(8 / 7), rel=1e-6)
     assert upward[1] > 1.5
+
+
+# ------------------------------------------------------- rates and means of scores
+
+
+def rate(values, *, scale="logit", n_clusters=None, weights=None):
+    """The rate of trials, from one share of passes per example."""
+    sums = ExampleSums(shape=Shape())
+    shares = ExampleValues(np.asarray(values, dtype=np.float64), None, weights=weights)
+    sums.update(shares)
+    mean = of_trials(sums.mean_over_examples(scale=scale, largest=1.0, is_count=scale != "linear"))
+    mean = replace(mean, is_small=True)
+    if n_clusters is not None:
+        gaps = np.asarray(values) - mean.value
+        residuals = Residuals(len(gaps), gaps.reshape(n_clusters, -1).sum(axis=1), np.zeros((0, 0)))
+        mean = clustered(mean, residuals)
+    return mean
+
+
+def korn_graubard(mean, variance, n_drawn, tail=0.025):
+    """The bounds of Clopper and Pearson for the effective number of answers."""
+    quantiles = stats.norm.ppf(tail), stats.t.ppf(tail, n_drawn - 1)
+    n = mean * (1 - mean) / variance * (quantiles[0] / quantiles[1]) ** 2
+    x, alike = mean * n, tail ** (1 / n_drawn)
+    low, high = stats.beta.ppf(tail, x, n - x + 1), stats.beta.ppf(1 - tail, x + 1, n - x)
+    return min(low, alike), max(high, 1 - alike)
+
+
+@pytest.mark.parametrize("scale", ["log", "logit"])
+@pytest.mark.parametrize("tail", [0.0005, 0.015, 0.025])
+def test_a_rate_has_the_interval_of_korn_and_graubard(scale, tail):
+    """Near 0, in the middle and near 1, on both sides."""
+    rng = np.random.default_rng(4)
+    for share in (0.02, 0.3, 0.97):
+        passed = rng.binomial(3, rng.beta(5 * share, 5 * (1 - share), 80)) / 3
+        variance = passed.var(ddof=1) / 80
+
+        result = estimate(rate(passed, scale=scale), Level(tail=tail, example_tail=tail))
+
+        assert_interval(result, korn_graubard(passed.mean(), variance, 80, tail), rel=1e-9)
+
+
+def test_a_rate_of_clusters_counts_clusters():
+    """Their totals give the variance, and their number the degrees of freedom."""
+    passed = np.random.default_rng(5).binomial(3, 0.9, 60) / 3
+    totals = (passed - passed.mean()).reshape(12, 5).sum(axis=1)
+    variance = 12 / 11 * np.square(totals).sum() / 60**2
+
+    result = estimate(rate(passed, n_clusters=12))
+
+    assert result.over == "clusters"
+    assert_interval(result, korn_graubard(passed.mean(), variance, 12), rel=1e-9)
+
+
+def test_a_rate_with_weights_counts_examples_of_equal_weight():
+    """Kish's number gives the degrees of freedom."""
+    rng = np.random.default_rng(6)
+    passed, weights = rng.binomial(3, 0.8, 60) / 3, rng.exponential(size=60)
+    n = weights.sum() ** 2 / np.square(weights).sum()
+    mean = np.average(passed, weights=weights)
+    residuals = weights * (passed - mean)
+    variance = n / (n - 1) * np.square(residuals).sum() / weights.sum() ** 2
+
+    result = estimate(rate(passed, weights=weights))
+
+    assert_interval(result, korn_graubard(mean, variance, n), rel=1e-9)
+
+
+def test_a_rate_at_a_look_has_a_smaller_tail_for_the_noise_of_trials():
+    """The part that is noise gets the quantile of the runs, the rest that of the examples."""
+    passed = np.random.default_rng(7).binomial(3, 0.8, 50) / 3
+    level = Level(tail=0.0025, example_tail=0.015)
+    mean = replace(rate(passed), interaction_variance=0.4 * rate(passed).example_variance)
+    quantiles = [stats.t.ppf(1 - tail, 49) ** 2 for tail in (0.015, 0.0025)]
+    square = mean.example_variance * (0.6 * quantiles[0] + 0.4 * quantiles[1])
+    n = stats.norm.ppf(0.985) ** 2 * mean.value * (1 - mean.value) / square
+
+    result = estimate(mean, level)
+
+    x = mean.value * n
+    assert_interval(
+        result,
+        (stats.beta.ppf(0.015, x, n - x + 1), stats.beta.ppf(0.985, x + 1, n - x)),
+        rel=1e-9,
+    )
+
+
+def test_a_rate_over_runs_has_both_variances():
+    """Left-out rates on the logit scale, as for accuracies."""
+    passed = np.random.default_rng(8).random((6, 40)) < np.linspace(0.6, 1.0, 40)
+    sums = ExampleSums()
+    sums.update(mean_over_runs(passed))
+    mean = replace(
+        sums.mean_over_examples(scale="logit", largest=1.0, is_count=True), is_small=True
+    )
+    p, slope = mean.value, 1 / (mean.value * (1 - mean.value))
+    logits = np.log(mean.without) - np.log1p(-mean.without)
+    runs = stats.t.ppf(0.975, 5) ** 2 * 5 * logits.var()
+    square = stats.t.ppf(0.975, 39) ** 2 * slope**2
+    drawn = max(mean.example_variance - mean.interaction_variance, 0.0)
+    width = max(runs + square * drawn, square * mean.example_variance)
+    n = stats.norm.ppf(0.975) ** 2 * slope / width
+
+    result = estimate(mean)
+
+    x = p * n
+    assert_interval(
+        result, (stats.beta.ppf(0.025, x, n - x + 1), stats.beta.ppf(0.975, x + 1, n - x)), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("n_trials", [1, 3, 20])
+def test_each_failure_lowers_the_end_of_a_rate(n_trials):
+    """Of single trials of different tasks; none of them leaves the exact bound."""
+    lows = []
+    for n_failing in range(5):
+        passed = np.ones(300)
+        passed[:n_failing] -= 1 / n_trials
+        lows.append(estimate(rate(passed)).low)
+
+    assert lows[0] == pytest.approx(0.025 ** (1 / 300))
+    assert lows == sorted(lows, reverse=True)
+    assert min(lows) > 0.95
+
+
+@pytest.mark.parametrize("odd", [0.0, 0.5])
+@pytest.mark.parametrize("n_examples", [20, 300])
+def test_one_odd_score_leaves_a_mean_in_its_range(odd, n_examples):
+    """Narrow, and no closer to 1 than if all scores were 1."""
+    scores = np.ones(n_examples)
+    scores[0] = odd
+
+    result = estimate(rate(scores, scale="linear"))
+    mirrored = estimate(rate(1 - scores, scale="linear"))
+
+    # The exact bound for one failure among as many answers.
+    assert (
+        stats.beta.ppf(0.025, n_examples - 1, 2) * 0.999 <= result.low < 0.025 ** (1 / n_examples)
+    )
+    assert scores.mean() < result.high <= 1.0
+    assert (mirrored.low, mirrored.high) == pytest.approx((1 - result.high, 1 - result.low))
+
+
+def test_scores_in_the_middle_have_students_interval():
+    """The range has no part in it."""
+    scores = np.random.default_rng(9).normal(0.5, 0.05, 60)
+    # The tails are light, so that the variance has all degrees of freedom.
+    scores = 0.5 + 0.05 * (np.argsort(np.argsort(scores)) - 29.5) / 30
+
+    result = estimate(rate(scores, scale="linear"))
+
+    assert_interval(result, stats.t.interval(0.95, 59, scores.mean(), stats.sem(scores)), rel=1e-9)
+
+
+def test_scores_of_clusters_stay_in_their_range():
+    """One odd cluster of twelve."""
+    scores = np.ones(60)
+    scores[:5] = 0.2
+
+    result = estimate(rate(scores, scale="linear", n_clusters=12))
+
+    assert stats.beta.ppf(0.025, 11, 2) < result.low < scores.mean() < result.high <= 1.0

@@ -11,7 +11,7 @@ from scipy.stats import t as student_t
 
 from seedproof.comparison.gate.judge import FIGURES, Reason, judge
 from seedproof.comparison.gate.rules import Rule
-from seedproof.comparison.gate.stage import stage_of
+from seedproof.comparison.gate.stage import Stage, stage_of
 from seedproof.errors import OptionError
 from seedproof.measurement.selection import WITHOUT_INTERVAL
 from seedproof.metrics import FAMILIES
@@ -291,6 +291,40 @@ def test_names_of_figures_are_those_of_the_metrics():
     without = FIGURES | {*WITHOUT_INTERVAL}
     assert {name for name, x in statistics.items() if isinstance(x, ValueOnly)} == without
     assert {name for name, x in statistics.items() if estimate(x).low is None} == without
+
+
+def trials_figures(n_failing):
+    """Figures at any level of three trials of 60 tasks, of which some always fail."""
+    passed = np.ones((3, 60))
+    passed[:, :n_failing] = 0.0
+    passes = Passes(3, AnswerSettings(are_trials=True))
+    passes.update(NumberBatch(passed))
+    statistics = passes.result()
+    return {name: lambda level, x=x: estimate(x, level) for name, x in statistics.items()}
+
+
+@pytest.mark.parametrize(("limit", "outcome"), [(0.33, "pass"), (0.2, None), (0.1, "fail")])
+def test_a_share_of_trials_is_judged_by_its_interval(limit, outcome):
+    """Twelve broken tasks of 60: 20 % [11, 32]."""
+    stage = Stage(3, 3, PLAIN, are_trials=True)
+    rule = Rule("max", "broken_share", limit)
+
+    (verdict,) = judge(trials_figures(12), [rule], stage=stage).rules
+
+    assert verdict.outcome == (outcome or "investigate")
+    assert verdict.deciding is not None
+    assert verdict.reason == ("interval" if outcome else TOO_FEW_EXAMPLES)
+
+
+def test_a_share_of_trials_counts_as_a_rule_that_fails_by_chance():
+    """With two rules, each end for a fail is at half of the tail."""
+    stage = Stage(3, 3, PLAIN, are_trials=True)
+    rules = [Rule("max", "broken_share", 0.2), Rule("max", "flaky_share", 0.5)]
+
+    verdict, _ = judge(trials_figures(12), rules, stage=stage).rules
+
+    expected = trials_figures(12)["broken_share"](PLAIN.divided(2))
+    assert verdict.deciding.low == expected.low < verdict.estimate.low
 
 
 # ----------------------------------------------------------------------------- against a baseline

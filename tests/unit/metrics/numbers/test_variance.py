@@ -147,12 +147,23 @@ def test_shares_add_up_and_are_near_the_truth():
 
 def test_a_negative_part_is_cut_at_zero():
     numbers = study(run=0.0)
-    numbers -= 0.9 * (numbers.mean(axis=1, keepdims=True) - numbers.mean())
+    numbers -= 0.5 * (numbers.mean(axis=1, keepdims=True) - numbers.mean())
 
     share = estimate(shares(numbers)["variance_run"])
 
     assert (share.value, share.low) == (0.0, 0.0)
-    assert share.high < 0.05
+    assert 0.0 < share.high < 0.05
+
+
+@pytest.mark.parametrize("n_runs", [5, 12])
+def test_a_share_has_a_width_or_no_interval(n_runs):
+    """That a part is 0, or everything, is never certain."""
+    numbers = study(n_runs=n_runs, run=0.0)
+    numbers -= 0.999 * (numbers.mean(axis=1, keepdims=True) - numbers.mean())
+
+    share = estimate(shares(numbers)["variance_run"])
+
+    assert (share.value, share.low, share.high, share.over) == (0.0, None, None, None)
 
 
 def test_trials_have_no_part_of_runs():
