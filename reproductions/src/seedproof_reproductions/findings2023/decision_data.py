@@ -97,7 +97,7 @@ def advice(
             "verdict": getattr(setting.effect(arm, ALL_FLIPS), "verdict", ""),
             "alone": change(setting.effect(arm, FLIPS)),
             "accuracy": change(setting.effect(arm, ALL_ACCURACY)),
-            "ece": [*levels([setting], BASELINE, "ece"), *levels([setting], arm, "ece")],
+            "ece": [x for name in (BASELINE, arm) for x in calibration_errors([setting], name)],
             "plain_ece": has_plain_ece(setting),
             **_best(setting, Candidate(arm, (setting,))),
         }
@@ -111,11 +111,11 @@ def advice(
     data["fixed"] = _figures(frozen, list(draws)) if are_cut else {}
     recommended = dict.fromkeys((*(arm.arm for arm in chosen.values()), *heads))
     data["worse_ece"] = [
-        {"arm": arm, "ece": levels(frozen, arm, "ece"), "on": on}
+        {"arm": arm, "ece": calibration_errors(frozen, arm), "on": on}
         for arm in recommended
         if arm not in rules["soft_labels"]["arms"] and (on := _worse_calibrated(frozen, arm))
     ]
-    data["control_ece"] = levels(frozen, BASELINE, "ece")
+    data["control_ece"] = calibration_errors(frozen, BASELINE)
     data["plain_ece"] = any(map(has_plain_ece, frozen))
     data["finetuned"] = [
         {
@@ -135,13 +135,17 @@ def advice(
 
 def _worse_calibrated(settings: Settings, arm: str) -> list[str]:
     """Return the data sets on which a worse calibration of an arm is shown."""
-    return [s.short_title for s in settings if is_so([s], arm, {"effects.ece": ["worse"]})]
+    return [s.short_title for s in settings if is_so([s], arm, {"effects.{ece}": ["worse"]})]
 
 
 def is_so(settings: Settings, arm: str, verdicts: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether enough runs of an arm have one of the verdicts in every setting."""
+    """Return whether enough runs of an arm have one of the verdicts in every setting.
+
+    In a path, `{ece}` is the calibration error that a setting has.
+    """
     return all(
-        has_enough(setting, arm) and (effect := setting.effect(arm, path)) is not None
+        has_enough(setting, arm)
+        and (effect := setting.effect(arm, path.format(ece=setting.ece))) is not None
         and effect.verdict in allowed
         for setting in settings
         for path, allowed in verdicts.items()
@@ -163,7 +167,7 @@ def _figures(settings: Settings, arms: Sequence[str], resampled: Settings = ()) 
         "new_data": _spans(resampled, arms, ALL_FLIPS) if has_new_data else [],
         "accuracy": _spans(settings, arms, ALL_ACCURACY),
         "lost": [s.short_title for s in settings if loses(s.effect(arms[0], ALL_ACCURACY))],
-        "ece": [levels(settings, arm, "ece") for arm in arms],
+        "ece": [calibration_errors(settings, arm) for arm in arms],
         "epochs": max(setting.content["setting"]["epochs"] for setting in settings),
         **{kind: multiple(first.cost(kind)) for kind in ("training", "serving")},
         "head": first.cost("heads"),
@@ -191,6 +195,11 @@ def levels(settings: Settings, arm: str, metric: str) -> list[str]:
     """Return a figure without its interval in each setting."""
     estimates = (setting.estimate(arm, f"metrics.{metric}") for setting in settings)
     return [figure(metric, value and Estimate(value.value)) for value in estimates]
+
+
+def calibration_errors(settings: Settings, arm: str) -> list[str]:
+    """Return the calibration error that each setting has, without its interval."""
+    return [text for setting in settings for text in levels([setting], arm, setting.ece)]
 
 
 @dataclass(frozen=True)

@@ -272,15 +272,15 @@ def _arm_row(setting: SettingResults, arm: str) -> tuple[str, ...]:
         *changes,
         "" if arm == BASELINE else change(high),
         figure("single_run_entropy", setting.estimate(arm, "single_run")),
-        _figure(setting, arm, "ece"),
+        _figure(setting, arm, setting.ece),
         *(multiple(setting.cost(arm, kind)) for kind in ("training", "serving")),
     )
 
 
 def has_plain_ece(setting: SettingResults) -> bool:
-    """Return whether the stored ECE is not corrected for chance; its intervals are over runs."""
+    """Return whether only the ECE without correction is stored; its intervals are over runs."""
     effects = (setting.effect(arm, "effects.ece") for arm in setting.treatments)
-    return any(effect is not None and effect.over == "runs" for effect in effects)
+    return setting.ece == "ece" and any(effect is not None for effect in effects)
 
 
 def redraws(settings: Settings) -> Data:
@@ -433,8 +433,8 @@ def short_answer(settings: Settings) -> Data:
         return share_of_cut(setting.effect(arm, ENTROPY), _cut_by_ensemble(setting))
 
     def ece(setting: SettingResults, arm: str) -> str | None:
-        is_known = setting.estimate(arm, "metrics.ece") is not None
-        texts = [_figure(setting, name, "ece") for name in (BASELINE, arm)]
+        is_known = setting.estimate(arm, f"metrics.{setting.ece}") is not None
+        texts = [_figure(setting, name, setting.ece) for name in (BASELINE, arm)]
         return " to ".join(texts) if is_known else None
 
     def control(name: str, write: Callable[[Any], str]) -> list[Data]:

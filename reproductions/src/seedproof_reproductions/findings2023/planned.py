@@ -26,7 +26,7 @@ from seedproof_reproductions.runs import arms_of, make_runs
 
 # What the pages need of each arm.
 KEPT = ("group", "shares", "n_runs", "costs", "of_all")
-METRICS = ("accuracy", "flip_rate", "ece")
+METRICS = ("accuracy", "flip_rate", "ece_corrected")
 # Effects of the exponent.
 DETAILS = ("accuracy", "label_entropy")
 

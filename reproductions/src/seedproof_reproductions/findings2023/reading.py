@@ -61,6 +61,12 @@ class SettingResults(StoredResults):
         return tuple(arm for arm in self.arms if arm != BASELINE)
 
     @property
+    def ece(self) -> str:
+        """Name of the calibration error; older results have only the plain one."""
+        has = any(self.of(arm, "metrics.ece_corrected") is not None for arm in self.arms)
+        return "ece_corrected" if has else "ece"
+
+    @property
     def redraws(self) -> dict[str, tuple[str, ...]]:
         """Arms whose shared part was drawn more than once, with all of their draws."""
         draws: dict[str, tuple[str, ...]] = {}

@@ -39,11 +39,11 @@ SPLIT = "test"
 METRICS = (
     "accuracy", "accuracy_sd", "accuracy_sd_independent", "flip_rate", "net_flip_rate",
     "label_entropy", "label_entropy_corrected", "high_entropy_share", "probability_sd",
-    "ece", "ece_sd", "nll", "nll_sd", "brier", "brier_sd",
+    "ece", "ece_corrected", "ece_sd", "nll", "nll_sd", "brier", "brier_sd",
 )  # fmt: skip
 EFFECTS = (
     "accuracy", "accuracy_sd", "flip_rate", "label_entropy", "label_entropy_corrected",
-    "probability_sd", "ece", "nll", "brier",
+    "probability_sd", "ece_corrected", "nll", "brier",
 )  # fmt: skip
 OF_ALL = ("accuracy", "flip_rate", "label_entropy")
 SCALARS = (

@@ -168,8 +168,8 @@ def control_ece(retrained: Settings) -> list[Data]:
     return each(
         reading.studies(retrained, "fixed", root=0),
         [BASELINE],
-        lambda setting, arm: setting.estimate(arm, "metrics.ece"),
-        lambda estimate: figures.figure("ece", estimate),
+        lambda setting, arm: setting.estimate(arm, "metrics.ece_corrected"),
+        lambda estimate: figures.figure("ece_corrected", estimate),
     )
 
 

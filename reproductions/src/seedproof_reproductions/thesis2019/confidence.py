@@ -21,7 +21,7 @@ from seedproof_reproductions.thesis2019.settings import PROBABILITIES, TWO_CLASS
 BINS = ("50", "60", "70", "80", "90")
 # Bins with fewer answers get no figure.
 MIN_ANSWERS = 10
-CALIBRATED = ("ece", "nll", "probability_sd", "predictive_js")
+CALIBRATED = ("ece_corrected", "nll", "probability_sd", "predictive_js")
 
 
 def confidence_bins(confidence: FloatArray) -> IntArray:

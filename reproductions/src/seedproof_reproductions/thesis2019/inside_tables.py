@@ -45,19 +45,19 @@ def calibration(settings: Sequence[SettingResults]) -> Table:
             at = f"calibration.{prior}"
             changes = (
                 judged_change(setting.effect(arm, f"{at}.effects.{metric}"))
-                for metric in ("ece", "predictive_js")
+                for metric in ("ece_corrected", "predictive_js")
             )
             rows.append(
                 (
                     setting.named(arm),
                     share(Estimate(of_prior["positive_share"])),
                     median_and_range([round(value, 2) for value in of_prior["temperatures"]]),
-                    figure("ece", setting.estimate(arm, f"{at}.raw.ece")),
+                    figure("ece_corrected", setting.estimate(arm, f"{at}.raw.ece_corrected")),
                     *changes,
                 )
             )
     header = (
-        "", "positive", "temperature: median (range)", card("ece").title.lower(), "its change",
+        "", "positive", "temperature: median (range)", card("ece_corrected").title.lower(), "its change",
         "change of the divergence of two seeds",
     )  # fmt: skip
     return Table.of(header, rows)

@@ -14,7 +14,7 @@ METRICS = {
     "accuracy_sd": [0.004, 0.003, 0.006],
     "flip_rate": [0.04, 0.03, 0.05],
     "label_entropy": [0.06, 0.05, 0.07],
-    "ece": [0.02, 0.018, 0.022],
+    "ece_corrected": [0.02, 0.018, 0.022],
 }
 CELLS = {"x": [0.0, 0.5, 1.0], "y": [0.0, 0.1, 0.2], "counts": [[90, 5], [1, 4]]}
 CONTROL = {
@@ -47,7 +47,7 @@ def made_arm(flips=1.0, accuracy=0.0, *, half=0.05, loose=0.08, ece=0.0, **conte
     metrics = deepcopy(METRICS)
     for name in ("flip_rate", "label_entropy"):
         metrics[name] = [flips * x for x in metrics[name]]
-    metrics["ece"] = [x + ece for x in metrics["ece"]]
+    metrics["ece_corrected"] = [x + ece for x in metrics["ece_corrected"]]
     ratio = around("label_entropy", flips, half)
     costs = {kind: content.pop(kind, 1.0) for kind in ("training", "serving")}
     return {
@@ -63,7 +63,7 @@ def made_arm(flips=1.0, accuracy=0.0, *, half=0.05, loose=0.08, ece=0.0, **conte
             "accuracy": around("accuracy", accuracy, 0.002),
             "flip_rate": around("flip_rate", flips, half),
             "label_entropy": ratio,
-            "ece": around("ece", ece, 0.001),
+            "ece_corrected": around("ece_corrected", ece, 0.001),
         },
         "of_all": {
             "accuracy": around("accuracy", accuracy, 0.003),

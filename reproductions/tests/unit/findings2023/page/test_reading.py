@@ -16,9 +16,9 @@ def test_settings_do_not_depend_on_the_order_of_the_files(both, finetuned):
 def test_single_number_has_no_interval(settings):
     """Three numbers are a value and its interval."""
     setting = settings[0]
-    setting.content["arms"]["linear"]["metrics"]["ece"] = [0.02]
+    setting.content["arms"]["linear"]["metrics"]["ece_corrected"] = [0.02]
 
-    assert setting.estimate("linear", "metrics.ece") == Estimate(0.02)
+    assert setting.estimate("linear", "metrics.ece_corrected") == Estimate(0.02)
     assert setting.effect("linear", "of_all.flip_rate").high == 0.15 + 0.08
     naive = setting.effect("linear", "high.naive")
     assert (naive.metric, naive.value, naive.low) == ("label_entropy", 0.15 - 0.04, None)
