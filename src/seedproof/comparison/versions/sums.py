@@ -265,11 +265,11 @@ class VersionSums(ABC):
             kind=self.kind,
             are_trials=self._are_trials,
             better=self.better,
-            quality=self._quality,
+            quality=self.quality,
         )
 
     @property
-    def _quality(self) -> str | None:
+    def quality(self) -> str | None:
         """Figure of how much better the new version is, judged together with flips beyond noise."""
         known = [name for name in QUALITIES if name in self.sums]
         if self.kind == Kind.NUMBERS and self.better == "neither":
@@ -279,10 +279,10 @@ class VersionSums(ABC):
     @property
     def _level(self) -> Level:
         """Level of each primary figure of all examples."""
-        return PLAIN if self._quality is None else PLAIN.divided(2)
+        return PLAIN if self.quality is None else PLAIN.divided(2)
 
     def _level_of(self, figure: str, index: int) -> Level:
-        is_primary = figure in {f"{self.distance}_beyond", self._quality}
+        is_primary = figure in {f"{self.distance}_beyond", self.quality}
         return self._level if is_primary and index == WHOLE else PLAIN
 
     def _group(self, name: str, index: int, n_examples: int) -> GroupMean:

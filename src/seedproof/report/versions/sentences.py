@@ -224,9 +224,8 @@ def headline(comparison: VersionComparison) -> Message:
         return change
     code = "accuracy-rose" if side == "better" else "accuracy-fell"
     size = f"{100 * abs(comparison['accuracy_change'].value):.1f}{NO_BREAK}points"
-    return _say(
-        "quality-and-change", quality=_say(code, size=size), change=in_sentence(str(change))
-    )
+    clause = Message(change.code, "{change}", change=in_sentence(str(change)))
+    return _say("quality-and-change", quality=_say(code, size=size), change=clause)
 
 
 def untrusted(error: Check) -> Message:

@@ -15,11 +15,12 @@ from seedproof.comparison.arms.result import ArmPair, ComparedArm, MatchedRate
 from seedproof.metrics.statistic import MeanOverRuns
 from seedproof.predictions.checks import Check, errors_of
 from seedproof.records.schema import Kind
+from seedproof.report.comparison.headline import headline
 from seedproof.stats.effect import Effect
 from seedproof.stats.families import MetricContrast
 from seedproof.stats.intervals import PLAIN
 
-N_RUNS = 6
+N_RUNS, COPIES = 6, "duplicate-runs"
 CLASSES = ("flip_rate", "accuracy", "nll", "ece", "accuracy_sd", "macro_f1")
 NUMBERS = ("mean_difference", "mae", "mean", "rmse", "bias", "pass^2")
 LISTS = ("first_item_flips", "recall@5", "mrr", "ndcg@5", "ndcg@10")
@@ -191,9 +192,11 @@ def test_an_arm_of_copies_has_no_verdict_and_others_have():
         assert set(verdicts.values()) == {"not tested"}
         assert result.effect("calm", "accuracy").verdict == "better"
         assert result.effect("copies", "accuracy").value > 0.1
-        headline = result.view().headline
-        assert "No verdict on copies, because the check duplicate-runs reports an error" in headline
-        assert "check that no run is given twice" in headline
+        message = headline(result.comparison).fields["untrusted"]
+        assert message.code == "untrusted-input"
+        assert (message.fields["arms"].names, message.fields["check"]) == (("copies",), COPIES)
+        (found,) = [x for x in result.checks if x.arm == "copies" and x.name == COPIES]
+        assert message.fields["remedy"][1:] == found.remedy[1:]
 
 
 def test_an_error_of_the_baseline_leaves_no_verdict_at_all():
@@ -202,7 +205,7 @@ def test_an_error_of_the_baseline_leaves_no_verdict_at_all():
     result = sp.compare(arms, labels=np.zeros(300, int))
 
     assert {e.verdict for e in result.effects("calm").values()} == {"not tested"}
-    assert result.view().headline.startswith("No verdict on calm, because the check")
+    assert headline(result.comparison).code == "untrusted-input"
     assert "Equivalent" not in str(result)
 
 
@@ -220,4 +223,5 @@ def test_single_numbers_over_an_error_have_no_verdict():
     report = sp.compare_scalars(table)
 
     assert report["b"]["score"].verdict == "not tested"
-    assert "duplicate-runs reports an error" in str(report)
+    assert report["b"]["score"].note.code == COPIES
+    assert COPIES in report._overview(()).headline

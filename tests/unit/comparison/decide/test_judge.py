@@ -14,7 +14,7 @@ SCHEDULE = Schedule.of_runs(20)
 SPREAD = 0.01
 # Reasons, as the JSON of a decision has them.
 SHOWN_BETTER, NOT_SHOWN, TOO_SMALL = "shown better", "not shown", "gain too small"
-RUN_MORE = "run more"
+RUN_MORE, LOST = "run more", "quality lost"
 
 
 def runs_of(mean, n_runs):
@@ -208,7 +208,7 @@ def test_candidate_that_loses_quality_is_discarded_whatever_else_it_gains(n_runs
     guarded = judge(steadier(n_runs), SCHEDULE, level=0.05, min_gain=0.0, quality=row(-0.1, n_runs))
 
     assert (alone.answer, alone.reason) == ("keep", SHOWN_BETTER)
-    assert (guarded.answer, guarded.reason) == ("discard", "quality lost")
+    assert (guarded.answer, guarded.reason) == ("discard", LOST)
 
 
 @pytest.mark.parametrize("gain", [0.0, 0.1, -0.002])
@@ -222,7 +222,7 @@ def test_quality_is_not_judged_before_the_first_look():
     """Two runs may discard a candidate as futile only."""
     verdict = judge(steadier(2), SCHEDULE, level=0.05, min_gain=0.0, quality=row(-0.1, 2))
 
-    assert verdict.reason != "quality lost"
+    assert verdict.reason != LOST
 
 
 @pytest.mark.parametrize(("gain", "is_lost"), [(steadier, True), (row, False)])
@@ -235,4 +235,4 @@ def test_guard_is_the_plain_interval_where_a_candidate_would_be_kept(gain, is_lo
 
     verdict = judge(candidate, SCHEDULE, level=1e-4, min_gain=0.0, quality=loss)
 
-    assert (verdict.reason == "quality lost") == is_lost
+    assert (verdict.reason == LOST) == is_lost

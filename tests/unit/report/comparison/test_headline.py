@@ -7,7 +7,9 @@ import pytest
 
 import seedproof as sp
 from seedproof.report.comparison.figures import build_figures
+from seedproof.report.comparison.groups import MIXED
 from seedproof.report.comparison.headline import headline, in_sentence
+from seedproof.report.comparison.reading import brackets
 from seedproof.report.next_steps import after_comparing
 from seedproof.stats.effect import Effect
 
@@ -38,26 +40,44 @@ def report():
     return sp.compare(arms, labels=LABELS)
 
 
+def groups(message):
+    """Return the parts of a headline: code, arms, and code of the change in quality."""
+    return [
+        (
+            part.code,
+            part.fields["arms"].fields["arms"].names if "arms" in part.fields else (),
+            getattr(part.fields.get("change"), "code", None),
+        )
+        for part in message.fields["parts"].parts
+    ]
+
+
 def test_headline_has_three_groups(report):
     """From records, through the public call: each group has its verb and its amount."""
+    message = headline(report.comparison)
+
     assert (report.comparison.primary, report.comparison.quality) == ("flip_rate", "accuracy")
-    calm, wild, long = report.view().headline.replace(NB, " ").removesuffix(".").split("; ")
-    assert calm.startswith("calm cuts flips by ")
-    assert wild.startswith("wild raises flips but gains ")
-    assert wild.endswith("points of accuracy")
-    assert long.startswith("long cuts flips by ")
-    assert " but loses 1" in long
-    assert long.endswith("points of accuracy")
+    assert groups(message) == [
+        ("cuts-flips", ("calm",), None),
+        ("flips-and-quality-change", ("wild",), "gains-points"),
+        ("flips-and-quality-change", ("long",), "loses-points"),
+    ]
+    long = message.fields["parts"].parts[-1].fields
+    lost = 100 * abs(report.effect("long", "accuracy").value)
+    assert str(long["change"].fields["size"]) == f"{lost:.1f}{NB}points"
+    assert long["amount"].code in {"fraction", "percentage"}
+    assert report.view().headline == str(message)
 
 
 def test_text_and_page_mark_the_arm_that_is_steadier_and_worse(report):
     """In 80 columns, on the page and in the chart; the JSON has the verdicts of each metric."""
     text = str(report)
-    (row,) = [line for line in text.splitlines() if line.startswith("  long") and "but" in line]
+    marked = MIXED["steadier", "worse"]
+    (row,) = [line for line in text.splitlines() if line.startswith("  long") and marked in line]
 
-    assert row.endswith("steadier, but worse")
+    assert row.endswith(marked)
     assert max(map(len, text.splitlines())) <= 80
-    assert "steadier, but worse" in report.to_html()
+    assert marked in report.to_html()
     points = next(x for x in build_figures(report.comparison) if x.name == "stability_accuracy")
     kinds = {row["arm"]: row["kind"] for row in points.rows}
     assert (kinds["calm"], kinds["long"]) == ("good", "bad")
@@ -72,11 +92,11 @@ def test_arm_that_loses_accuracy_is_never_advised(report):
 
 def test_primary_rows_have_the_confidence_that_is_printed(report):
     """Two metrics of three arms: at most 1 − 0.05/6 each."""
-    percent = f"{100 * report.comparison.confidence:.4g}{NB}%"
+    message = brackets(report.comparison)
 
     assert report.summary()["quality"] == "accuracy"
     assert 0.975 < report.comparison.confidence <= 1 - 0.05 / 6 + 1e-12
-    assert f"{percent} interval in the primary rows" in report.view().brackets
+    assert message.fields["percent"] == pytest.approx(100 * report.comparison.confidence)
 
 
 def test_saved_reports_have_the_same_groups(report):
@@ -91,7 +111,9 @@ def test_saved_reports_have_the_same_groups(report):
 
     assert saved.comparison.confidence == pytest.approx(1 - 0.05 / 6)
     assert saved.comparison.quality == report.comparison.quality
-    assert "long cuts flips" in saved.view().headline
+    assert ("flips-and-quality-change", ("long",), "loses-points") in groups(
+        headline(saved.comparison)
+    )
     assert not saved.effect("long", "accuracy").exploratory
 
 
@@ -110,24 +132,38 @@ OPEN = "no difference shown"
 
 
 @pytest.mark.parametrize(
-    ("flips", "accuracy", "text"),
+    ("flips", "accuracy", "expected"),
     [
-        ("steadier", "worse", "calm cuts flips by about half but loses 13.1 points of accuracy."),
-        ("steadier", OPEN, "calm cuts flips by about half; no loss of accuracy shown."),
-        ("steadier", "better", "calm cuts flips by about half; accuracy rises."),
-        ("less steady", "worse", "calm raises flips and loses 13.1 points of accuracy."),
-        ("less steady", "better", "calm raises flips but gains 13.1 points of accuracy."),
-        ("less steady", OPEN, "calm makes answers less steady."),
-        (OPEN, "worse", "calm loses 13.1 points of accuracy; no difference in flips is shown."),
-        (OPEN, "better", "calm gains 13.1 points of accuracy; no difference in flips is shown."),
-        (OPEN, OPEN, "No difference in flips is shown."),
-        ("too few runs", "too few runs", "Too few runs for a verdict on flips."),
+        ("less steady", "worse", [("flips-and-quality-change", ("calm",), "loses-points")]),
+        ("less steady", "better", [("flips-and-quality-change", ("calm",), "gains-points")]),
+        (OPEN, "worse", [("quality-changes", ("calm",), "loses-points"), ("flips-open", (), None)]),
+        (
+            OPEN,
+            "better",
+            [("quality-changes", ("calm",), "gains-points"), ("flips-open", (), None)],
+        ),
     ],
 )
-def test_every_pair_of_verdicts_has_its_headline(report, flips, accuracy, text):
-    shown = str(headline(_verdicts(report, flips, accuracy)))
+def test_a_shown_change_of_quality_is_in_the_headline(report, flips, accuracy, expected):
+    assert groups(headline(_verdicts(report, flips, accuracy))) == expected
 
-    assert shown.replace(NB, " ") == text
+
+@pytest.mark.parametrize(
+    ("flips", "accuracy", "code", "clause"),
+    [
+        ("steadier", "worse", "flips-cut", "accuracy-falls"),
+        ("steadier", OPEN, "flips-cut", "no-accuracy-loss-shown"),
+        ("steadier", "better", "flips-cut", "accuracy-rises"),
+        ("less steady", OPEN, "flips-raised", None),
+        (OPEN, OPEN, "no-difference-shown", None),
+        ("too few runs", "too few runs", "too-few-runs", None),
+    ],
+)
+def test_one_group_has_one_sentence(report, flips, accuracy, code, clause):
+    message = headline(_verdicts(report, flips, accuracy))
+
+    assert message.code == code
+    assert getattr(message.fields.get("accuracy"), "code", None) == clause
 
 
 def test_headline_on_another_primary_metric_names_the_loss():
@@ -135,11 +171,10 @@ def test_headline_on_another_primary_metric_names_the_loss():
     arms = {"none": runs_of(0.85, 0.3, seed=2), "long": runs_of(0.70, 0.05, seed=4)}
     other = sp.compare(arms, labels=LABELS, primary="label_entropy_corrected")
 
-    shown = other.view().headline
-
+    (part,) = groups(headline(other.comparison))
     assert other.comparison.quality == "accuracy"
-    assert shown.startswith("long is steadier but loses 1")
-    assert "points of accuracy" in shown
+    assert other.effect("long", "label_entropy_corrected").verdict == "steadier"
+    assert part == ("quality-changes", ("long",), "loses-points")
 
 
 def test_verdicts_on_one_contrast_never_contradict_each_other(report):
@@ -157,11 +192,15 @@ def test_verdicts_on_one_contrast_never_contradict_each_other(report):
         )
     ]
 
-    shown = str(headline(replace(report.comparison, arms=tuple(arms)))).replace(NB, " ")
+    message = headline(replace(report.comparison, arms=tuple(arms)))
 
-    assert shown == (
-        "Flips: equivalent within 10 % with calm; too few runs with long; no verdict on wild."
-    )
+    parts = [(x.code, x.fields["arms"].names) for x in message.fields["parts"].parts]
+    assert message.code == "several-open"
+    assert parts == [
+        ("arms-equivalent", ("calm",)),
+        ("arms-of-few-runs", ("long",)),
+        ("arms-not-tested", ("wild",)),
+    ]
 
 
 def _open_accuracy():
@@ -179,14 +218,12 @@ def test_equal_arms_are_never_equivalent_and_without_a_verdict(n_runs):
         (block,) = [x for x in report.view().key_blocks if x.metric == metric]
         (finding,) = [x for x in report.view().findings if x.metric == metric]
         assert block.cells[0][1].verdict == verdict
-        assert ("within" in finding.text.lower()) == (verdict == "equivalent")
+        assert [x.code for x in finding.messages][:1] == [verdict.replace(" ", "-")]
         assert (verdict == "too few runs") == (n_runs < 5)
-    is_equivalent = report.effect("same", "flip_rate").verdict == "equivalent"
-    assert report.view().headline.startswith("Equivalent") == is_equivalent
+    of_flips = report.effect("same", "flip_rate").verdict
+    assert headline(report.comparison).code == of_flips.replace(" ", "-")
 
 
-@pytest.mark.parametrize(
-    ("text", "inside"), [("Check it.", "check it."), ("NDCG at 5", "NDCG at 5"), ("A", "a")]
-)
+@pytest.mark.parametrize(("text", "inside"), [("Check", "check"), ("NDCG", "NDCG"), ("A", "a")])
 def test_abbreviations_keep_their_capitals_in_a_sentence(text, inside):
     assert in_sentence(text) == inside

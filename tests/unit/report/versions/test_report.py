@@ -166,7 +166,7 @@ def test_five_runs_of_one_version_are_enough_for_a_verdict(n_old, n_new):
 
     assert result.comparison.is_beyond
     assert headline(result.comparison).fields["quality"].code == "accuracy-fell"
-    assert "changes more answers" in str(headline(result.comparison))
+    assert headline(result.comparison).fields["change"].code == "more-changes"
 
 
 @pytest.mark.parametrize(
@@ -196,9 +196,7 @@ def test_headline_has_stability_and_change():
     assert headline(noisy(0.5, 0.05).comparison).code == "more-changes-and-steadier"
     assert headline(noisy(0.3, 0.3).comparison).code == "no-change-shown"
     assert headline(worse).code == "quality-and-change"
-    assert str(headline(worse)).endswith(
-        "the new version changes more answers than another run would"
-    )
+    assert headline(worse).fields["change"].code == "more-changes"
     assert headline(report(2, 2, 30).comparison).code == "few-runs"
 
 
