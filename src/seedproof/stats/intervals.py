@@ -226,8 +226,7 @@ def _log_interval(statistic: MeanOverExamples, level: Level) -> tuple[float, flo
 def _squared_widths(statistic: MeanOverExamples, level: Level) -> tuple[float, float]:
     """Squared half widths below and above, over judges too if the same ones grade every answer.
 
-    Their part is q²·V, with Student's quantile q of the J − 1 degrees of freedom of their variance
-    V; what judges and examples both count is taken off once, as for runs.
+    J judges have J − 1 degrees of freedom; what they and examples both count is taken off once.
     """
     below, above = sides = _widths_for_these_judges(statistic, level)
     if (judges := statistic.judges) is None:

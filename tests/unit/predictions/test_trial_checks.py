@@ -70,6 +70,6 @@ def test_level_is_that_of_coin_flips(n_mixed, expected):
     solid = np.array([[1.0], [np.nan]]).repeat(5, axis=1)
 
     # Of these, 2^-14 is 1.2 · 10⁻⁴ for both sides and 2^-15 is 6.1 · 10⁻⁵.
-    found = findings(np.concatenate([numbers, solid], axis=1))
+    severities = findings(np.concatenate([numbers, solid], axis=1))
 
-    assert [severity for severity in found if severity == "error"] == expected
+    assert [severity for severity in severities if severity == "error"] == expected

@@ -143,7 +143,7 @@ def pilot_of(measurement: Measurement) -> Pilot:
 def _refuse_judges(measurement: Measurement) -> None:
     """Refuse a pilot whose answers the same judges grade: more trials or examples leave their part.
 
-    A plan without it would promise intervals that no number of trials reaches.
+    Leaving it out would promise intervals that no number of trials reaches.
     """
     mean = measurement.statistics.get(_metrics(measurement)["mean"])
     if isinstance(mean, MeanOverExamples) and mean.judges is not None:
