@@ -37,4 +37,4 @@ def train(run: sp.Run) -> None:
 
 
 if __name__ == "__main__":
-    print(sp.Study("pl", train, seeds=2, arms=["none", "aswa"], store="runs-pl").run("serial"))
+    print(sp.Study("pl", train, seeds=2, arms=["none", "ema"], store="runs-pl").run("serial"))

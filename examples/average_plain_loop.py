@@ -30,7 +30,7 @@ def train(run: sp.Run) -> None:
 
 
 if __name__ == "__main__":
-    arms = ["none", "aswa", "switch-ema"]
+    arms = ["none", "ema", "switch-ema", "aswa"]
     study = sp.Study("average", train, seeds=5, arms=arms, store="runs-average")
     study.run("serial", progress=False)
     for arm, report in study.measure_arms().items():

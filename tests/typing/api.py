@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from sklearn.ensemble import RandomForestClassifier
+from torch import nn
+from torch.optim import SGD
 
 import seedproof as sp
 
@@ -108,8 +110,18 @@ def train(run: sp.Run) -> None:
     dynamics.update(drawn)
     run.log_dynamics("test", dynamics)
     same: bool = sp.current_run() is run
-    average = sp.stabilize.PRESETS
-    del same, average
+    model = nn.Linear(2, 2)
+    optimizer = SGD(model.parameters(), lr=0.1)
+    average: sp.stabilize.WeightAverage = sp.stabilize.build(
+        "ema", model, optimizer, decay=0.999, start=100, batch_norm="copy"
+    )
+    options: sp.stabilize.AverageOptions = {"window": 3, "every": 2}
+    sp.stabilize.build("lawa", model, optimizer, **options)
+    sp.stabilize.build("ema", model, optimizer, dekay=0.999)  # type: ignore[call-arg]
+    sp.stabilize.build("ema", model, optimizer, decay="slow")  # type: ignore[arg-type]
+    sp.stabilize.build("ema", model, optimizer, batch_norm="mean")  # type: ignore[arg-type]
+    average.finish()
+    del same
 
 
 study: sp.Study = sp.Study("demo", train, seeds=sp.SeedPlan.all(10), store="runs")

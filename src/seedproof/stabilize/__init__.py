@@ -13,6 +13,7 @@ from seedproof.stabilize.presets import (
     NASWA,
     PRESETS,
     SWA,
+    AverageOptions,
     SwitchEMA,
     build,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "NASWA",
     "PRESETS",
     "SWA",
+    "AverageOptions",
     "AverageWarning",
     "Decay",
     "Mean",

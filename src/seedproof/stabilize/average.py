@@ -21,6 +21,7 @@ from seedproof.stabilize.optimizer_state import (
 )
 from seedproof.stabilize.policy import Policy, Window
 from seedproof.stabilize.tracked import tracked, trained
+from seedproof.stabilize.travel import Travel
 from seedproof.stabilize.weighting import Counters, weigh
 
 
@@ -91,6 +92,7 @@ class WeightAverage:
         self._averaged_copy.take_model()
         self._set_counters(Counters(n_members=int(policy.begins_with == "weights")))
         self._snapshots = []
+        self._travel = Travel(self._averaged_copy.samples()[1])
         self._is_new, self._raw_differs = True, False
         self._versions = self._averaged_copy.versions()
 
@@ -137,6 +139,7 @@ class WeightAverage:
         if self._versions != self._averaged_copy.versions():
             if self._is_new and self.n_entered == 0:
                 self._averaged_copy.take_model()
+                self._travel = Travel(self._averaged_copy.samples()[1])
             elif self._raw_differs and self._averaged_copy.equals_model():
                 raise RunError(
                     "The checkpoint was saved while the average was applied, and its averaged "
@@ -198,6 +201,7 @@ class WeightAverage:
             self._enter_window(policy, policy.weighing)
         elif policy.enters == "epoch-end":
             self._offer(policy, is_real=self._truth(True))  # noqa: FBT003 - a value
+        self._travel.end_epoch(*self._averaged_copy.samples())
         if policy.restart != "none" and self.n_entered > 0:
             self._restart(policy)
         if policy.accept is not None and policy.accept.clear_each_epoch:
@@ -266,7 +270,8 @@ class WeightAverage:
         """Give the model the averaged weights for a while, then its own, bit for bit.
 
         Args:
-            batches: Data for batch-norm statistics, with the policy `batch_norm="refresh"`.
+            batches: Data from which batch-norm statistics are computed for these weights. If
+                omitted, they are those that the policy's `batch_norm` says.
             forward: A function that passes such a batch through the model. If omitted, the
                 model is called with the batch, its first element, or its items as keywords.
 
@@ -281,31 +286,32 @@ class WeightAverage:
             _warn(Message("no-update", text), depth=2)
             yield
             return
-        self._swap_in()
+        self._swap_in(refreshes=batches is not None)
         try:
             self._refresh(batches, forward, depth=3)
             yield
         finally:
             self._swap_out()
 
-    def _swap_in(self) -> None:
-        if self.policy is not None and self.policy.batch_norm == "refresh":
-            layers = batch_norm.tracked(self._model).values()
-            self._saved_statistics = [(b, b.clone()) for layer in layers for b in layer.buffers()]
+    def _swap_in(self, *, refreshes: bool) -> None:
         if not self._is_in_model():
             self._reshard()
             self._averaged_copy.swap()
+        # After the swap: averaged statistics are refreshed for a while only, too.
+        if self.policy is not None and (refreshes or self.policy.batch_norm == "refresh"):
+            layers = batch_norm.tracked(self._model).values()
+            self._saved_statistics = [(b, b.clone()) for layer in layers for b in layer.buffers()]
         self._is_applied = True
 
     def _swap_out(self) -> None:
         if not self._is_applied:
             return
-        if self._averaged_copy.is_swapped:
-            self._reshard()
-            self._averaged_copy.swap()
         for statistic, before in self._saved_statistics:
             statistic.copy_(before)
         self._saved_statistics = []
+        if self._averaged_copy.is_swapped:
+            self._reshard()
+            self._averaged_copy.swap()
         self._is_applied = False
 
     def _reshard(self) -> None:
@@ -325,20 +331,12 @@ class WeightAverage:
         *,
         depth: int = 2,
     ) -> None:
-        if self.policy is None or self.policy.batch_norm != "refresh":
-            if batches is not None:
-                raise OptionError(
-                    'Batches only apply to the policy batch_norm="refresh".', option="batch_norm"
-                )
-        elif batches is not None:
+        if batches is not None:
             batch_norm.refresh(self._model, batches, forward=forward)
-        elif batch_norm.tracked(self._model):
-            message = Message(
-                "stale-batch-norm",
-                "Batch-norm statistics belong to other weights. Pass batches to refresh them, or "
-                'set batch_norm="average" or "copy".',
-            )
-            _warn(message, depth=depth)
+        elif self.policy is not None and batch_norm.tracked(self._model):
+            message = batch_norm.caution(self.policy)
+            if message is not None:
+                _warn(message, depth=depth)
 
     def finish(
         self,
@@ -349,7 +347,7 @@ class WeightAverage:
         """Leave the averaged weights in the model for good, and detach from the optimizer.
 
         Args:
-            batches: Data for batch-norm statistics, with the policy `batch_norm="refresh"`.
+            batches: Data for batch-norm statistics, as in `applied`. The training data will do.
             forward: A function that passes such a batch through the model, as in `applied`.
         """
         if self.policy is not None and not self.is_attached:
@@ -364,6 +362,7 @@ class WeightAverage:
                 if not self._is_in_model():
                     self._take_average(self.policy)
                 self._refresh(batches, forward)
+                self._warn_if_unfinished(self.policy)
         finally:
             self.remove()
 
@@ -373,6 +372,20 @@ class WeightAverage:
             _warn(Message("same-weights", text), depth=2)
         self._reshard()
         self._averaged_copy.assign()
+
+    def _warn_if_unfinished(self, policy: Policy) -> None:
+        travel = self._travel
+        if travel.is_unfinished(restarts=policy.restart != "none"):
+            message = Message(
+                "unfinished-average",
+                "The average still moves, so it may be less accurate than the raw weights: in the "
+                "last epoch it moved {moved:.0%} of its whole way, and the raw weights were "
+                "{ahead:.0%} of that way ahead. Train longer, or average later weights only: "
+                '"ema", a smaller decay, or a later start. Check the accuracy.',
+                moved=travel.moved,
+                ahead=travel.ahead,
+            )
+            _warn(message, depth=2)
 
     def chosen_weights(self) -> dict[str, Tensor]:
         """Return a copy of the weights that `finish` would leave in the model, by name."""
@@ -402,12 +415,21 @@ class WeightAverage:
         return {
             "policy": repr(self.policy),
             "counters": self._count.plain(),
-            "average": self._averaged_copy.averages(),
+            "average": self._averaged_copy.averages() | self._before_refresh(),
+            "travel": self._travel.plain(),
             # Empty if the model holds its own weights.
             "raw": self._averaged_copy.raw() or {},
             "snapshots": [self._averaged_copy.gathered(copies) for copies in self._snapshots],
             "optimizer_steps": counted_steps(self._optimizer),
         }
+
+    def _before_refresh(self) -> dict[str, Tensor]:
+        """Return averaged batch-norm statistics while the model holds refreshed ones."""
+        if self.policy is None or not self._averaged_copy.is_swapped:
+            return {}
+        saved = {id(buffer): before for buffer, before in self._saved_statistics}
+        tensors = tracked(self._model, self.policy)
+        return {name: saved[id(x)].clone() for name, x in tensors.items() if id(x) in saved}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the state of a checkpoint.
@@ -439,6 +461,7 @@ class WeightAverage:
         self._swap_out()
         self._set_counters(Counters.from_plain(state["counters"]))
         self._averaged_copy.load(state["average"])
+        self._travel = Travel.from_plain(state.get("travel"), self._averaged_copy.samples()[0])
         self._snapshots = [self._averaged_copy.parts(copies) for copies in state["snapshots"]]
         if state["raw"]:
             self._reshard()

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from seedproof.stabilize.distance import MeanNorm, SumOfDifferences, chunks_of
 from seedproof.stabilize.fsdp import is_sharded, local, part, whole
+from seedproof.stabilize.travel import sample
 
 
 class AveragedCopy:
@@ -89,6 +90,15 @@ class AveragedCopy:
         """Return how often each parameter was written, without waiting for the device."""
         parameters = [local(o) for o in self._originals if isinstance(o, nn.Parameter)]
         return [parameter._version for parameter in parameters]  # noqa: SLF001 - torch has no other
+
+    def samples(self) -> tuple[Tensor, Tensor]:
+        """Return some weights of the average and of the model, of the same places; none if sharded.
+
+        Batch-norm statistics are left out: their scale is that of the data.
+        """
+        pairs = [] if self.is_sharded else [*zip(self.values, self._originals, strict=True)]
+        weights = [pair for pair in pairs if isinstance(pair[1], nn.Parameter)]
+        return sample([value for value, _ in weights]), sample([own for _, own in weights])
 
     def copies(self) -> dict[str, Tensor]:
         """Return a copy of this rank's part of the average, by name."""

@@ -10,7 +10,9 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
 
 from seedproof.errors import OptionError
+from seedproof.messages import Message
 from seedproof.stabilize.evaluation_mode import evaluating
+from seedproof.stabilize.policy import Mean, Policy
 
 
 def tracked(model: nn.Module) -> dict[str, _NormBase]:
@@ -29,6 +31,24 @@ def statistics(model: nn.Module) -> dict[str, Tensor]:
         for name, layer in tracked(model).items()
         for kind in ("running_mean", "running_var")
     }
+
+
+def caution(policy: Policy) -> Message | None:
+    """Return what may be wrong with statistics that no data have refreshed."""
+    if policy.batch_norm == "refresh":
+        return Message(
+            "stale-batch-norm",
+            "Batch-norm statistics belong to other weights. Pass batches to refresh them, or set "
+            'batch_norm="average" or "copy".',
+        )
+    is_over_steps = isinstance(policy.weighing, Mean) and policy.enters != "epoch-end"
+    if policy.batch_norm == "average" and is_over_steps:
+        return Message(
+            "averaged-batch-norm",
+            "Batch-norm statistics are means over all steps, the first ones included, so the "
+            'accuracy may be too low. Pass batches to refresh them, or set batch_norm="copy".',
+        )
+    return None
 
 
 @torch.no_grad()

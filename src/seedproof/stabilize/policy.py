@@ -117,8 +117,9 @@ class Policy:
         restart: At the end of an epoch the model continues from the average (`assign`), swaps
             with it (`swap`), or continues unchanged (`none`).
         optimizer_state: Keep or reset the optimizer's momenta at a restart.
-        batch_norm: Average running statistics like weights (`average`), recompute them by a
-            pass over data (`refresh`), or keep the model's own (`copy`).
+        batch_norm: Running statistics if no data are given to recompute them: averaged like
+            weights (`average`), or the model's own (`copy`). With `refresh` they are the model's
+            own as well, and a warning asks for data.
     """
 
     enters: Literal["before-step", "after-step", "epoch-end"] = "before-step"

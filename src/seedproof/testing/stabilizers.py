@@ -49,6 +49,8 @@ from seedproof.testing.trainings import (
 from seedproof.training.rng import capture
 
 
+# The trainings are a few steps long, so their averages still move.
+@pytest.mark.filterwarnings("ignore:The average still moves")
 class StabilizerContract:
     """Contract of every stabilizer; define a fixture `attach`.
 

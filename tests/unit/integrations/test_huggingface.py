@@ -27,6 +27,8 @@ from seedproof.testing.trainings import are_equal, copies, is_same_data, n_hooks
 from seedproof.training.spec import StudySpec
 from support.huggingface import QUIET, make_bert
 
+# Trainings of a few steps, whose averages still move.
+pytestmark = pytest.mark.filterwarnings("ignore:The average still moves")
 N_EXAMPLES, N_EPOCHS, N_STEPS = 16, 3, 4
 GENERATOR = torch.Generator().manual_seed(0)
 TOKENS = torch.randint(0, 30, (N_EXAMPLES, 6), generator=GENERATOR)

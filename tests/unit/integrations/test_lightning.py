@@ -28,6 +28,8 @@ from seedproof.training.rng import seed_everything
 from seedproof.training.spec import StudySpec
 
 pytestmark = [
+    # Trainings of a few steps, whose averages still move.
+    pytest.mark.filterwarnings("ignore:The average still moves"),
     # Small data needs no workers, and a silent trainer no logger.
     pytest.mark.filterwarnings("ignore::lightning.fabric.utilities.warnings.PossibleUserWarning"),
     # Checkpoints are resumed elsewhere than they were saved, on purpose.
