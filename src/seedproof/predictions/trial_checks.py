@@ -54,7 +54,7 @@ def trials_by_outcome(trials: Sequence[str], numbers: FloatArray) -> Iterator[Ch
 def _of_last_trials(numbers: FloatArray) -> float:
     """Return the sum over examples of the standardized last trial; 0 if chance may give it.
 
-    Trials that were not selected are exchangeable: the last of n is any of them with the probability
+    Trials that were not selected are exchangeable: the last of n is any of them with the chance
     1/n, whatever their values are, so that the distribution of its deviation from their mean is
     known. Deviations are in standard deviations of the example, and equal trials say nothing.
     """
