@@ -106,3 +106,27 @@ def test_twenty_examples_show_no_equivalence_of_accuracies():
     # Student's quantile with 19 degrees of freedom, times half an example each way.
     assert effect.high == -effect.low > 2.09 / 20
     assert change.high > 2.09 / 20
+
+
+def test_shares_of_weighted_trials_in_clusters_count_each_task_once(tmp_path):
+    """Weights change means, not the shares of tasks nor their intervals."""
+    rng = np.random.default_rng(3)
+    passed = (rng.random((3, 60)) < rng.beta(1, 1, 60)).astype(float)
+    lines = ["example,trial,value,family,weight,once"]
+    lines += [
+        f"t{task},{trial},{passed[trial, task]},f{task // 4},{1 + task % 5},1"
+        for task in range(60)
+        for trial in range(3)
+    ]
+    (tmp_path / "trials.csv").write_text("\n".join(lines))
+
+    weighted, plain = (
+        sp.measure(tmp_path / "trials.csv", clusters="family", weight=column)
+        for column in ("weight", "once")
+    )
+
+    assert weighted["mean"].value != pytest.approx(plain["mean"].value, rel=1e-3)
+    for metric in ("solid_share", "flaky_share", "broken_share"):
+        figures = [(x[metric].value, x[metric].low, x[metric].high) for x in (weighted, plain)]
+        assert figures[0] == pytest.approx(figures[1])
+        assert weighted[metric].over == "clusters"

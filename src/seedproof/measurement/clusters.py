@@ -21,8 +21,9 @@ from seedproof.records.arrow import to_numpy
 from seedproof.records.shards import Shard
 from seedproof.typing import IntArray
 
-# Names under which the sizes of clusters are counted: all examples, and the labeled ones.
-EXAMPLES, LABELED = "n_examples", "n_labeled"
+# Names under which the sizes of clusters are counted: all examples, and the labeled ones, by their
+# weights; and all examples, each once.
+EXAMPLES, LABELED, UNWEIGHTED = "n_examples", "n_labeled", "n_unweighted"
 # Words in the name of a column that is likely to hold clusters.
 USUAL_NAMES = frozenset(
     {
@@ -114,7 +115,7 @@ class ClusterAccumulator:
 
     def __init__(self, n_runs: int) -> None:
         self.sums = ClusterSums(1 + n_runs)
-        self.sizes: dict[str, str] = {}  # of each metric: `EXAMPLES` or `LABELED`
+        self.sizes: dict[str, str] = {}  # of each metric: `EXAMPLES`, `LABELED` or `UNWEIGHTED`
         self._waiting: IntArray = np.zeros(0, dtype=np.int64)
         self._places: dict[str, Places] = {}
 
@@ -134,16 +135,21 @@ class ClusterAccumulator:
         of_labeled = None if weights is None else weights[is_labeled]
         self.sums.count(EXAMPLES, every.of_examples, weights=weights)
         self.sums.count(LABELED, labeled.of_examples, weights=of_labeled)
+        if weights is not None:
+            self._places[UNWEIGHTED] = every
+            self.sums.count(UNWEIGHTED, every.of_examples)
 
     def add(self, values: Mapping[str, ExampleValues], sizes: str = EXAMPLES) -> None:
         """Add metrics of the examples of the batch: all of them, or the labeled ones."""
         for name, of_examples in values.items():
-            self.sizes[name] = sizes
+            counts_once = of_examples.weights is None and UNWEIGHTED in self._places
+            own = UNWEIGHTED if counts_once else sizes
+            self.sizes[name] = own
             if of_examples.is_subset:  # counted apart: other examples are in no mean of it
-                self.sizes[name] = f"{sizes} of {name}"
-                places = self._places[sizes].listed(of_examples.places).of_examples
+                self.sizes[name] = f"{own} of {name}"
+                places = self._places[own].listed(of_examples.places).of_examples
                 self.sums.count(self.sizes[name], places, weights=of_examples.weights)
-            self.sums.add_values(name, of_examples, self._places[sizes])
+            self.sums.add_values(name, of_examples, self._places[own])
 
     def merge(self, other: "ClusterAccumulator") -> None:
         """Add the examples of another part."""

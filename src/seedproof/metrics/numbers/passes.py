@@ -1,6 +1,7 @@
 """Scores that are pass or fail: disagreement, pass^k and pass@k, solid and flaky examples."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from math import comb
 from typing import ClassVar
@@ -91,18 +92,24 @@ class Passes(NumberFamily):
         flips = {} if self.n_runs == 1 else {"flip_rate": tree.over_pairs(passed, flips_across)}
         return {
             **flips,
-            **self._counted(passed, has_weights=batch.weights is not None),
+            **self._counted(passed),
             **{f"pass^{k}": tree.over_all(passed, partial(all_of, k=k)) for k in powers},
             **{f"pass@{k}": tree.over_all(passed, partial(any_of, k=k)) for k in powers},
         }
 
-    def _counted(self, passed: BoolArray, *, has_weights: bool) -> dict[str, ExampleValues]:
+    def values(self, batch: NumberBatch) -> Mapping[str, ExampleValues]:
+        """Return each quantity per example; counts of examples have no weights."""
+        values = super().values(batch)
+        return {
+            name: replace(x, weights=None) if name in SHARES else x for name, x in values.items()
+        }
+
+    def _counted(self, passed: BoolArray) -> dict[str, ExampleValues]:
         """Return whether an example is solid, flaky or broken, 0 or 1.
 
         Only of trials: that other runs as many as these come out so is a matter of runs as well.
-        Counts of examples have no weights, so that those of weighted ones have no interval.
         """
-        if self.n_runs == 1 or not self.settings.are_trials or has_weights:
+        if self.n_runs == 1 or not self.settings.are_trials:
             return {}
         n_passed = passed.sum(axis=0)
         solid, broken = n_passed == len(passed), n_passed == 0

@@ -141,6 +141,19 @@ def test_passes():
         assert detail["passed_counts"].sum() == batch.n_examples
 
 
+def test_shares_of_trials_count_each_example_once():
+    """Value and interval are those without weights."""
+    settings = AnswerSettings(are_trials=True)
+    for batch in batches(20, is_pass_or_fail=True):
+        families = [Passes(batch.n_runs, settings) for _ in range(2)]
+        families[0].update(batch)
+        families[1].update(NumberBatch(batch.numbers))
+        weighted, plain = (family.result() for family in families)
+
+        for name in ("solid_share", "flaky_share", "broken_share"):
+            assert estimate(weighted[name]) == estimate(plain[name])
+
+
 def test_parts_of_the_variance_are_unbiased():
     """Components drawn with known variances, over examples with uneven weights."""
     rng = np.random.default_rng(0)
