@@ -102,7 +102,7 @@ def compare(
         >>> rng = np.random.default_rng(0)
         >>> noisy, calm = (
         ...     rng.integers(0, 2, (10, 500)),
-        ...     np.tile(rng.integers(0, 2, 500), (10, 1)),
+        ...     (rng.integers(0, 2, 500) + rng.random((10, 500)) > 0.99).astype(int),
         ... )
         >>> report = sp.compare({"noisy": noisy, "calm": calm})
         >>> report.effect("calm", "flip_rate").verdict

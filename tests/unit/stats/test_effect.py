@@ -122,7 +122,7 @@ def test_an_interval_without_runs_is_never_equivalent_unless_trials_are_asked(ov
     [
         ("flip_rate", (0.5, 0.9), "steadier"),
         ("flip_rate", (1.1, 1.9), "less steady"),
-        ("flip_rate", (0.5, 1.0), "no difference shown"),  # 1 itself is no change
+        ("flip_rate", (0.5, 1.0), "no difference shown"),  # 1 means no change
         ("flip_rate", (1.0, 1.9), "no difference shown"),
         ("accuracy", (0.01, 0.02), "better"),
         ("accuracy", (-0.02, -0.01), "worse"),

@@ -219,14 +219,14 @@ def _on_primary(comparison: Comparison) -> Message:
         first = str(_on_primary_alone(kept if shown else comparison)).removesuffix(".")
         parts.append(Message("primary", "{finding}", finding=first))
     for arms, word in ((gaining, "gain"), (losing, "lose")):
-        by_verdict: dict[str, list[ComparedArm]] = {}
+        alike_arms: dict[str, list[ComparedArm]] = {}
         for arm in arms:
             verdict = verdict_on(arm, metric)
             is_named = word == "lose" and verdict in (*GOOD, *BAD)
-            by_verdict.setdefault(verdict if is_named else "", []).append(arm)
-        for verdict, alike in by_verdict.items():
+            alike_arms.setdefault(verdict if is_named else "", []).append(arm)
+        for named, alike in alike_arms.items():
             be = "is" if len(alike) == 1 else "are"
-            joined = f" {be} {verdict} {'but' if verdict in GOOD else 'and'}" if verdict else ""
+            joined = f" {be} {named} {'but' if named in GOOD else 'and'}" if named else ""
             fields = {"arms": _few(alike, comparison), "change": _change(alike, quality, word)}
             parts.append(Message("quality-changes", f"{{arms}}{joined} {{change}}", **fields))
     return _say("primary-and-quality", parts=Series(tuple(parts)))

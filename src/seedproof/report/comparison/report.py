@@ -35,7 +35,7 @@ class ComparisonReport(HoldsScratch, Result):
 
     >>> import seedproof as sp
     >>> old = [[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 1]] * 2
-    >>> report = sp.compare({"none": old, "ours": [[0, 1, 1, 0]] * 6})
+    >>> report = sp.compare({"none": old, "ours": [[0, 1, 1, 0], [0, 1, 1, 1]] * 3})
     >>> report
     <ComparisonReport of ours against none: flip_rate no difference shown>
     >>> report.effects("ours")["flip_rate"].verdict

@@ -48,7 +48,7 @@ SENTENCES = {
     "steadiness-untrusted": f"Stability is not judged: {RUNS}.",
     "accuracy-untrusted": "Accuracy goes from {old} to {new}; there is no verdict.",
     "examples-untrusted": "No individual example is judged.",
-    "intervals": f"Intervals: 95{NO_BREAK}%.",
+    "intervals": f"Intervals: {{percent:.4g}}{NO_BREAK}%.",
     "two-primaries": f"Intervals: 95{NO_BREAK}%, and {{percent:.4g}}{NO_BREAK}% of {{distance}} "
     "beyond noise and of the {quality}, which are judged together.",
     "few-runs": "Too few {unit}s to distinguish the new version from another {repeat}",
@@ -237,7 +237,7 @@ def untrusted(error: Check) -> Message:
 def on_intervals(comparison: VersionComparison, quality: str, *, distance: str) -> Message:
     """Return the confidence of the intervals in the table of figures."""
     if comparison.quality is None:
-        return _say("intervals")
+        return _say("intervals", percent=100 * comparison.confidence)
     return _say(
         "two-primaries",
         percent=100 * comparison.confidence,

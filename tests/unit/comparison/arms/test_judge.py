@@ -132,7 +132,7 @@ def check(name="duplicate-runs", severity="error", **fields):
 
 
 @pytest.mark.parametrize(
-    ("found", "arms"),
+    ("error", "arms"),
     [
         (check(arm="b"), {"b"}),
         (check(arm="none"), {"b", "c"}),  # the baseline
@@ -143,10 +143,10 @@ def check(name="duplicate-runs", severity="error", **fields):
         (check(severity="warning", arm="b"), set()),
     ],
 )
-def test_an_error_concerns_its_arms_and_one_of_the_baseline_all(found, arms):
-    errors = errors_of([found], ["b", "c"], "none")
+def test_an_error_concerns_its_arms_and_one_of_the_baseline_all(error, arms):
+    errors = errors_of([error], ["b", "c"], "none")
 
-    assert errors == dict.fromkeys(arms, found)
+    assert errors == dict.fromkeys(arms, error)
 
 
 def test_no_effect_has_a_verdict_over_an_error():
@@ -195,8 +195,8 @@ def test_an_arm_of_copies_has_no_verdict_and_others_have():
         message = headline(result.comparison).fields["untrusted"]
         assert message.code == "untrusted-input"
         assert (message.fields["arms"].names, message.fields["check"]) == (("copies",), COPIES)
-        (found,) = [x for x in result.checks if x.arm == "copies" and x.name == COPIES]
-        assert message.fields["remedy"][1:] == found.remedy[1:]
+        (copies,) = [x for x in result.checks if x.arm == "copies" and x.name == COPIES]
+        assert message.fields["remedy"][1:] == copies.remedy[1:]
 
 
 def test_an_error_of_the_baseline_leaves_no_verdict_at_all():
