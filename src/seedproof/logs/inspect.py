@@ -21,7 +21,7 @@ from seedproof.logs.samples import (
     unknown_format,
 )
 from seedproof.messages import Message
-from seedproof.records.decoding import LOG_BYTES, DecodingError, decode, parse_log
+from seedproof.records.decoding import LOG_BYTES, DecodingError, decode, parse_log, parse_log_object
 
 TOOL = "inspect"
 SUFFIX = ".eval"
@@ -261,9 +261,7 @@ def _evaluated(path: Path) -> _Evaluated:
 def _whole(path: Path) -> tuple[Any, Any]:
     """Return header and samples of a `.json` file."""
     with path.open("rb") as file:
-        content = parse_log(file.read(LOG_BYTES + 1))
-    if not isinstance(content, Mapping):
-        raise DecodingError("it has no header")
+        content = parse_log_object(file.read(LOG_BYTES + 1))
     # Inspect writes no samples if there are none.
     return content, content.get("samples") or []
 
@@ -273,9 +271,9 @@ def _archived(path: Path) -> tuple[Any, Any]:
     with Archive(path) as archive:
         if HEADER in archive:
             return parse_log(archive.read(HEADER)), parse_log(archive.read(SUMMARIES))
-        head = parse_log(archive.read(START))
+        head = parse_log_object(archive.read(START))
         parts = [parse_log(archive.read(x)) for x in archive.below(PARTIAL_SUMMARIES)]
-    if not isinstance(head, dict) or not all(isinstance(part, list) for part in parts):
+    if not all(isinstance(part, list) for part in parts):
         raise DecodingError("its journal is damaged")
     return {**head, "status": "started"}, [row for part in parts for row in part]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from seedproof.errors import UnreadableError
-from seedproof.records.decoding import LOG_BYTES, DecodingError, parse_log
+from seedproof.records.decoding import LOG_BYTES, DecodingError, parse_log_object
 
 _T = TypeVar("_T")
 
@@ -30,10 +30,7 @@ def decoded_lines(path: Path, decode_row: Callable[[dict[str, Any]], _T]) -> Ite
             if not line.strip():
                 continue
             try:
-                content = parse_log(line)
-                if not isinstance(content, dict):
-                    raise DecodingError("not an object")
-                row = decode_row(content)
+                row = decode_row(parse_log_object(line))
             except DecodingError as error:
                 raise UnreadableError(
                     "{file} cannot be read: line {line} is wrong: {reason}.",

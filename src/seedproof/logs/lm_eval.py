@@ -20,7 +20,7 @@ from seedproof.logs.samples import (
     unknown_format,
 )
 from seedproof.messages import Message
-from seedproof.records.decoding import LOG_BYTES, DecodingError, decode, parse_log
+from seedproof.records.decoding import LOG_BYTES, DecodingError, decode, parse_log_object
 
 TOOL = "lm_eval"
 NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
@@ -153,9 +153,7 @@ class _Part:
             return None
         try:
             with self._place.open("rb") as file:
-                content = parse_log(file.read(LOG_BYTES + 1))
-            if not isinstance(content, dict):
-                raise DecodingError("it is not an object")
+                content = parse_log_object(file.read(LOG_BYTES + 1))
             content["shots"], content["counts"] = content.get("n-shot"), content.get("n-samples")
             return decode(_Results, content, allow_unknown=True)
         except DecodingError as error:
@@ -203,7 +201,9 @@ def _check_documents(
         twin = in_file.setdefault((str(row.doc_id), row.filter), row)
         if twin is not row:
             mine, its = ({**vars(x), **x.scores, "scores": None} for x in (row, twin))
-            differing = [name for name in {**mine, **its} if repr(mine.get(name)) != repr(its.get(name))]
+            differing = [
+                name for name in {**mine, **its} if repr(mine.get(name)) != repr(its.get(name))
+            ]
             raise DuplicateExampleError(
                 "{file} has document {example!r} twice after the filter {filter!r}. The two "
                 "{difference}. Pass a file that has it once.",

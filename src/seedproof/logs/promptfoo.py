@@ -21,7 +21,7 @@ from seedproof.logs.samples import (
     unknown_format,
 )
 from seedproof.messages import Message
-from seedproof.records.decoding import LOG_BYTES, DecodingError, decode, parse_log
+from seedproof.records.decoding import LOG_BYTES, DecodingError, decode, parse_log_object
 
 TOOL = "promptfoo"
 # Format of the results, as they number it.
@@ -180,9 +180,7 @@ def read(paths: Sequence[Path]) -> Log:
         notes = () if content is not contents[0] else _note(n_repeated)
         of_file = dict.fromkeys(arms[row.column] for row in content.rows) or {"": None}
         # Problems concern every column of a file.
-        files += [
-            LogFile(content.path.name, arm, TOOL, content.problems, notes) for arm in of_file
-        ]
+        files += [LogFile(content.path.name, arm, TOOL, content.problems, notes) for arm in of_file]
     return Log(TOOL, samples, files)
 
 
@@ -234,9 +232,7 @@ def _file(path: Path) -> _File:
         return _File(path, list(decoded_lines(path, _row)))
     try:
         with path.open("rb") as file:
-            content = parse_log(file.read(LOG_BYTES + 1))
-        if not isinstance(content, dict):
-            raise DecodingError("it is not an object")
+            content = parse_log_object(file.read(LOG_BYTES + 1))
         results = decode(_Results, content.get("results"), field="results", allow_unknown=True)
         options = content.get("runtimeOptions")
         options = decode(_Options, options or {}, field="runtimeOptions", allow_unknown=True)

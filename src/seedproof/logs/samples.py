@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -322,8 +322,10 @@ def _fact_columns(facts: Sequence[Mapping[str, Fact]]) -> dict[str, list[object]
     columns: dict[str, list[object]] = {}
     for name, of_name in types.items():
         column = name
-        while column in RESERVED or column.startswith(Columns.probs) or (
-            column != name and column in types
+        while (
+            column in RESERVED
+            or column.startswith(Columns.probs)
+            or (column != name and column in types)
         ):
             column = PREFIX + column
         values = [of_sample.get(name) for of_sample in facts]

@@ -79,6 +79,14 @@ def parse_log(content: bytes) -> Any:  # noqa: ANN401 - plain data
     return _parsed(content, LOG_BYTES, LOG_VALUES, LOG_DEPTH, allow_nan=True)
 
 
+def parse_log_object(content: bytes) -> dict[str, Any]:
+    """Return the JSON object of another tool's log."""
+    value = parse_log(content)
+    if not isinstance(value, dict):
+        raise _mismatch("object", value)
+    return value
+
+
 def _parsed(
     content: bytes, max_bytes: float, max_values: float, max_depth: int, *, allow_nan: bool
 ) -> Any:  # noqa: ANN401 - plain data
@@ -184,10 +192,7 @@ def _generic_decoder(
     if origin is Literal:
         return _choice({option: option for option in items})
     if origin in {Union, UnionType}:
-        present = _either([option for option in items if option is not NoneType], inner)
-        if NoneType not in items:
-            return present
-        return lambda value: None if value is None else present(value)
+        return _either(items, inner)
     if origin in {dict, Mapping}:
         return _mapping(inner(items[1]))
     if origin is list:
@@ -263,14 +268,17 @@ _SCALARS: dict[Any, _Decoder] = {
 }
 
 
-def _either(kinds: Sequence[Any], inner: Callable[[object], _Decoder]) -> _Decoder:
-    """Return the decoder of one type, or of one of several scalars, such as `str | int`."""
-    if len(kinds) == 1:
-        return inner(kinds[0])
+def _either(items: Sequence[Any], inner: Callable[[object], _Decoder]) -> _Decoder:
+    """Return the decoder of an optional type, or of one of several scalars, as in `str | int`."""
+    kinds = [kind for kind in items if kind is not NoneType]
     decoders = {kind: inner(kind) for kind in kinds}
-    names = " or ".join(kind.__name__ for kind in kinds)
+    names = " or ".join(getattr(kind, "__name__", str(kind)) for kind in kinds)
 
     def decode_either(value: object) -> object:
+        if value is None and NoneType in items:
+            return None
+        if len(kinds) == 1:
+            return decoders[kinds[0]](value)
         if type(value) not in decoders:
             raise _mismatch(names, value)
         return decoders[type(value)](value)
