@@ -92,7 +92,7 @@ def read_paths(
         tables.append(table)
         n_lines += len(rows)
         n_empty += len(empty)
-        first_empty += lines.numbers(empty[: MOST_LINES - len(first_empty)])
+        first_empty += lines.numbers(empty[: MOST_LINES - len(first_empty)].tolist())
     if not tables:
         return PathRows(pa.table({name: pa.nulls(0) for name in names}), [])
     table = concatenated(tables)

@@ -133,14 +133,14 @@ class _File:
         problems = []
         if self.version != FORMAT:
             problems.append(unknown_format(self.version, f"{FORMAT}"))
-        planned: dict[tuple[object, ...], int] = {}
+        planned: dict[tuple[tuple[str, str], str], int] = {}
         for row in self.rows:
             options = row.test.options or _Options()
             own = self.n_repeats if options.repeat is None else options.repeat
             planned[row.column, row.example] = own or 1
         calls = Counter((row.column, row.example) for row in self.rows)
         # Combinations of variables of a test are further calls, which hide no missing repeat.
-        n_lacking = sum(max(0, n_planned - calls[key]) for key, n_planned in planned.items())
+        n_lacking = sum(max(0, n_calls - calls[key]) for key, n_calls in planned.items())
         n_planned = max(self.n_counted, len(self.rows) + n_lacking)
         return (*problems, *samples_missing(len(self.rows), n_planned))
 
