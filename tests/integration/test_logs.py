@@ -396,3 +396,10 @@ def test_damaged_run_of_wandb(tmp_path):
     file.write_bytes(b"nothing")
     with pytest.raises(UnreadableError):
         sp.measure(folder)
+
+
+def test_jobs_of_two_sweeps_with_one_number_and_seed_are_both_read(tmp_path):
+    """A sweep that was started twice: the folder above both has every job."""
+    for sweep in ("10-00", "11-00"):
+        shutil.copytree(LOGS / "hydra" / "by_number", tmp_path / sweep)
+    assert len(sp.measure(tmp_path).measurement.runs) == 6
