@@ -33,7 +33,7 @@ def parts(target: str) -> Iterator[Any]:
 
 
 def samples_in(target: str) -> int | None:
-    """Return the number of samples that a log gives; None if it is no log."""
+    """Return the number of samples that a log gives; None if it is not a log."""
     files = log_files([target])
     return None if files is None else len(files.read().samples)
 
@@ -48,10 +48,12 @@ def outcome(request: dict[str, Any]) -> dict[str, Any]:
     n_samples = samples_in(request["target"])
     for part in parts(request["target"]):
         try:
+            sp.measure(part, **options).to_json()
+        except sp.SeedproofError as error:
+            messages.append(str(error))
+        try:
             read = sp.Predictions.load(part, **options)
             checks += [check.name for check in read.checks]
-            if len(read.runs) > 1:
-                sp.measure(read).to_json()
         except sp.SeedproofError as error:
             codes.append(error.code)
             messages.append(str(error))

@@ -41,7 +41,9 @@ class Worker:
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
 
-    def read(self, target: Path, columns: dict[str, str], options: dict[str, Any]) -> dict[str, Any]:
+    def read(
+        self, target: Path, columns: dict[str, str], options: dict[str, Any]
+    ) -> dict[str, Any]:
         """Return the answer to one request."""
         if self._process is None:
             self._process = subprocess.Popen(
@@ -136,7 +138,7 @@ def changed(content: Any, draw: st.DrawFn) -> Any:
 
 
 def lines_of(rows: Any) -> str:
-    """Return JSON lines of rows; what is no list is one line."""
+    """Return JSON lines of rows; anything but a list is one line."""
     return "".join(f"{json.dumps(row)}\n" for row in (rows if isinstance(rows, list) else [rows]))
 
 
@@ -191,7 +193,9 @@ def test_hostile_archives_of_inspect(read, fresh, sized):
         file = folder / "log.eval"
         with zipfile.ZipFile(file, "w") as archive:
             for name, content in members.items():
-                kind = data.draw(st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 12, 14]))
+                kind = data.draw(
+                    st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 12, 14])
+                )
                 archive.writestr(name, json.dumps(content), kind)
         if data.draw(st.booleans()):
             file.write_bytes(flipped(file.read_bytes(), data.draw))
@@ -217,7 +221,7 @@ def test_damaged_archives_of_inspect(read, fresh, sized):
         # Next to a whole log, a damaged one is not left out in silence.
         both = read(folder)
         names = [fields for code, fields in both.get("notes", ()) if code == "log-chosen"]
-        assert both["messages"] or names or both["n_samples"] == 24
+        assert both["codes"] or names or both["n_samples"] == 24
 
     fuzz()
 
@@ -339,7 +343,11 @@ def test_hostile_paths_of_every_kind(read, fresh, sized):
         rows = changed(LISTS if is_lists else NESTED, data.draw)
         usual = {"value": "samples[*].ok"}
         if not is_lists:
-            usual = {"example": "item.uid", "trial": "meta.run.seed", "value": "result.grades.style"}
+            usual = {
+                "example": "item.uid",
+                "trial": "meta.run.seed",
+                "value": "result.grades.style",
+            }
         kind = data.draw(st.sampled_from(KINDS))
         value = usual.pop("value")
         columns = {**usual, kind: data.draw(st.just(value) | PATHS)}
@@ -353,3 +361,14 @@ def test_hostile_paths_of_every_kind(read, fresh, sized):
         read(file, columns, common_examples=data.draw(st.booleans()))
 
     fuzz()
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="the reader of tables gives JSON lines to Arrow as they are, whose parser ends the "
+    "process if the first line is null; paths check their lines, the rebuild must do it for all",
+)
+def test_table_whose_first_line_is_null(read, fresh):
+    file = fresh() / "rows.jsonl"
+    file.write_text('null\n{"run": 1, "example": "a", "value": 1}\n')
+    read(file)

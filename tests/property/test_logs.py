@@ -210,7 +210,13 @@ def test_duplicates_are_refused_in_any_order(planned, data):
         {"id": x.example, "epoch": x.trial, "scores": {"match": {"value": x.score}}}
         for x in data.draw(st.permutations([*planned, twin._replace(score=0.125)]))
     ]
-    evaluation = {"eval_id": "e", "task_id": "t", "created": "2026-11-16", "task": "q", "model": "m"}
+    evaluation = {
+        "eval_id": "e",
+        "task_id": "t",
+        "created": "2026-11-16",
+        "task": "q",
+        "model": "m",
+    }
     log = {"version": 2, "status": "success", "eval": evaluation, "samples": rows}
     with TemporaryDirectory() as folder:
         path = Path(folder) / "log.json"

@@ -36,6 +36,9 @@ FAILURES = (
 class Archive:
     """An open archive whose members are read whole.
 
+    Args:
+        path: The file.
+
     Raises:
         DecodingError: The archive or a member is damaged, too large, encrypted, or there twice.
     """

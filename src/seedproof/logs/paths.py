@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from seedproof.errors import ColumnError, MissingValueError
+from seedproof.errors import ColumnError, MissingValueError, UnreadableError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.decoding import DecodingError, parse_log
@@ -30,6 +30,10 @@ EACH = "*"
 # Names, and indices of up to nine digits.
 _STEP = re.compile(r"([^.\[\]]+)|\[([0-9]{1,9}|\*)\]")
 _PATH = re.compile(rf"(?:{_STEP.pattern})(?:\.[^.\[\]]+|\[(?:[0-9]{{1,9}}|\*)\])*")
+# The first character of a line that is not an object.
+_NOT_OBJECT = re.compile(rb"^[ \t\r]*[^{ \t\r\n]", re.MULTILINE)
+# Objects and lists in a line from which on their nesting is checked.
+MOST_CONTAINERS = 1000
 # Numbers of lines that a message shows.
 MOST_LINES = 5
 
@@ -204,6 +208,7 @@ def _chunks(file: Path, paths: Sequence[list[str | int]]) -> Iterator[tuple[_Lin
     schema: pa.Schema | None = None
     for index, piece in enumerate(_pieces(file)):
         lines = piece.content
+        _check_lines(file, piece)
         if index == 0:
             schema = _needed(_parsed(file, _sample(lines)).schema, paths)
         rows = None if schema is None else _parsed_as(schema, lines)
@@ -222,6 +227,32 @@ def _chunks(file: Path, paths: Sequence[list[str | int]]) -> Iterator[tuple[_Lin
                 ),
             )
         yield piece, rows
+
+
+def _check_lines(file: Path, lines: _Lines) -> None:
+    """Refuse lines at which Arrow's parser ends the process: null first, and deep nesting."""
+    content = lines.content
+    if (start := _NOT_OBJECT.search(content)) is not None:
+        raise _wrong_line(file, lines, start.start(), "expected object")
+    ends = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == ord("\n"))
+    starts = np.concatenate([[0], ends + 1])
+    lengths = np.diff(np.concatenate([starts, [len(content)]]))
+    for index in np.flatnonzero(lengths > 2 * MOST_CONTAINERS):
+        line = content[starts[index] : starts[index] + lengths[index]]
+        if line.count(b"[") + line.count(b"{") > MOST_CONTAINERS:
+            try:
+                parse_log(line)
+            except DecodingError as error:
+                raise _wrong_line(file, lines, int(starts[index]), str(error)) from error
+
+
+def _wrong_line(file: Path, lines: _Lines, start: int, reason: str) -> UnreadableError:
+    return UnreadableError(
+        "{file} cannot be read: line {line} is wrong: {reason}.",
+        file=file.name,
+        line=lines.n_before + lines.content.count(b"\n", 0, start) + 1,
+        reason=reason,
+    )
 
 
 def _sample(lines: bytes) -> bytes:

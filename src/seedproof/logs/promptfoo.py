@@ -269,7 +269,7 @@ def _arms(rows: Iterable[_Row]) -> dict[tuple[str, str], str]:
     names: dict[tuple[str, str], str] = {}
     for column, label in labels.items():
         name = f"{column[0]} · {label}" if has_prompts else column[0]
-        # Prompts of one label are told apart by their ids.
+        # Prompts of one label differ by their ids.
         names[column] = f"{name} {column[1][:8]}" if name in names.values() else name
     return names
 

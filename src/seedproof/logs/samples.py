@@ -349,7 +349,7 @@ def plain_facts(*sources: Mapping[str, object]) -> dict[str, Fact]:
 
 
 def score_of(value: object) -> float | None:
-    """Return a score as a number, NaN included; None if it is no number.
+    """Return a score as a number, NaN included; None for anything else.
 
     Args:
         value: A value of JSON.

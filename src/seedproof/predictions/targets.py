@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from seedproof.errors import DtypeError, NotFoundError, OptionError
+from seedproof.errors import DtypeError, NotFoundError, OptionError, TooFewRunsError
 from seedproof.logs import log_files, runs_in
 from seedproof.logs.hydra import Sweep
 from seedproof.logs.mlflow import is_tracked, read_tracked
@@ -208,6 +208,12 @@ def _of_sweep(sweep: Sweep) -> Input:
             known=sweep.arms,
         )
     files = sweep.files
+    if not files:
+        raise TooFewRunsError(
+            "{source} has no run with predictions. Without them: {runs}. Finish or repeat these.",
+            source=sweep.title,
+            runs=sweep.failed,
+        )
     is_npz = Path(sweep.name).suffix.lower() == ".npz"
     kind = "npz" if is_npz else "table"
     return Input(kind, list(files.values()), tuple(files), sweep.failed, sweep.notes)

@@ -1,16 +1,53 @@
 """Logs of Inspect are believed only if they say that they are complete."""
 
 import json
-import random
 import zipfile
 
+import numpy as np
 import pytest
 
 import seedproof as sp
 from seedproof.errors import DuplicateExampleError, UnreadableError
 from seedproof.testing.errors import WithFields
 
-from .conftest import inspect_log
+
+def inspect_log(n_examples=4, n_epochs=3, **header):
+    """Return a complete log; every sample of an odd example is right."""
+    rows = [
+        {
+            "id": f"q{example}",
+            "epoch": epoch,
+            "scores": {"match": {"value": "C" if (example + epoch) % 2 else "I"}},
+        }
+        for epoch in range(1, n_epochs + 1)
+        for example in range(n_examples)
+    ]
+    return {
+        "version": 2,
+        "status": "success",
+        "eval": {
+            "eval_id": "e",
+            "task_id": "t",
+            "created": "2026-11-16T10:00:00+00:00",
+            "task": "quiz",
+            "model": "m",
+            "dataset": {"sample_ids": [f"q{example}" for example in range(n_examples)]},
+            "config": {"epochs": n_epochs},
+        },
+        "samples": rows,
+        **header,
+    }
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a log of Inspect; returns the folder."""
+
+    def call(log, name="log.json"):
+        (tmp_path / name).write_text(json.dumps(log))
+        return tmp_path
+
+    return call
 
 
 def problems(report):
@@ -296,7 +333,7 @@ def test_large_archive_is_read(tmp_path):
     """More than the 64 MB that files of our own may have."""
     log = inspect_log(n_examples=40, n_epochs=2)
     for number, sample in enumerate(log["samples"]):
-        sample["input"] = random.Random(number).randbytes(2**19).hex()
+        sample["input"] = np.random.default_rng(number).bytes(2**19).hex()
     path = archive(tmp_path / "log.eval", members_of(log))
     assert zipfile.ZipFile(path).getinfo("summaries.json").file_size > 2**26
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import seedproof as sp
-from seedproof.errors import ColumnError, MissingValueError
+from seedproof.errors import ColumnError, MissingValueError, UnreadableError
 from seedproof.logs import paths
 from seedproof.logs.paths import read_paths
 from seedproof.testing.errors import WithFields
@@ -109,3 +109,30 @@ def test_value_that_is_no_list_is_named(write):
 def test_what_is_no_path_is_refused(write, path):
     with pytest.raises(ColumnError):
         read_paths(write([line(0)]), [path], "trial")
+
+
+@pytest.mark.parametrize("row", [None, 3, "x", [1]])
+@pytest.mark.parametrize("place", [0, 2])
+def test_line_that_is_not_an_object_is_named(write, row, place):
+    """With null first, Arrow's parser would end the process."""
+    rows = [line(number) for number in range(4)]
+    rows[place] = row
+
+    with pytest.raises(UnreadableError, check=WithFields(line=place + 1 + (place > 0))):
+        sp.measure(write(rows), columns=COLUMNS)
+
+
+def test_deep_nesting_of_an_unused_value_is_named(tmp_path):
+    """So would a line nested 20,000 deep."""
+    deep = '{"id": "b", "samples": [{"ok": 1}], "x": ' + "[" * 20_000 + "]" * 20_000 + "}"
+    file = tmp_path / "rows.jsonl"
+    file.write_text(f"{json.dumps(line(0))}\n{deep}\n")
+
+    with pytest.raises(UnreadableError, check=WithFields(line=2)):
+        sp.measure(file, columns=COLUMNS)
+
+
+def test_long_lines_with_many_values_are_read(write):
+    rows = [line(number, ({"ok": 1}, {"ok": 0})) | {"x": [[1]] * 3000} for number in range(3)]
+
+    assert sp.measure(write(rows), columns=COLUMNS).measurement.n_examples == 3

@@ -153,7 +153,9 @@ def test_wrong_row_is_refused(write, change):
         sp.measure(write(content))
 
 
-@pytest.mark.parametrize("part", [{"results": []}, {"results": {"results": {}}}, {"runtimeOptions": 3}])
+@pytest.mark.parametrize(
+    "part", [{"results": []}, {"results": {"results": {}}}, {"runtimeOptions": 3}]
+)
 def test_wrong_results_are_refused(write, part):
     """A file without rows still has the words by which it is recognized."""
     with pytest.raises(UnreadableError):

@@ -112,7 +112,7 @@ def test_record_after_an_unfinished_one_is_read(tmp_path):
 
 
 def test_exit_without_a_number_is_success(tmp_path):
-    """0 is not written; a field of another type is no code."""
+    """0 is not written; a field of another type is not a code."""
     for content in (b"", field(1, b"")):
         file = tmp_path / "run-1.wandb"
         file.write_bytes(HEADER + RUN + part(field(18, content)))
