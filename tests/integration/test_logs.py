@@ -19,6 +19,7 @@ from seedproof.errors import (
     LabelConflictError,
     MissingValueError,
     OptionError,
+    TooFewRunsError,
     UnknownNameError,
     UnreadableError,
 )
@@ -396,3 +397,23 @@ def test_damaged_run_of_wandb(tmp_path):
     file.write_bytes(b"nothing")
     with pytest.raises(UnreadableError):
         sp.measure(folder)
+
+
+def test_jobs_of_two_sweeps_with_one_number_and_seed_are_both_read(tmp_path):
+    """A sweep that was started twice: the folder above both has every job."""
+    for sweep in ("10-00", "11-00"):
+        shutil.copytree(LOGS / "hydra" / "by_number", tmp_path / sweep)
+    assert len(sp.measure(tmp_path).measurement.runs) == 6
+
+
+def test_arm_without_any_predictions_is_refused_by_its_jobs(tmp_path):
+    """Both jobs of one arm crashed."""
+    for index, width in enumerate([8, 8, 16, 16]):
+        job = tmp_path / str(index)
+        shutil.copytree(LOGS / "hydra" / "by_number" / "0", job)
+        overrides = f"- model.width={width}\n- seed={index}\n"
+        (job / ".hydra" / "overrides.yaml").write_text(overrides)
+        if width == 16:
+            (job / "predictions.csv").unlink()
+    with pytest.raises(TooFewRunsError, check=WithFields(runs=("2", "3"))):
+        sp.measure_arms(tmp_path)

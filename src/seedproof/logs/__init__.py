@@ -1,7 +1,7 @@
 """Logs of evaluation tools, recognized by their content and read without the tools.
 
-A reader is a module with `recognizes(path, start)`, which gets the first bytes of a file, and
-`read(paths)`, which returns a `Log`.
+A reader is a module with `recognizes(path, start)`, which gets the first bytes of a file,
+`resembles(path)`, which knows files by their names, and `read(paths)`, which returns a `Log`.
 """
 
 import glob
@@ -15,13 +15,14 @@ from seedproof.logs import inspect, lm_eval, promptfoo
 from seedproof.logs.hydra import Sweep, sweep_in
 from seedproof.logs.samples import Log
 from seedproof.logs.wandb import tracked_runs_in
+from seedproof.records.text_files import check_readable
 
 READERS: Mapping[str, ModuleType] = {
     reader.TOOL: reader for reader in (inspect, lm_eval, promptfoo)
 }
 SUFFIXES = frozenset({".eval", ".json", ".jsonl"})
-# A log is recognized within its first bytes.
-START_BYTES = 2**16
+# A log is recognized within its first bytes; the first sample may have a long text.
+START_BYTES = 2**20
 
 
 class LogFiles(NamedTuple):
@@ -90,15 +91,20 @@ def _places(path: str) -> list[Path]:
 
 
 def _recognized(path: Path, reader: ModuleType) -> list[Path]:
-    """Return the files of a path that a reader recognizes."""
+    """Return the files of a path that are logs of a reader.
+
+    Next to logs, files of their names are logs, too: one that is empty or damaged is refused by the
+    reader, and not left out.
+    """
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return [
-        file
-        for file in files
-        if file.suffix in SUFFIXES and file.is_file() and reader.recognizes(file, _start(file))
-    ]
+    files = [file for file in files if file.suffix in SUFFIXES and file.is_file()]
+    recognized = {file for file in files if reader.recognizes(file, _start(file))}
+    if not recognized and path.is_dir():
+        return []
+    return [file for file in files if file in recognized or reader.resembles(file)]
 
 
 def _start(file: Path) -> bytes:
+    check_readable(file)
     with file.open("rb") as stream:
         return stream.read(START_BYTES)

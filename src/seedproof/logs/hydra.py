@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 from seedproof.errors import NotFoundError, OptionError
+from seedproof.messages import Message
 from seedproof.records.shards import natural_order
 
 TOOL = "hydra"
@@ -44,6 +45,7 @@ class Sweep:
 
     name: str
     jobs: Sequence[Job]
+    notes: tuple[Message, ...] = field(default=(), kw_only=True)  # on how they were read
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -54,10 +56,12 @@ class Sweep:
     def files(self) -> dict[str, Path]:
         """The table of each job that wrote one, by the name of its run."""
         wrote = [job for job in self.jobs if job.file(self.name).is_file()]
-        counts = Counter(job.run for job in wrote)
+        # Jobs of two sweeps may have the same seed, and even the same number.
+        names = [[job.run, f"{job.run}-{job.folder.name}", str(job.folder)] for job in wrote]
+        counts = Counter(name for of_job in names for name in set(of_job))
         return {
-            job.run if counts[job.run] == 1 else f"{job.run}-{job.folder.name}": job.file(self.name)
-            for job in wrote
+            next((name for name in of_job if counts[name] == 1), of_job[-1]): job.file(self.name)
+            for of_job, job in zip(names, wrote, strict=True)
         }
 
     @property

@@ -1,42 +1,41 @@
 """Files with one JSON object per line."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from seedproof.errors import UnreadableError
-from seedproof.records.decoding import DecodingError, parse_json
+from seedproof.records.decoding import LOG_BYTES, DecodingError, parse_log_object
+
+_T = TypeVar("_T")
 
 
-def read_lines(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a file, one per line.
+def decoded_lines(path: Path, decode_row: Callable[[dict[str, Any]], _T]) -> Iterator[_T]:
+    """Yield the rows of a file, one per line.
 
     Args:
         path: The file.
+        decode_row: Returns the row of an object, or raises a DecodingError.
 
     Yields:
-        The object of each line that is not empty.
+        The row of each line that is not empty.
 
     Raises:
-        UnreadableError: A line is not a JSON object; the message names it.
+        UnreadableError: A line is not a JSON object, or not a row; the message names it.
     """
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        number = 0
+        while line := file.readline(LOG_BYTES + 1):
+            number += 1
             if not line.strip():
                 continue
             try:
-                row = parse_json(line, allow_nan=True)
+                row = decode_row(parse_log_object(line))
             except DecodingError as error:
-                raise _unreadable(path, number, str(error)) from error
-            if not isinstance(row, Mapping):
-                raise _unreadable(path, number, "not an object")
+                raise UnreadableError(
+                    "{file} cannot be read: line {line} is wrong: {reason}.",
+                    file=path.name,
+                    line=number,
+                    reason=str(error),
+                ) from error
             yield row
-
-
-def _unreadable(path: Path, number: int, reason: str) -> UnreadableError:
-    return UnreadableError(
-        "{file} cannot be read: line {line} is {reason}.",
-        file=path.name,
-        line=number,
-        reason=reason,
-    )

@@ -26,6 +26,7 @@ from seedproof.errors import (
     UnreadableError,
     first_line,
 )
+from seedproof.logs.split_tables import column_of, read_cells
 from seedproof.logs.tracked import RawRun, Tracked, distinct_names, tracked_runs
 from seedproof.messages import Message
 from seedproof.records.columns import Columns
@@ -381,21 +382,11 @@ def _downloaded(client: Any, run: _Run, path: str) -> Path | None:  # noqa: ANN4
 
 
 def _split_table(file: Path, path: str) -> pa.Table:
-    """Return the table in a JSON file of mlflow.log_table: names of columns, and rows."""
+    """Return the table in a JSON file of mlflow.log_table."""
     try:
-        content = parse_json(file.read_bytes(), allow_nan=True)
-        names, rows = content["columns"], content["data"]
-        columns = {str(name): [row[i] for row in rows] for i, name in enumerate(names)}
-    except (DecodingError, KeyError, TypeError, IndexError) as error:
+        columns = read_cells(file)
+    except DecodingError as error:
         raise UnreadableError(
             "{path!r} is not a table of mlflow.log_table: {reason}.", path=path, reason=str(error)
         ) from error
-    return pa.table({name: _column(values) for name, values in columns.items()})
-
-
-def _column(values: Sequence[Any]) -> pa.Array:
-    """Return a column; as text if its values are of several types."""
-    try:
-        return pa.array(values)
-    except pa.ArrowException:
-        return pa.array([None if value is None else str(value) for value in values])
+    return pa.table({name: column_of(cells) for name, cells in columns.items()})

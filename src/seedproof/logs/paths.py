@@ -8,25 +8,54 @@ trial of its example.
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from seedproof.errors import ColumnError
+from seedproof.errors import ColumnError, MissingValueError, UnreadableError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
-from seedproof.records.decoding import DecodingError, parse_json
+from seedproof.records.decoding import DecodingError, parse_log
 from seedproof.records.table_rows import concatenated
 from seedproof.records.text_files import reason_of, unpacked, unreadable
+from seedproof.typing import IntArray
 
 # Bytes that are parsed at a time, those of a block that one thread parses, and those of the first
 # lines, which show the types.
 CHUNK_BYTES, BLOCK_BYTES, SAMPLE_BYTES = 2**24, 2**20, 2**18
 EACH = "*"
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+|\*)\]")
+# Names, and indices of up to nine digits.
+_STEP = re.compile(r"([^.\[\]]+)|\[([0-9]{1,9}|\*)\]")
+_PATH = re.compile(rf"(?:{_STEP.pattern})(?:\.[^.\[\]]+|\[(?:[0-9]{{1,9}}|\*)\])*")
+# The first character of a line that is not an object.
+_NOT_OBJECT = re.compile(rb"^[ \t\r]*[^{ \t\r\n]", re.MULTILINE)
+# Objects and lists in a line from which on their nesting is checked.
+MOST_CONTAINERS = 1000
+# Numbers of lines that a message shows.
+MOST_LINES = 5
+
+
+class PathRows(NamedTuple):
+    """The values of a file, and notes on lines that have none."""
+
+    table: pa.Table
+    notes: list[Message]
+
+
+class _Lines(NamedTuple):
+    """Some lines of a file, and how many are before them."""
+
+    content: bytes
+    n_before: int
+
+    def numbers(self, rows: Sequence[int]) -> list[int]:
+        """Return the number in the file of the line of each row; blank lines are no rows."""
+        lines = self.content.split(b"\n")
+        of_rows = [number for number, line in enumerate(lines, 1) if line.strip()]
+        return [self.n_before + of_rows[row] for row in rows]
 
 
 def is_path(name: str) -> bool:
@@ -34,19 +63,23 @@ def is_path(name: str) -> bool:
     return "." in name or "[" in name
 
 
-def read_paths(file: Path, names: Sequence[str], position: str) -> pa.Table:
+def read_paths(
+    file: Path, names: Sequence[str], position: str, *, may_lack: bool = False
+) -> PathRows:
     """Read values of a file, in bounded memory for everything else in it.
 
     Args:
         file: A file with one JSON object per line.
         names: Columns or paths; the table has a column of each name.
         position: Column for the position in the list of a path with `[*]`, from 1 on.
+        may_lack: Whether lines without an item in that list are left out, with a note.
 
     Returns:
         A row per line, or per item of that list.
 
     Raises:
         ColumnError: No line has a value at a path, or two paths unfold different lists.
+        MissingValueError: A line has no item in the list that is unfolded.
     """
     steps = {name: _steps(name) for name in names}
     lists = {tuple(x[: x.index(EACH)]) for x in steps.values() if EACH in x}
@@ -56,27 +89,60 @@ def read_paths(file: Path, names: Sequence[str], position: str) -> pa.Table:
             paths=tuple(name for name, path in steps.items() if EACH in path),
         )
     unfolded = next(iter(lists), None)
-    chunks = [
-        _unfolded(rows, steps, unfolded, position) for rows in _chunks(file, list(steps.values()))
-    ]
-    if not chunks:
-        return pa.table({name: pa.nulls(0) for name in names})
-    table = concatenated(chunks)
+    tables: list[pa.Table] = []
+    n_lines, n_empty, first_empty = 0, 0, list[int]()
+    for lines, rows in _chunks(file, list(steps.values())):
+        table, empty = _unfolded(file, rows, steps, unfolded, position)
+        tables.append(table)
+        n_lines += len(rows)
+        n_empty += len(empty)
+        first_empty += lines.numbers(empty[: MOST_LINES - len(first_empty)].tolist())
+    if not tables:
+        return PathRows(pa.table({name: pa.nulls(0) for name in names}), [])
+    table = concatenated(tables)
     for name in names:
         if pa.types.is_null(table.schema.field(name).type):
-            first = next(_pieces(file))
+            first = next(_pieces(file)).content
             raise ColumnError(
                 "{table} has no value at {path!r}. Its lines have: {listed}.",
                 table=file.name,
                 path=name,
                 listed=", ".join(_paths_in(_parsed(file, first).schema)),
             )
-    return table
+    if not n_empty:
+        return PathRows(table, [])
+    path = next(name for name, path in steps.items() if EACH in path)
+    lacking = _lacking(file, path.partition(f"[{EACH}]")[0], n_empty, n_lines, first_empty)
+    if not may_lack:
+        raise MissingValueError(
+            "{lacking}. Fill it in, or pass --common-examples, or common_examples=True, to leave "
+            "such lines out.",
+            lacking=lacking,
+            **lacking.fields,
+        )
+    note = Message("lists-empty", "Left out: {lacking}.", lacking=lacking, **lacking.fields)
+    return PathRows(table, [note])
+
+
+def _lacking(file: Path, path: str, n_empty: int, n_lines: int, first: list[int]) -> Message:
+    """Return which lines have no item in a list."""
+    others = ", …" * (n_empty > len(first))
+    return Message(
+        "lines-without-items",
+        "{n_empty:,} of {n_lines:,} lines of {table} have an empty list at {path!r}, null, or "
+        "nothing: lines {listed}",
+        table=file.name,
+        path=path,
+        n_empty=n_empty,
+        n_lines=n_lines,
+        listed=", ".join(map(str, first)) + others,
+        lines=tuple(first),
+    )
 
 
 def read_numbered(file: Path, name: str) -> pa.Table:
     """Read the texts and numbers of a file, with a further column for the number of the line."""
-    table = read_paths(file, sorted(top_names(file)), "")
+    table = read_paths(file, sorted(top_names(file)), "").table
     return table.append_column(name, to_arrow(np.arange(1, len(table) + 1)))
 
 
@@ -86,12 +152,12 @@ def top_names(file: Path) -> set[str]:
         line = b""
         while b"\n" not in line and len(line) < CHUNK_BYTES:
             content = stream.read(BLOCK_BYTES)
-            line += content
+            line = (line + content).lstrip()
             if not content:
                 break
     line = line.partition(b"\n")[0]
     try:
-        first = parse_json(line, allow_nan=True)
+        first = parse_log(line)
     except DecodingError:
         return set()  # reported where the file is read
     values = first.items() if isinstance(first, dict) else ()
@@ -101,15 +167,23 @@ def top_names(file: Path) -> set[str]:
 def _steps(path: str) -> list[str | int]:
     """Return the names, indices and `*` of a path."""
     steps: list[str | int] = []
-    for name, index in _STEP.findall(path):
+    parts = _STEP.findall(path)
+    if _PATH.fullmatch(path) is None or (EACH, "") in parts:
+        raise ColumnError(
+            "{path!r} is not a path. Write names with dots between, [0] for an item of a list, "
+            "and [*] for all of its items, such as samples[*].ok.",
+            path=path,
+        )
+    for name, index in parts:
         steps.append(name or (EACH if index == EACH else int(index)))
     if steps.count(EACH) > 1:
         raise ColumnError("The path {path!r} has [*] more than once.", path=path)
     return steps
 
 
-def _pieces(file: Path) -> Iterator[bytes]:
+def _pieces(file: Path) -> Iterator[_Lines]:
     """Yield the lines of a file, as many at a time as are parsed together."""
+    n_before = 0
     with unpacked(file) as (stream, _):
         rest: list[bytes] = []
         while content := stream.read(CHUNK_BYTES):
@@ -117,21 +191,24 @@ def _pieces(file: Path) -> Iterator[bytes]:
             if end:
                 lines = b"".join((*rest, memoryview(content)[:end]))
                 if not lines.isspace():
-                    yield lines
+                    yield _Lines(lines, n_before)
+                n_before += lines.count(b"\n")
                 rest = []
             rest.append(content[end:])
         lines = b"".join(rest)
         if lines and not lines.isspace():
-            yield lines
+            yield _Lines(lines, n_before)
 
 
-def _chunks(file: Path, paths: Sequence[list[str | int]]) -> Iterator[pa.Table]:
+def _chunks(file: Path, paths: Sequence[list[str | int]]) -> Iterator[tuple[_Lines, pa.Table]]:
     """Yield the values at paths as tables of bounded size.
 
     Values that no path leads to are not converted, once the types of the others are known.
     """
     schema: pa.Schema | None = None
-    for index, lines in enumerate(_pieces(file)):
+    for index, piece in enumerate(_pieces(file)):
+        lines = piece.content
+        _check_lines(file, piece)
         if index == 0:
             schema = _needed(_parsed(file, _sample(lines)).schema, paths)
         rows = None if schema is None else _parsed_as(schema, lines)
@@ -149,7 +226,33 @@ def _chunks(file: Path, paths: Sequence[list[str | int]]) -> Iterator[pa.Table]:
                     n_read=len(rows),
                 ),
             )
-        yield rows
+        yield piece, rows
+
+
+def _check_lines(file: Path, lines: _Lines) -> None:
+    """Refuse lines at which Arrow's parser ends the process: null first, and deep nesting."""
+    content = lines.content
+    if (start := _NOT_OBJECT.search(content)) is not None:
+        raise _wrong_line(file, lines, start.start(), "expected object")
+    ends = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == ord("\n"))
+    starts = np.concatenate([[0], ends + 1])
+    lengths = np.diff(np.concatenate([starts, [len(content)]]))
+    for index in np.flatnonzero(lengths > 2 * MOST_CONTAINERS):
+        line = content[starts[index] : starts[index] + lengths[index]]
+        if line.count(b"[") + line.count(b"{") > MOST_CONTAINERS:
+            try:
+                parse_log(line)
+            except DecodingError as error:
+                raise _wrong_line(file, lines, int(starts[index]), str(error)) from error
+
+
+def _wrong_line(file: Path, lines: _Lines, start: int, reason: str) -> UnreadableError:
+    return UnreadableError(
+        "{file} cannot be read: line {line} is wrong: {reason}.",
+        file=file.name,
+        line=lines.n_before + lines.content.count(b"\n", 0, start) + 1,
+        reason=reason,
+    )
 
 
 def _sample(lines: bytes) -> bytes:
@@ -231,17 +334,30 @@ def _part(kind: pa.DataType, paths: Sequence[Sequence[str | int]]) -> pa.DataTyp
 
 
 def _unfolded(
+    file: Path,
     rows: pa.Table,
     steps: dict[str, list[str | int]],
     unfolded: tuple[str | int, ...] | None,
     position: str,
-) -> pa.Table:
-    """Return the values of some lines, one row per item of the list if there is one."""
+) -> tuple[pa.Table, IntArray]:
+    """Return the values of some lines, one row per item of the list if there is one.
+
+    The second part has the lines without an item, by their index.
+    """
     if unfolded is None:
-        return pa.table({name: _value(rows, path) for name, path in steps.items()})
+        values = {name: _value(rows, path) for name, path in steps.items()}
+        return pa.table(values), np.empty(0, dtype=np.int64)
     lists = _value(rows, list(unfolded))
     if pa.types.is_null(lists.type):
-        return pa.table({name: pa.nulls(0) for name in (*steps, position)})
+        nothing = pa.table({name: pa.nulls(0) for name in (*steps, position)})
+        return nothing, np.arange(len(rows))
+    if not pa.types.is_list(lists.type):
+        raise ColumnError(
+            "{table} has no list at {path!r}, but {kind}. Name it without [*].",
+            table=file.name,
+            path=".".join(map(str, unfolded)),
+            kind=str(lists.type),
+        )
     items = pa.table({EACH: pc.list_flatten(lists)})
     parents = to_numpy(pc.list_parent_indices(lists))
     columns = {}
@@ -250,10 +366,10 @@ def _unfolded(
             columns[name] = _value(items, [EACH, *path[len(unfolded) + 1 :]])
         else:
             columns[name] = _value(rows, path).take(to_arrow(parents))
-    lengths = to_numpy(pc.list_value_length(lists).drop_null())
+    lengths = to_numpy(pc.list_value_length(lists), missing=0)
     before = np.cumsum(lengths) - lengths
     places = np.arange(1, lengths.sum() + 1) - np.repeat(before, lengths)
-    return pa.table(columns | {position: to_arrow(places)})
+    return pa.table(columns | {position: to_arrow(places)}), np.flatnonzero(lengths == 0)
 
 
 def _value(rows: pa.Table, path: Sequence[str | int]) -> pa.Array:

@@ -70,7 +70,6 @@ class Tracked(Sweep):
     """Runs of a tracker that left a table of the same name, or metrics if it is empty."""
 
     source: str = field(kw_only=True)
-    notes: tuple[Message, ...] = field(default=(), kw_only=True)
 
     @property
     def has_tables(self) -> bool:

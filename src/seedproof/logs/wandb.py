@@ -6,18 +6,21 @@ parts of records. A record is a message of Protocol Buffers, of which a few fiel
 
 import struct
 import zlib
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 
 from seedproof.errors import NotFoundError, UnreadableError
 from seedproof.logs.hydra import Job, Sweep, is_seed
 from seedproof.logs.samples import arm_names
-from seedproof.records.decoding import DecodingError, parse_json
+from seedproof.logs.split_tables import column_of, read_cells
+from seedproof.messages import Message
+from seedproof.records.decoding import DecodingError, parse_log
 from seedproof.records.shards import natural_order
 
 TOOL = "wandb"
@@ -26,10 +29,10 @@ TABLE_SUFFIX = ".table.json"
 USUAL = "predictions"
 HEADER, BLOCK_BYTES = struct.pack("<4sHB", b":W&B", 0xBEE1, 0), 2**15
 # Kinds of parts: a whole record, or its first, middle and last part.
-WHOLE, LAST = 1, 4
+WHOLE, FIRST, LAST = 1, 2, 4
 # Fields of messages, by number.
 SUMMARY, CONFIG, RUN, EXIT = 3, 5, 17, 18
-RUN_ID, RUN_CONFIG, RUN_GROUP, RUN_NAME = 1, 4, 6, 8
+RUN_ID, RUN_CONFIG, RUN_GROUP, RUN_NAME, RUN_START = 1, 4, 6, 8, 17
 UPDATE, KEY, NESTED_KEY, VALUE = 1, 1, 2, 16
 
 
@@ -42,6 +45,12 @@ class RunFile:
     config: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
     exit_code: int | None = None  # None while the run goes on, or if it was killed
+    start: int = 0  # in seconds since 1970
+
+    @property
+    def merit(self) -> tuple[bool, int]:
+        """Rank among the folders of a run that was resumed: finished ones first, then by time."""
+        return self.exit_code == 0, self.start
 
 
 @dataclass(frozen=True)
@@ -81,13 +90,17 @@ def tracked_runs_in(folder: Path) -> Sweep | None:
             `predictions`.
     """
     files = sorted(folder.rglob("run-*.wandb")) if folder.is_dir() else []
-    # A resumed run has the same id in a later folder. `latest-run` is a link to one of the others.
-    latest = {file.name: file for file in sorted(files, key=lambda file: file.stat().st_mtime)}
-    places = natural_order(list({str(file.resolve().parent): None for file in latest.values()}))
+    # `latest-run` is a link to one of the others.
+    places = dict.fromkeys(_inside(folder, file) for file in files)
     if not places:
         return None
-    folders = [Path(place) for place in places]
-    read = [read_run(next(iter(sorted(place.glob("run-*.wandb"))))) for place in folders]
+    # A resumed run has the same id in a further folder.
+    attempts: dict[str, list[tuple[Path, RunFile]]] = defaultdict(list)
+    for place in natural_order(list(map(str, places))):
+        attempts[Path(place).name].append((Path(place).parent, read_run(Path(place))))
+    best = {name: max(runs, key=lambda run: run[1].merit) for name, runs in attempts.items()}
+    folders = [place for place, _ in best.values()]
+    read = [run for _, run in best.values()]
     configs = [dict(_flat(run.config)) for run in read]
     settings = [
         {name: value for name, value in config.items() if not is_seed(name)} for config in configs
@@ -120,7 +133,39 @@ def tracked_runs_in(folder: Path) -> Sweep | None:
             listed=", ".join(f"{key} ({count})" for key, count in sorted(keys.items())),
             usual=USUAL,
         )
-    return Sweep(USUAL if USUAL in keys else next(iter(keys)), runs)
+    return Sweep(USUAL if USUAL in keys else next(iter(keys)), runs, notes=_unread(attempts, best))
+
+
+def _unread(
+    attempts: Mapping[str, Sequence[tuple[Path, RunFile]]],
+    best: Mapping[str, tuple[Path, RunFile]],
+) -> tuple[Message, ...]:
+    """Return a note for each run that has several folders: which of them counts."""
+    return tuple(
+        Message(
+            "log-chosen",
+            "Of {n_logs} folders of the run {run!r}, {folder} is read, and not {others}: the last "
+            "that finished counts.",
+            n_logs=len(runs),
+            run=best[name][1].name,
+            folder=best[name][0].name,
+            others=tuple(place.name for place, _ in runs if place != best[name][0]),
+        )
+        for name, runs in attempts.items()
+        if len(runs) > 1
+    )
+
+
+def _inside(folder: Path, file: Path) -> Path:
+    """Return the place of a file, which must not be a link out of the folder."""
+    place = file.resolve()
+    if not place.is_relative_to(folder.resolve()):
+        raise UnreadableError(
+            "{path!r} leads out of {folder!r}. Pass the folder that the link leads to.",
+            path=str(file),
+            folder=str(folder),
+        )
+    return place
 
 
 def is_logged_table(path: object) -> bool:
@@ -131,13 +176,10 @@ def is_logged_table(path: object) -> bool:
 def read_logged_table(path: Path) -> pa.Table:
     """Read the file of a table; columns of anything but texts and numbers are left out."""
     try:
-        content = parse_json(path.read_bytes(), allow_nan=True)
-        names = [str(name) for name in content["columns"]]
-        columns = list(zip(*content["data"], strict=True)) or [()] * len(names)
-        pairs = list(zip(names, columns, strict=True))
-    except (DecodingError, KeyError, TypeError, ValueError) as error:
+        columns = read_cells(path)
+    except DecodingError as error:
         raise _unreadable(path, str(error)) from error
-    return pa.table({name: _column(cells) for name, cells in pairs if _is_plain(cells)})
+    return pa.table({name: column_of(cells) for name, cells in columns.items() if _is_plain(cells)})
 
 
 def read_run(path: Path) -> RunFile:
@@ -168,22 +210,34 @@ def read_run(path: Path) -> RunFile:
 def _take(run: RunFile, number: int, message: bytes) -> None:
     """Add the content of a record to that of a run."""
     if number == RUN:
-        for part, value in _fields(message):
-            if not isinstance(value, bytes):
-                continue
-            if part == RUN_CONFIG:
-                run.config |= _updates(value)
-            elif part == RUN_GROUP:
-                run.group = value.decode()
-            elif part == RUN_NAME or (part == RUN_ID and not run.name):
-                run.name = value.decode()
+        _take_run(run, message)
     elif number == CONFIG:
         run.config |= _updates(message)
     elif number == SUMMARY:
         run.summary |= _updates(message)
     elif number == EXIT:
-        codes = [value for part, value in _fields(message) if part == 1]
-        run.exit_code = int(codes[-1]) if codes else 0
+        run.exit_code = _first_number(message)
+
+
+def _take_run(run: RunFile, message: bytes) -> None:
+    """Add name, group, start and configuration."""
+    for part, value in _fields(message):
+        if not isinstance(value, bytes):
+            continue
+        if part == RUN_CONFIG:
+            run.config |= _updates(value)
+        elif part == RUN_GROUP:
+            run.group = value.decode()
+        elif part == RUN_START:
+            run.start = _first_number(value)
+        elif part == RUN_NAME or (part == RUN_ID and not run.name):
+            run.name = value.decode()
+
+
+def _first_number(message: bytes) -> int:
+    """Return the whole number in the first field, which is absent if it is 0."""
+    numbers = [x for part, x in _fields(message) if part == 1 and isinstance(x, int)]
+    return numbers[-1] if numbers else 0
 
 
 def _updates(message: bytes) -> dict[str, Any]:
@@ -196,11 +250,11 @@ def _updates(message: bytes) -> dict[str, Any]:
         nested = [value.decode() for part, value in parts if part == NESTED_KEY]
         values = dict(parts)
         key = ".".join(nested) or values.get(KEY, b"").decode()
-        updates[key] = parse_json(values.get(VALUE, b"null"), allow_nan=True)
+        updates[key] = parse_log(values.get(VALUE, b"null"))
     return updates
 
 
-def _records(file: BinaryIO) -> Iterator[bytes]:
+def _records(file: BufferedReader) -> Iterator[bytes]:
     """Yield the records of a log, up to the first that is cut off."""
     if file.read(len(HEADER)) != HEADER:
         raise DecodingError("it does not begin as a file of W&B does")
@@ -211,11 +265,14 @@ def _records(file: BinaryIO) -> Iterator[bytes]:
         while at + 7 <= len(block):
             checksum, size, kind = struct.unpack_from("<IHB", block, at)
             data = block[at + 7 : at + 7 + size]
-            if kind == 0 or len(data) < size:
-                break
+            if kind == 0 and not any(block[at:]):
+                break  # nothing further was written to this block
+            if len(data) < size and not file.peek(1):
+                return  # the run was killed while it wrote
             if zlib.crc32(data, zlib.crc32(bytes([kind]))) != checksum:
                 raise DecodingError("a checksum does not match")
-            parts.append(data)
+            # A part that a killed run left is not continued by the next record.
+            parts = [data] if kind in {WHOLE, FIRST} else [*parts, data]
             at += 7 + size
             if kind in {WHOLE, LAST}:
                 yield b"".join(parts)
@@ -264,8 +321,9 @@ def _tables(folder: Path, summary: Mapping[str, Any]) -> dict[str, Path]:
         key, _, last = name.rpartition(".")
         if last != "_type" or value != "table-file":
             continue
-        place = PurePosixPath(str(values.get(f"{key}.path")))
+        place = PurePosixPath(str(values.get(f"{key}.path")).replace("\0", ""))
         if not place.is_absolute() and ".." not in place.parts:  # nothing in a file is trusted
+            _inside(folder, folder / "files" / place)
             tables[key] = folder / "files" / place
     return tables
 
@@ -279,15 +337,8 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield f"{prefix}{name}", value
 
 
-def _is_plain(cells: tuple[Any, ...]) -> bool:
+def _is_plain(cells: Sequence[Any]) -> bool:
     return all(cell is None or isinstance(cell, str | bool | int | float) for cell in cells)
-
-
-def _column(cells: tuple[Any, ...]) -> pa.Array:
-    try:
-        return pa.array(cells)
-    except pa.ArrowException:  # mixed types
-        return pa.array([None if cell is None else str(cell) for cell in cells])
 
 
 def _unreadable(path: Path, reason: str) -> UnreadableError:

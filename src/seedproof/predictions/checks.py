@@ -29,6 +29,7 @@ CHECK_NAMES = (
     "failed-samples",
     "cached-repeats",
     "trials-depend-on-outcomes",
+    "incomplete-log",
 )
 MOST_NAMED = 5
 # Runs that give one answer are reported if at least so many examples have another label than most:
@@ -196,19 +197,37 @@ def transposed(n_runs: int, n_examples: int) -> Check:
 
 
 def checks_of_log(sheet: Sheet, failed_as: float | None) -> Iterator[Check]:
-    """Yield the checks of samples that failed, or that came from a cache."""
+    """Yield the checks of logs without all samples, and of samples that failed or were cached."""
+    incomplete = [
+        f"{file.name}: {', '.join(map(str, file.problems))}"
+        for file in sheet.files
+        if file.problems
+    ]
+    if incomplete:
+        yield Check(
+            "incomplete-log",
+            "error",
+            (),
+            f"Not the whole evaluation is in the log. {'; '.join(_some(incomplete))}.",
+            "Finish or repeat the evaluation with its tool, and pass its new log.",
+        )
     n_failed = sum(sheet.errors.values())
     if n_failed or sheet.n_incomplete:
         error, count = max(sheet.errors.items(), key=lambda item: item[1], default=("", 0))
         reasons = f", {count:,} of them with {error!r}" if count else ""
-        effect = f"Examples left out for lack of a score in a trial: {sheet.n_incomplete:,}"
-        if failed_as is not None:
-            effect = f"Failed samples are scored {failed_as:g}"
+        effects = []
+        if failed_as is not None and n_failed:
+            effects.append(f"Failed samples are scored {failed_as:g}.")
+        if sheet.n_incomplete:
+            effects.append(
+                f"Examples left out for lack of a score in a trial: {sheet.n_incomplete:,}, with "
+                f"{sheet.n_left_out:,} samples."
+            )
         yield Check(
             "failed-samples",
             "warning",
             (),
-            f"{n_failed:,} of {sheet.n_samples:,} samples failed{reasons}. {effect}.",
+            " ".join([f"{n_failed:,} of {sheet.n_samples:,} samples failed{reasons}.", *effects]),
             "Repeat them with the tool, or score them with --failed-as 0.",
         )
     if sheet.n_cached:
@@ -220,6 +239,12 @@ def checks_of_log(sheet: Sheet, failed_as: float | None) -> Iterator[Check]:
             "them show no luck.",
             "Repeat the evaluation with the cache of the tool switched off.",
         )
+
+
+def _some(lines: Sequence[str]) -> list[str]:
+    """Return the first of some lines, and how many others there are."""
+    others = [f"{len(lines) - MOST_NAMED:,} others"] * (len(lines) > MOST_NAMED)
+    return [*lines[:MOST_NAMED], *others]
 
 
 def named(names: Sequence[str]) -> str:

@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from seedproof.logs.paths import EACH, is_path, read_paths, top_names
+from seedproof.logs.paths import EACH, PathRows, is_path, read_paths, top_names
 from seedproof.predictions.table_columns import columns_of, further_columns
 from seedproof.records.columns import ID, Columns
 from seedproof.records.text_files import JSON_SUFFIXES, suffix_of
@@ -27,7 +25,7 @@ def lack_ids(tables: Sequence[Path | ArrowStream], options: Mapping[str, Any]) -
     )
 
 
-def unfolded_lines(file: Path, options: Mapping[str, Any]) -> pa.Table | None:
+def unfolded_lines(file: Path, options: Mapping[str, Any]) -> PathRows | None:
     """Return the columns of JSON lines that options name by paths, and those of usual names."""
     columns = columns_of(options)
     given = columns.changed()
@@ -40,4 +38,4 @@ def unfolded_lines(file: Path, options: Mapping[str, Any]) -> pa.Table | None:
     position = "position" if "trial" in given else columns.trial
     unfolds = any(EACH in name for name in named)
     names = [x for x in dict.fromkeys((*named, *known)) if not (unfolds and x == position)]
-    return read_paths(file, names, position)
+    return read_paths(file, names, position, may_lack=bool(options.get("common_examples")))

@@ -305,9 +305,9 @@ def _by_document(loaded: Loaded) -> Loaded:
 
 
 def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> Loaded:
-    tables = [_table(part, options) for part in target.parts]
     files = [part for part in target.parts if isinstance(part, Path)]
     remarks = [*target.notes, *_several_folders(files)]
+    tables = [_table(part, options, remarks) for part in target.parts]
     if len(files) > 1 and lack_ids(tables, options):
         tables = [read_numbered(file, Columns.example) for file in files]
         remarks.append(
@@ -402,10 +402,16 @@ def _several_folders(files: Sequence[Path]) -> list[Message]:
     return [note]
 
 
-def _table(part: Path | ArrowStream, options: Mapping[str, Any]) -> Path | ArrowStream:
-    """Return the rows of a file if a reader recognizes it or paths lead into it, else the file."""
+def _table(
+    part: Path | ArrowStream, options: Mapping[str, Any], remarks: list[Message]
+) -> Path | ArrowStream:
+    """Return the rows of a file if a reader recognizes it or paths lead into it, else the file.
+
+    Notes on rows that are left out are added to the remarks.
+    """
     if isinstance(part, Path) and (unfolded := unfolded_lines(part, options)) is not None:
-        return cast("ArrowStream", unfolded)
+        remarks += unfolded.notes
+        return cast("ArrowStream", unfolded.table)
     if isinstance(part, Path) and is_logged_table(part):
         return cast("ArrowStream", read_logged_table(part))
     if is_trec_run(part):

@@ -10,12 +10,11 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from seedproof.errors import DtypeError, NotFoundError, OptionError
+from seedproof.errors import DtypeError, NotFoundError, OptionError, TooFewRunsError
 from seedproof.logs import log_files, runs_in
 from seedproof.logs.hydra import Sweep
 from seedproof.logs.mlflow import is_tracked, read_tracked
 from seedproof.logs.samples import Log
-from seedproof.logs.tracked import Tracked
 from seedproof.messages import Message
 from seedproof.predictions.readers import TABLE_SUFFIXES, reader_of
 from seedproof.records.location import Location
@@ -209,10 +208,15 @@ def _of_sweep(sweep: Sweep) -> Input:
             known=sweep.arms,
         )
     files = sweep.files
+    if not files:
+        raise TooFewRunsError(
+            "{source} has no run with predictions. Without them: {runs}. Finish or repeat these.",
+            source=sweep.title,
+            runs=sweep.failed,
+        )
     is_npz = Path(sweep.name).suffix.lower() == ".npz"
     kind = "npz" if is_npz else "table"
-    notes = sweep.notes if isinstance(sweep, Tracked) else ()
-    return Input(kind, list(files.values()), tuple(files), sweep.failed, notes)
+    return Input(kind, list(files.values()), tuple(files), sweep.failed, sweep.notes)
 
 
 def _files(path: str) -> list[Path]:

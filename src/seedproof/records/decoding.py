@@ -21,6 +21,9 @@ MAX_BYTES = 2**26
 # Of all levels together; a text of brackets and commas would take twenty times its size.
 MAX_VALUES = 2**22
 MAX_DEPTH = 32
+# Logs of other tools are larger and deeper than anything of our own: an evaluation of an agent has
+# every message of every sample.
+LOG_BYTES, LOG_VALUES, LOG_DEPTH = 2**29, 2**25, 128
 # Beyond every seed, count and time, and still a number for float.
 MAX_INTEGER = 2**128
 # Escaped half of a character; whole characters above U+FFFF have two.
@@ -57,7 +60,7 @@ def read_json(place: Location, *, is_own: bool = False) -> Any:  # noqa: ANN401 
     """Return the content of a JSON file as plain data; one of this command may have any size."""
     with place.open_read() as file:
         if not is_own and file.size() > MAX_BYTES:
-            raise _too_large()
+            raise _too_large(MAX_BYTES, MAX_VALUES)
         content = bytes(file.read())
     return parse_json(content, is_own=is_own)
 
@@ -65,24 +68,44 @@ def read_json(place: Location, *, is_own: bool = False) -> Any:  # noqa: ANN401 
 def parse_json(content: bytes, *, is_own: bool = False, allow_nan: bool = False) -> Any:  # noqa: ANN401 - plain data
     """Return JSON as plain data: not too large or deep, and without NaN or repeated keys.
 
-    Logs of other tools may have NaN.
+    Tables of other tools may have NaN.
     """
+    n_bytes, n_values = (math.inf, math.inf) if is_own else (MAX_BYTES, MAX_VALUES)
+    return _parsed(content, n_bytes, n_values, MAX_DEPTH, allow_nan=allow_nan)
+
+
+def parse_log(content: bytes) -> Any:  # noqa: ANN401 - plain data
+    """Return the JSON of another tool's log as plain data; it may be large and have NaN."""
+    return _parsed(content, LOG_BYTES, LOG_VALUES, LOG_DEPTH, allow_nan=True)
+
+
+def parse_log_object(content: bytes) -> dict[str, Any]:
+    """Return the JSON object of another tool's log."""
+    value = parse_log(content)
+    if not isinstance(value, dict):
+        raise _mismatch("object", value)
+    return value
+
+
+def _parsed(
+    content: bytes, max_bytes: float, max_values: float, max_depth: int, *, allow_nan: bool
+) -> Any:  # noqa: ANN401 - plain data
     n_containers = content.count(b"[") + content.count(b"{")
     n_values = n_containers + content.count(b",")
-    if not is_own and (len(content) > MAX_BYTES or n_values > MAX_VALUES):
-        raise _too_large()
+    if len(content) > max_bytes or n_values > max_values:
+        raise _too_large(max_bytes, max_values)
     try:
         text = content.decode()
         constant = float if allow_nan else _refuse_constant
         value = json.loads(text, object_pairs_hook=_object, parse_constant=constant)
     except RecursionError:
-        raise _too_deep() from None
+        raise _too_deep(max_depth) from None
     except DecodingError:
         raise
     except ValueError as error:
         raise DecodingError(f"not JSON ({str(error)[: 2 * MAX_SHOWN]})") from error
-    if n_containers > MAX_DEPTH or SURROGATE in content.lower():
-        _check_nesting(value)
+    if n_containers > max_depth or SURROGATE in content.lower():
+        _check_nesting(value, max_depth)
     return value
 
 
@@ -99,12 +122,12 @@ def _refuse_constant(text: str) -> None:
     raise DecodingError(f"{text} is not a number")
 
 
-def _check_nesting(value: object) -> None:
+def _check_nesting(value: object, max_depth: int) -> None:
     """Refuse deep nesting, and texts that cannot be encoded."""
     level, depth = [value], 0
     while level:
-        if depth > MAX_DEPTH:
-            raise _too_deep()
+        if depth > max_depth:
+            raise _too_deep(max_depth)
         below: list[object] = []
         for item in level:
             if isinstance(item, dict):
@@ -117,12 +140,12 @@ def _check_nesting(value: object) -> None:
         level, depth = below, depth + 1
 
 
-def _too_large() -> DecodingError:
-    return DecodingError(f"more than {MAX_BYTES:,} bytes or {MAX_VALUES:,} values")
+def _too_large(max_bytes: float, max_values: float) -> DecodingError:
+    return DecodingError(f"more than {max_bytes:,} bytes or {max_values:,} values")
 
 
-def _too_deep() -> DecodingError:
-    return DecodingError(f"nested more than {MAX_DEPTH} levels deep")
+def _too_deep(max_depth: int) -> DecodingError:
+    return DecodingError(f"nested more than {max_depth} levels deep")
 
 
 def decode(kind: type[_T], value: object, *, field: str = "", allow_unknown: bool = False) -> _T:
@@ -169,8 +192,7 @@ def _generic_decoder(
     if origin is Literal:
         return _choice({option: option for option in items})
     if origin in {Union, UnionType}:
-        (present,) = (inner(option) for option in items if option is not NoneType)
-        return lambda value: None if value is None else present(value)
+        return _either(items, inner)
     if origin in {dict, Mapping}:
         return _mapping(inner(items[1]))
     if origin is list:
@@ -244,6 +266,24 @@ _SCALARS: dict[Any, _Decoder] = {
     int: _integer,
     float: _number,
 }
+
+
+def _either(items: Sequence[Any], inner: Callable[[object], _Decoder]) -> _Decoder:
+    """Return the decoder of an optional type, or of one of several scalars, as in `str | int`."""
+    kinds = [kind for kind in items if kind is not NoneType]
+    decoders = {kind: inner(kind) for kind in kinds}
+    names = " or ".join(getattr(kind, "__name__", str(kind)) for kind in kinds)
+
+    def decode_either(value: object) -> object:
+        if value is None and NoneType in items:
+            return None
+        if len(kinds) == 1:
+            return decoders[kinds[0]](value)
+        if type(value) not in decoders:
+            raise _mismatch(names, value)
+        return decoders[type(value)](value)
+
+    return decode_either
 
 
 def _choice(options: dict[Any, Any]) -> _Decoder:
