@@ -1,12 +1,9 @@
 """Read inputs of every kind as aligned runs."""
 
 import os
-import shutil
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, NamedTuple, cast
 
 from seedproof.errors import NotFoundError, OptionError
@@ -26,6 +23,7 @@ from seedproof.predictions.weights import weighted
 from seedproof.records.answer_settings import AnswerSettings, ExampleWeights, Tolerance
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
+from seedproof.records.drafts import TemporaryFolder
 from seedproof.records.item_arrays import item_kind, item_shards, set_threshold
 from seedproof.records.item_columns import DOCUMENT
 from seedproof.records.item_tables import have_items, read_items
@@ -51,14 +49,6 @@ from seedproof.typing import ArrowStream, Progress, is_count
 
 # Columns of array clusters and weights in the table of examples.
 CLUSTER, WEIGHT = "cluster", "weight"
-
-
-class TemporaryFolder:
-    """A folder that is deleted together with the last object that holds it."""
-
-    def __init__(self) -> None:
-        self.path = Path(mkdtemp(prefix="seedproof-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 class Loaded(NamedTuple):
