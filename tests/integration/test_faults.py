@@ -3,6 +3,7 @@
 import pytest
 
 from support import faults
+from support.output_faults import OUTPUT_FAULTS
 
 needs_mounts = pytest.mark.skipif(not faults.can_mount(), reason="only root may mount disks")
 
@@ -49,3 +50,10 @@ def test_study_survives_a_kill(tmp_path, role):
     facts = faults.kill("processes", role)(tmp_path, 0)
 
     assert facts["victim"] == role
+
+
+@pytest.mark.parametrize("number", [1, 4])
+@pytest.mark.parametrize("name", OUTPUT_FAULTS)
+def test_results_survive_a_kill(name, number, tmp_path):
+    """While drafts are written, and with a signal that is noticed."""
+    OUTPUT_FAULTS[name](tmp_path, number)

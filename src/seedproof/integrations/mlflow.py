@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa

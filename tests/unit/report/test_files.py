@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import re
 import stat
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -145,10 +146,8 @@ def test_interrupt_at_any_step_leaves_a_whole_result(number, tmp_path, monkeypat
         monkeypatch.setattr(os, name, interrupted(getattr(os, name)))
     monkeypatch.setattr(Path, "rename", interrupted(Path.rename))
     monkeypatch.setattr(durability, "sync", interrupted(durability.sync))
-    try:
+    with suppress(KeyboardInterrupt):
         save(tmp_path / "out", "new")
-    except KeyboardInterrupt:
-        pass
     monkeypatch.undo()
 
     (name,) = set(contents(tmp_path).values())  # and nothing is left beside the folder
@@ -162,7 +161,7 @@ def test_interrupt_at_any_step_leaves_a_whole_result(number, tmp_path, monkeypat
 def test_failing_write_keeps_the_old_result_and_has_a_name(number, tmp_path, monkeypatch):
     save(tmp_path / "out", "old")
 
-    def fails(path):
+    def fails(_):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(durability, "sync", fails)
@@ -177,7 +176,9 @@ def test_failing_write_keeps_the_old_result_and_has_a_name(number, tmp_path, mon
 
 def test_draft_of_a_killed_process_is_removed_by_the_next(tmp_path):
     """And that of a live one is not."""
-    process = multiprocessing.get_context("spawn").Process(target=_die_with_a_draft, args=(tmp_path,))
+    process = multiprocessing.get_context("spawn").Process(
+        target=_die_with_a_draft, args=(tmp_path,)
+    )
     process.start()
     process.join()
     (left,) = tmp_path.iterdir()
@@ -199,9 +200,7 @@ def _die_with_a_draft(folder):
 def test_two_writers_leave_one_whole_result(tmp_path):
     context = multiprocessing.get_context("spawn")
     names = ["first", "second", "third"]
-    writers = [
-        context.Process(target=_save_often, args=(tmp_path / "out", name)) for name in names
-    ]
+    writers = [context.Process(target=_save_often, args=(tmp_path / "out", name)) for name in names]
     for writer in writers:
         writer.start()
     seen = set()
@@ -299,7 +298,7 @@ def test_file_is_replaced_as_a_whole(tmp_path):
 def test_failing_write_keeps_the_file(tmp_path, monkeypatch):
     write_file(tmp_path / "gate.xml", b"old")
 
-    def fails(path):
+    def fails(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(durability, "sync", fails)
@@ -317,7 +316,20 @@ def test_devices_are_written_to():
     assert Path("/dev/null").is_char_device()
 
 
-ARMS = ["", "(empty)", ".", "..", ".ema", "_.ema", "arms.html", "arms.json", "a/b", "a%2Fb", "é", "a b"]
+ARMS = [
+    "",
+    "(empty)",
+    ".",
+    "..",
+    ".ema",
+    "_.ema",
+    "arms.html",
+    "arms.json",
+    "a/b",
+    "a%2Fb",
+    "é",
+    "a b",
+]
 
 
 def test_arms_have_folders_of_their_own(tmp_path):
@@ -331,4 +343,6 @@ def test_arms_have_folders_of_their_own(tmp_path):
 
     folders = {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()}
     assert folders == set(names)
-    assert all(FILES == {path.name for path in (tmp_path / "out" / name).iterdir()} for name in names)
+    assert all(
+        {path.name for path in (tmp_path / "out" / name).iterdir()} == FILES for name in names
+    )
