@@ -18,6 +18,7 @@ from seedproof.errors import NotFoundError, UnreadableError
 from seedproof.logs.hydra import Job, Sweep, is_seed
 from seedproof.logs.samples import arm_names
 from seedproof.records.decoding import DecodingError, parse_json
+from seedproof.records.location import Location
 from seedproof.records.shards import natural_order
 
 TOOL = "wandb"
@@ -266,6 +267,7 @@ def _tables(folder: Path, summary: Mapping[str, Any]) -> dict[str, Path]:
             continue
         place = PurePosixPath(str(values.get(f"{key}.path")))
         if not place.is_absolute() and ".." not in place.parts:  # nothing in a file is trusted
+            (Location.of(folder) / f"files/{place}").check_links()
             tables[key] = folder / "files" / place
     return tables
 

@@ -12,7 +12,7 @@ from seedproof.logs.samples import Log
 from seedproof.logs.wandb import is_logged_table, read_logged_table
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, checks_of_log, failed_runs, missing_runs, transposed
-from seedproof.predictions.json_lines import lack_ids, unfolded_lines
+from seedproof.predictions.json_lines import UNLIMITED, lack_ids, unfolded_lines
 from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS, TEXTS
 from seedproof.predictions.readers import read_with, reader_of
 from seedproof.predictions.shared_examples import common_ids, on_shared_examples
@@ -34,6 +34,7 @@ from seedproof.records.npz import open_npz, open_npz_apart
 from seedproof.records.number_arrays import are_numbers, number_shards
 from seedproof.records.number_tables import have_numbers, read_numbers
 from seedproof.records.reader import Store
+from seedproof.records.row_counts import LineCounter, count_rows
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.records.small_tables import read_small_tables
@@ -168,7 +169,7 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         alone=least_runs == 1,
     )
     checks = _transposed(source, is_named=is_named)
-    return Loaded(source, clusters=cluster, slices=tuple(slices or ()), checks=checks)
+    return Loaded(source, source.notes, cluster, tuple(slices or ()), checks=checks)
 
 
 def _is_of_numbers(target: Input, options: Mapping[str, Any]) -> bool:
@@ -299,6 +300,8 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
     files = [part for part in target.parts if isinstance(part, Path)]
     remarks = [*target.notes, *_several_folders(files)]
     if len(files) > 1 and lack_ids(tables, options):
+        for file in files:
+            count_rows(file, LineCounter(), row_bytes=UNLIMITED)  # refuses what would crash it
         tables = [read_numbered(file, Columns.example) for file in files]
         remarks.append(
             Message(
