@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,12 +23,15 @@ import numpy as np
 from seedproof.integrations.trial_records import TRIALS, _Records
 from seedproof.records.location import Location
 from seedproof.records.manifest import loaded
-from support.faults import Trial, require
+from support.faults import COMMAND, Trial, require
 
 N_KILLS = 30
 # Every fifth kill may be noticed by the command, which then cleans up itself.
 N_APART = 5
 SECONDS = 300.0
+# Calls that may fail, and how many of them are tried one by one.
+CALLS = ("write", "fsync", "mkdir", "rename", "renameat2", "linkat", "openat")
+N_CALLS = 100
 # Loading takes longer than a command; each command is a fork of a process that has loaded these.
 CONTEXT = get_context("forkserver")
 CONTEXT.set_forkserver_preload(
@@ -77,8 +81,7 @@ def kill_output(kind: str) -> Trial:
     def trial(folder: Path, number: int) -> Mapping[str, object]:
         rng = np.random.default_rng(number)
         program = _Program(kind, folder)
-        program.run("second")
-        old = program.contents()
+        old = program.restore()
         start = time.monotonic()
         is_told = number % N_APART == N_APART - 1
         process = program.start("third")
@@ -115,7 +118,7 @@ def ended(process: ForkServerProcess) -> int:
 def _command(folder: Path, kind: str, words: Sequence[str]) -> None:
     """Run a command in this process, which was forked from one that has loaded everything."""
     os.chdir(folder)
-    os.environ |= {"TMPDIR": str(folder / "tmp"), "SOURCE_DATE_EPOCH": "0", "PYTEST_ADDOPTS": ""}
+    os.environ |= environment(folder)
     tempfile.tempdir = None
     number = os.open("messages", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(number, 1)
@@ -129,6 +132,39 @@ def _command(folder: Path, kind: str, words: Sequence[str]) -> None:
 
     sys.argv = ["seedproof", *words]
     main()
+
+
+def fail_write(folder: Path, number: int) -> Mapping[str, object]:
+    """Let one call fail that writes, forces to the disk or renames, with a full disk as reason."""
+    program = _Program("measure", folder)
+    old = program.restore()
+    call, count = CALLS[number % len(CALLS)], number // len(CALLS) + 1
+    words = [word.replace("{}", "third") for word in WORDS["measure"]]
+    done = subprocess.run(
+        [
+            *("strace", "--follow-forks", "--output", os.devnull),
+            f"--inject={call}:error=ENOSPC:when={count}",
+            *(sys.executable, "-B", "-c", COMMAND, *words),
+        ],
+        cwd=folder,
+        env=os.environ | environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    state = program.require_whole(old)
+    require("Traceback" not in done.stderr, done.stderr)
+    require(done.returncode in {0, 2}, f"exit code {done.returncode}: {done.stderr}")
+    require(done.returncode == 2 or state == "new", "a success without a result")
+    program.require_clean()
+    program.run("third")
+    require(program.require_whole(old) == "new", "the repeated command changed nothing")
+    return {"call": call, "count": count, "state": state, "exit_code": done.returncode}
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return the variables of a command."""
+    return {"TMPDIR": str(folder / "tmp"), "SOURCE_DATE_EPOCH": "0", "PYTEST_ADDOPTS": ""}
 
 
 class _Program:
@@ -154,6 +190,14 @@ class _Program:
         messages = (self.folder / "messages").read_text(encoding="utf-8")
         require(code in self.codes, f"exit code {code}: {messages}")
         require("not kept" not in messages, messages)
+
+    def restore(self) -> dict[str, bytes]:
+        """Write the result of an undisturbed command, and return its files."""
+        old = _undisturbed(self.kind)[0]
+        for name, content in old.items():
+            (self.folder / "out" / name).parent.mkdir(exist_ok=True)
+            (self.folder / "out" / name).write_bytes(content)
+        return old
 
     def wait_for_a_draft(self, process: ForkServerProcess) -> None:
         """Wait until the command has begun to write, or has ended."""
@@ -221,26 +265,26 @@ def write_tables(folder: Path) -> None:
 
 
 @cache
-def _undisturbed(kind: str) -> tuple[dict[str, bytes], float]:
+def _undisturbed(kind: str) -> tuple[dict[str, bytes], dict[str, bytes], float]:
     folder = Path(tempfile.mkdtemp(prefix="undisturbed-"))
     try:
         program = _Program(kind, folder)
         program.run("second")
-        start = time.monotonic()
+        old, start = program.contents(), time.monotonic()
         program.run("third")
-        return program.contents(), time.monotonic() - start
+        return old, program.contents(), time.monotonic() - start
     finally:
         shutil.rmtree(folder)
 
 
 def result_of(kind: str) -> dict[str, bytes]:
     """Return the files of an undisturbed command."""
-    return _undisturbed(kind)[0]
+    return _undisturbed(kind)[1]
 
 
 def seconds_of(kind: str) -> float:
     """Return how long an undisturbed command takes."""
-    return _undisturbed(kind)[1]
+    return _undisturbed(kind)[2]
 
 
 OUTPUT_FAULTS: Mapping[str, Callable[[Path, int], Mapping[str, object]]] = {

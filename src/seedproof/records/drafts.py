@@ -52,7 +52,10 @@ def make_temporary_folder() -> Path:
         root = _ROOTS.get(os.getpid())
         if root is None or not root.path.is_dir():
             root = _ROOTS[os.getpid()] = _Root()
-        return Path(mkdtemp(dir=root.path))
+        try:
+            return Path(mkdtemp(dir=root.path))
+        finally:
+            root.remove_if_empty()
 
 
 def remove_temporary_folder(folder: Path) -> None:
@@ -62,9 +65,7 @@ def remove_temporary_folder(folder: Path) -> None:
         return
     shutil.rmtree(folder, ignore_errors=True)
     with _ROOTS_LOCK:
-        if not root.folders():
-            _ROOTS.pop(os.getpid(), None)
-            _remove(root.path, root.hold)
+        root.remove_if_empty()
 
 
 class _Root:
@@ -75,9 +76,11 @@ class _Root:
         self.path = Path(mkdtemp(prefix=SCRATCH_PREFIX))
         self.hold = _held(self.path)
 
-    def folders(self) -> list[Path]:
-        """Return the temporary folders inside."""
-        return [path for path in self.path.glob("*") if path.name != LOCK_FILE]
+    def remove_if_empty(self) -> None:
+        """Remove the folder once no temporary folder is in it."""
+        if all(path.name == LOCK_FILE for path in self.path.glob("*")):
+            _ROOTS.pop(os.getpid(), None)
+            _remove(self.path, self.hold)
 
 
 class TemporaryFolder:
@@ -128,7 +131,7 @@ def _remove_if_abandoned(folder: Path) -> None:
     try:
         file = (folder / LOCK_FILE).open("r+b")
     except FileNotFoundError:
-        if time.time() - state.st_mtime > UNLOCKED_SECONDS:
+        if DRAFT.fullmatch(folder.name) and time.time() - state.st_mtime > UNLOCKED_SECONDS:
             folder.rmdir()  # fails if there is anything in it, which is then not ours
         return
     with file:
