@@ -12,6 +12,11 @@ failures. After each trial nothing may be lost, done twice or left running, no l
 - `kill ENGINE ROLE`: a process is killed at a random moment (10 trials of each role with Ray, which
   takes a minute to start, and 30 with the other engines).
 - `kill guardians`: all guardians, then the coordinator of a study are killed (30 trials).
+- `kill output KIND`: a command is killed while it writes a report, a comparison, the files of a
+  gate, a ledger or the records of the pytest plugin (30 trials each): the old result is there or
+  the new one, whole, and the same command then succeeds and leaves nothing else.
+- `failing write`: each of the first 100 calls that write, rename or force to the disk fails once,
+  as on a full disk, while a report is written.
 - `full disk ENGINE`, `full disk ingest`: the disk is full after some blocks (20 points each).
 - `permission ENGINE`, `clock ENGINE`, `deleted store ENGINE`, `read-only store`: files cannot be
   created any more, the clock jumps by a day, the store is deleted, or it cannot be written (20
@@ -52,6 +57,8 @@ from support.faults import (
     require,
     use_read_only_store,
 )
+from support.output_faults import N_CALLS, OUTPUT_FAULTS, fail_write
+from support.output_faults import N_KILLS as N_OUTPUT_KILLS
 from support.processes import at_once
 
 N_KILLS = {"serial": 30, "processes": 30, "ray": 10, "slurm": 30}
@@ -118,6 +125,8 @@ FAULTS: dict[str, tuple[Trial, int]] = {
         }.items()
         for engine in ("serial", "processes")
     },
+    **{name: (trial, N_OUTPUT_KILLS) for name, trial in OUTPUT_FAULTS.items()},
+    "failing write": (fail_write, N_CALLS),
     "full disk ingest": (fill_disk_of_ingest, N_DISK_POINTS),
     "read-only store": (use_read_only_store, N_DISK_POINTS),
 }

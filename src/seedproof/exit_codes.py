@@ -15,4 +15,4 @@ class ExitCode(IntEnum):
     UNDECIDED = 3  # more runs are needed, or the input must be repaired first
     TRAINING_FAILED = 4  # some runs of a training failed
     INTERNAL_ERROR = 70  # a bug of seedproof; the same number as EX_SOFTWARE of sysexits.h
-    INTERRUPTED = 130  # Ctrl-C; finished work is kept
+    INTERRUPTED = 130  # Ctrl-C or SIGTERM; finished work is kept

@@ -5,10 +5,12 @@ command line replaces its streams with `SafeStream`; tables and colors are drawn
 `report.console.SafeConsole`, whose own sequences pass.
 """
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, TextIO, cast
 
 # C0 except tab and line end, DEL, C1, marks that change the direction of text, line separators, and
@@ -58,8 +60,16 @@ class SafeStream:
 def safe_output() -> Iterator[None]:
     """Let standard output and standard error escape control characters."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (cast("TextIO", SafeStream(stream)) for stream in before)
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = before
+    with ExitStack() as stack:
+        # A stream that the caller has closed is None.
+        streams = (
+            stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
+            if stream is None
+            else stream
+            for stream in before
+        )
+        sys.stdout, sys.stderr = (cast("TextIO", SafeStream(stream)) for stream in streams)
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = before

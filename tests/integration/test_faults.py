@@ -1,8 +1,11 @@
 """One trial of some kinds of faults; benchmarks/faults.py has hundreds of all."""
 
+import shutil
+
 import pytest
 
 from support import faults
+from support.output_faults import OUTPUT_FAULTS, fail_write
 
 needs_mounts = pytest.mark.skipif(not faults.can_mount(), reason="only root may mount disks")
 
@@ -49,3 +52,16 @@ def test_study_survives_a_kill(tmp_path, role):
     facts = faults.kill("processes", role)(tmp_path, 0)
 
     assert facts["victim"] == role
+
+
+@pytest.mark.parametrize("number", [1, 4])
+@pytest.mark.parametrize("name", OUTPUT_FAULTS)
+def test_results_survive_a_kill(name, number, tmp_path):
+    """While drafts are written, and with a signal that is noticed."""
+    OUTPUT_FAULTS[name](tmp_path, number)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+@pytest.mark.parametrize("number", [2, 5, 9])
+def test_results_survive_a_failing_write(number, tmp_path):
+    fail_write(tmp_path, number)

@@ -1,15 +1,19 @@
 """The steps of action.yml, run with bash on real tables and stores."""
 
 import json
+import os
 import re
 import runpy
 import shutil
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 
-from seedproof.integrations.github import Annotation, main, outcome_of
+from seedproof.errors import OptionError
+from seedproof.integrations.github import Annotation, command_words, main, outcome_of
 from support.documents import GOLDEN, ROOT, make_inputs
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -47,7 +51,7 @@ def test_no_input_is_part_of_a_shell_command():
         assert "${{" not in step.get("run", "")
         assert step.get("shell", "bash") == "bash"
         if "uses" in step:
-            assert re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"])
+            assert re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", step["uses"])
 
 
 def test_every_input_and_output_is_used():
@@ -230,3 +234,149 @@ def _compared(*verdicts, severity="note"):
 )
 def test_comparison_passes_only_if_it_is_shown(document, outcome):
     assert outcome_of("compare", 0, document) == outcome
+
+
+PLANTED = """
+import os, pathlib
+pathlib.Path(os.environ["PLANTED_MARK"]).write_text(__name__)
+"""
+# Modules that the steps import: of the standard library, of pip and of ours.
+MODULES = [
+    "pip.py", "pip/__init__.py", "venv.py", "sitecustomize.py", "usercustomize.py", "json.py",
+    "tomllib.py", "typing.py", "yaml.py", "numpy/__init__.py", "seedproof/__init__.py",
+    "seedproof/__main__.py", "seedproof/integrations/__init__.py",
+    "seedproof/integrations/github.py", "pyarrow.py", "conftest.py", "setup.py",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("on_path", [False, True], ids=["", "PYTHONPATH"])
+@pytest.mark.parametrize("install", ["true", "false"])
+def test_nothing_of_the_checkout_is_run(install, on_path, inputs, tmp_path, monkeypatch):
+    """Not by pip, not by seedproof, and not by the processes that these start."""
+    workspace = tmp_path / "workspace"
+    shutil.copytree(inputs, workspace)
+    for name in MODULES:
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text(PLANTED, encoding="utf-8")
+    mark = tmp_path / "mark"
+    monkeypatch.setenv("PLANTED_MARK", str(mark))
+    if on_path:
+        monkeypatch.setenv("PYTHONPATH", str(workspace))
+    if install == "true":  # nothing is downloaded here, so that the step fails
+        monkeypatch.setenv("PIP_NO_INDEX", "1")
+        for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+
+    finished = run_action(
+        {
+            "install": install,
+            "target": "quiet.csv",
+            "max": "flip_rate=0.9",
+            "options": "--engine processes --workers 1",
+        },
+        workspace,
+        temporary=tmp_path,
+    )
+
+    assert not mark.exists(), mark.read_text(encoding="utf-8")
+    if install == "false":
+        assert (finished.code, finished.outputs["outcome"]) == (0, "pass")
+    else:
+        assert "ERROR" in finished.log  # of pip, which found no package
+
+
+def test_everything_that_is_installed_has_a_hash():
+    """And the version that CI tests with; a build may download nothing else."""
+    text = (ROOT / "action-requirements.txt").read_text(encoding="utf-8")
+    constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8").lower().splitlines()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pins = re.findall(
+        r"^([\w.-]+==[\w.]+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", text, re.MULTILINE
+    )
+
+    assert len(pins) == text.count("==")
+    versions = {pin.replace("_", "-") for pin, _ in pins}
+    assert versions <= {line.replace("_", "-") for line in constraints}
+    direct = {re.split("[>=]", name)[0] for name in project["dependencies"]}
+    assert direct | {"hatchling"} <= {pin.partition("==")[0] for pin in versions}
+
+
+def _git(folder, *words):
+    identity = ("-c", "user.name=test", "-c", "user.email=test@example.org")
+    subprocess.run(
+        ["git", *identity, *words],  # noqa: S607
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+
+
+@pytest.fixture
+def pull_request(inputs, tmp_path, monkeypatch):
+    """A checkout of a pull request that relaxes the rules of its base branch."""
+    base, checkout = tmp_path / "base", tmp_path / "checkout"
+    shutil.copytree(inputs, base)
+    _git(base, "init", "-b", "main")
+    (base / "model").mkdir(exist_ok=True)
+    (base / "model" / "seedproof.toml").write_text("[gate]\nmin = {accuracy = 0.999}\n")
+    (base / "strict.toml").write_text("[gate]\nmin = {accuracy = 0.9999}\n")
+    _git(base, "add", "-A")
+    _git(base, "commit", "-m", "rules")
+    _git(tmp_path, "clone", "--depth=1", base.as_uri(), str(checkout))
+    for name in ("seedproof.toml", "model/seedproof.toml", "strict.toml"):
+        (checkout / name).write_text("[gate]\nmin = {accuracy = 0.0001}\n")
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
+
+    def call(**given):
+        words = {name.replace("_", "-"): value for name, value in given.items()}
+        return run_action({"install": "false"} | words, checkout, temporary=tmp_path)
+
+    return call
+
+
+def test_pull_request_cannot_relax_its_own_gate(pull_request):
+    finished = pull_request(target="../classes.csv", working_directory="model")
+
+    assert (finished.code, finished.outputs["outcome"]) == (1, "fail")
+    judged = json.loads(Path(finished.outputs["json"]).read_text(encoding="utf-8"))
+    assert [rule["limit"] for rule in judged["rules"]] == [0.999]
+
+
+def test_named_file_of_rules_comes_from_the_base_branch(pull_request):
+    finished = pull_request(
+        target="../classes.csv", config="../strict.toml", working_directory="model"
+    )
+
+    judged = json.loads(Path(finished.outputs["json"]).read_text(encoding="utf-8"))
+    assert [rule["limit"] for rule in judged["rules"]] == [0.9999]
+
+
+def test_rules_that_only_a_pull_request_has_do_not_count(pull_request):
+    """The base branch has no file in this folder: without inputs nothing can be judged."""
+    without = pull_request(target="classes.csv")
+    with_input = pull_request(target="classes.csv", min="accuracy=0.5", artifact="")
+
+    assert (without.code, without.outputs["outcome"]) == (2, "error")
+    judged = json.loads(Path(with_input.outputs["json"]).read_text(encoding="utf-8"))
+    assert [rule["limit"] for rule in judged["rules"]] == [0.5]
+
+
+def test_base_branch_that_cannot_be_read_is_an_error(pull_request, monkeypatch):
+    """With limits as inputs it is a warning: these alone count."""
+    monkeypatch.setenv("GITHUB_BASE_REF", "missing")
+
+    without = pull_request(target="classes.csv")
+    with_input = pull_request(target="classes.csv", min="accuracy=0.5", artifact="")
+
+    assert without.code == 2
+    assert with_input.outputs["outcome"] == "pass"
+    assert "warning" in _levels(with_input)
+
+
+def test_rules_are_not_named_among_options():
+    inputs = dict.fromkeys(["max", "min", "no-worse", "baseline", "config"], "")
+    inputs |= {"command": "gate", "target": "a.csv", "options": "--config=mine.toml"}
+
+    with pytest.raises(OptionError):
+        command_words(inputs, Path())

@@ -466,3 +466,20 @@ def test_wrong_decisions_on_flaky_tests_are_rare(n_test_runs):
     assert decided >= 2 * n_test_runs - 2  # the test that always fails, and the next ones
     assert wrong <= 0.05 * decided
     assert "\n| 0.8 |" in benchmark.table({0.8: by_rate[0.8][:4]})
+
+
+def test_names_of_scores_do_not_control_the_terminal(run):
+    """A model may have written them."""
+    suite = """
+        import pytest
+
+        @pytest.mark.trials(8, min_pass_rate=0.8)
+        def test_open(trial):
+            trial.score(0.5, name="a" + chr(27) + "[2J")
+            assert trial.number != 3
+    """
+
+    for options in ((), ("--seedproof-fail-on", "undecided")):
+        text = str(run(*options, suite=suite).stdout)
+        assert "\x1b[2J" not in text
+        assert "a\\x1b[2J" in text

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeAlias
 
 from seedproof.api.compare import arm_data
@@ -20,6 +19,7 @@ from seedproof.predictions.checks import Check
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import Loadable, Predictions, load_one, on_common_examples
 from seedproof.predictions.targets import Input, recognize
+from seedproof.records.drafts import temporary_folder
 from seedproof.records.location import Location
 from seedproof.records.schema import Kind
 from seedproof.scalars.compare import aligned, directions, pair_of
@@ -124,7 +124,7 @@ class PredictionSides:
         """Compare all runs of the baseline with the first of the candidate."""
         arms = {"baseline": self.baseline, "candidate": self.candidate.first(step)}
         quality = self._quality
-        with TemporaryDirectory(prefix="seedproof-") as working:
+        with temporary_folder() as working:
             comparison = compare_arms(
                 arm_data(arms),
                 Location.of(working),

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, Unpack
 
 from seedproof.api.compare import arm_data
@@ -60,6 +59,7 @@ from seedproof.predictions.predictions import Predictions
 from seedproof.predictions.targets import Input
 from seedproof.records.declared import declare_runs, planned_names
 from seedproof.records.declared import declared_runs as declared_of
+from seedproof.records.drafts import temporary_folder
 from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
 from seedproof.report.gate_report import GateReport
@@ -185,16 +185,14 @@ def gate(
             for name, x in loaded.items()
         }
     known = None
-    with TemporaryDirectory(prefix="seedproof-") as working:
+    with temporary_folder() as working:
         progress = options.get("progress")
         if baseline is None:
-            measured = _measured("target", loaded["target"], Path(working), pool, progress)
+            measured = _measured("target", loaded["target"], working, pool, progress)
             notes, checks = notes + measured.notes, measured.checks
         else:
             lower_is_better = options.get("lower_is_better", False)
-            compared = _compared(
-                loaded, Path(working), pool, progress, lower_is_better=lower_is_better
-            )
+            compared = _compared(loaded, working, pool, progress, lower_is_better=lower_is_better)
             measured, base = compared.arms[0].measurement, compared.baseline.measurement
             check_means(rules, no_worse, compared)
             effects = _effects(compared.arms[0], stage)

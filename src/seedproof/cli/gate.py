@@ -121,9 +121,10 @@ def _check_file(option: str, path: Path) -> None:
 
 
 def _write(option: str, path: Path, content: str) -> None:
+    from seedproof.report.files import write_file
+
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+        write_file(path, content.encode())
     except OSError as error:
         raise _unwritable(option, path, problem_of(error)) from error
 

@@ -1,7 +1,9 @@
 """`seedproof`: the verbs, and how errors are reported."""
 
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from itertools import takewhile
@@ -145,12 +147,26 @@ def main() -> None:
 
     With --json, standard output is one document, also after an error.
     """
-    with safe_output():
+    with safe_output(), _termination():
         try:
             _main()
         except Exception as error:  # noqa: BLE001 - printed while control characters are escaped
             sys.excepthook(*sys.exc_info())
             _exit(ExitCode.INTERNAL_ERROR, None, f"{type(error).__name__}: {error}")
+
+
+@contextmanager
+def _termination() -> Iterator[None]:
+    """Let SIGTERM end the command like Ctrl-C: drafts and temporary folders are removed."""
+    try:
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def _main() -> None:

@@ -1,6 +1,7 @@
 """`seedproof measure`: how much did the seed decide?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from seedproof.cli import options
 
 if TYPE_CHECKING:
+    from seedproof.records.location import Location
     from seedproof.records.reader import Store
     from seedproof.report.calibration import CalibrationReport
     from seedproof.report.report import Report
@@ -65,7 +67,6 @@ def measure(
     from seedproof.api.scalars import measure_scalars
     from seedproof.cli.progress import progress_bar
     from seedproof.errors import OptionError
-    from seedproof.records.location import Location
     from seedproof.report.files import check_folder
     from seedproof.scalars.read import has_scalars
 
@@ -89,27 +90,42 @@ def measure(
         return
     result: Report | SideBySide
     arms = options.several_arms(store or targets, reading)
-    if arms is not None:
-        from seedproof.api.measure import measure_arms
+    with ExitStack() as drafts:
+        if arms is not None:
+            from seedproof.api.measure import measure_arms
 
-        with progress_bar() as reading["progress"]:
-            result = measure_arms(arms, **how, **reading)
-        shown: Sequence[str] = ()
-        files = f"a folder for each of {', '.join(result)}"
-    else:
-        if out is not None and reading["engine"] != "serial":
-            how["examples"] = Location.of(out) / "examples.parquet"
-        result = options.measured(store or targets, reading, **how)
-        shown = show or ()
-        result.view(show=shown)  # refuses an unknown column before anything is written
-        files = "report.html, summary.json, examples.parquet" + ", pairs.parquet" * pairs
-    if out is not None:
-        command = options.command_line()
-        result.save(out, show=show or (), title=title, command=command, pairs=pairs)
-    options.print_result(result, as_json=as_json, show=shown, all_metrics=all_metrics)
-    if out is not None and not as_json:
-        typer.echo(f"Wrote {files} to {out.rstrip('/')}/", err=True)
-    _suggest(result, [] if as_json else targets)
+            with progress_bar() as reading["progress"]:
+                result = measure_arms(arms, **how, **reading)
+            shown: Sequence[str] = ()
+            files = f"a folder for each of {', '.join(result)}"
+        else:
+            if out is not None and reading["engine"] != "serial":
+                how["examples"] = drafts.enter_context(_rows_of_workers(out))
+            result = options.measured(store or targets, reading, **how)
+            shown = show or ()
+            result.view(show=shown)  # refuses an unknown column before anything is written
+            files = "report.html, summary.json, examples.parquet" + ", pairs.parquet" * pairs
+        if out is not None:
+            command = options.command_line()
+            result.save(out, show=show or (), title=title, command=command, pairs=pairs)
+        options.print_result(result, as_json=as_json, show=shown, all_metrics=all_metrics)
+        if out is not None and not as_json:
+            typer.echo(f"Wrote {files} to {out.rstrip('/')}/", err=True)
+        _suggest(result, [] if as_json else targets)
+
+
+@contextmanager
+def _rows_of_workers(out: str) -> Iterator["Location"]:
+    """Yield a place for the examples of a folder of results; on an object store the final one."""
+    from seedproof.records.location import Location
+    from seedproof.report.files import draft_beside
+
+    place = Location.of(out)
+    if not place.is_local:
+        yield place / "examples.parquet"
+        return
+    with draft_beside(out) as folder:
+        yield Location.of(folder / "examples.parquet")
 
 
 def _suggest(result: "Report | SideBySide", targets: Sequence[str]) -> None:

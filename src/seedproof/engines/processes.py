@@ -42,6 +42,8 @@ SOURCE = str(Path(__file__).parents[2])
 BOOT = (
     f"import sys; sys.path.insert(0, {SOURCE!r}); from seedproof.engines.child import main; main()"
 )
+# As in this process: then modules of the current folder, and of PYTHONPATH, are not imported.
+ISOLATION = ("-P",) * sys.flags.safe_path + ("-E",) * sys.flags.ignore_environment
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class _Child:
         inherited, lifeline = os.pipe()
         self._lifeline: int | None = lifeline
         self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-c", BOOT, str(inherited)],
+            [sys.executable, *ISOLATION, "-c", BOOT, str(inherited)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

@@ -19,13 +19,20 @@ from secrets import token_hex
 from tempfile import mkdtemp
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from seedproof.errors import OptionError
+from seedproof.errors import OptionError, UnreadableError
 from seedproof.exit_codes import ExitCode
+from seedproof.integrations.github_rules import (
+    FILES,
+    NO_RULES,
+    is_pull_request,
+    rules_of_base,
+)
 from seedproof.integrations.github_summary import comparison_summary, error_summary
 from seedproof.records.decoding import parse_json
 
 PREFIX = "SEEDPROOF_ACTION_"
 SUMMARY = "summary.md"
+LIMITS = ("max", "min", "no-worse")
 # GitHub refuses longer summaries.
 MAX_SUMMARY_BYTES = 1_000_000
 Outcome: TypeAlias = Literal["pass", "fail", "investigate", "error"]
@@ -50,11 +57,14 @@ class Annotation(NamedTuple):
         return f"::{self.level} title={title}::{_data(self.message)}"
 
 
-def command_words(inputs: Mapping[str, str], folder: Path) -> list[str]:
+def command_words(
+    inputs: Mapping[str, str], folder: Path, *, rules: Path | None = None
+) -> list[str]:
     """Return the arguments of seedproof for the inputs of the action.
 
     No line of an input can become an option: values are part of their option, and targets come
-    last. Only `options` may have options.
+    last. Only `options` may have options. `rules` is a file with rules to be used instead of those
+    in the working directory.
     """
     command, targets = inputs["command"].strip(), _lines(inputs["target"])
     if command not in {"gate", "compare"}:
@@ -71,13 +81,21 @@ def command_words(inputs: Mapping[str, str], folder: Path) -> list[str]:
             "--old and --new give no verdict. Name both as lines of `target`, the baseline first.",
             option="options",
         )
-    limits = {name: _lines(inputs[name]) for name in ("max", "min", "no-worse")}
+    if any(word.partition("=")[0] == "--config" for word in options):
+        raise OptionError(
+            "Name the file with rules in the input `config`, not in `options`: of a pull request, "
+            "it is read from the base branch.",
+            option="options",
+        )
+    limits = {name: _lines(inputs[name]) for name in LIMITS}
     baseline = _lines(inputs["baseline"])
     words = [command, "--json"]
     if command == "gate":
         words += [f"--junit={folder / 'gate.xml'}", f"--markdown={folder / SUMMARY}"]
+        words += [] if rules is None else [f"--config={rules}"]
     else:
-        unused = next((name for name, lines in limits.items() if lines), None)
+        given = {**limits, "config": inputs["config"].strip()}
+        unused = next((name for name, value in given.items() if value), None)
         if unused is not None:
             raise OptionError(
                 "The input `{option}` applies to the command gate. Remove it.", option=unused
@@ -93,15 +111,15 @@ def judge(environment: Mapping[str, str]) -> None:
     folder = Path(mkdtemp(prefix="seedproof-", dir=environment.get("RUNNER_TEMP")))
     inputs = {
         name: environment.get(PREFIX + name.replace("-", "_").upper(), "")
-        for name in ("command", "target", "max", "min", "baseline", "no-worse", "options")
+        for name in ("command", "target", *LIMITS, "baseline", "config", "options")
     }
     is_strict = _is_strict(environment)
-    words = command_words(inputs, folder)
+    words = command_words(inputs, folder, rules=_rules(inputs, environment))
     # What the command prints may look like commands for GitHub.
     token = token_hex(16)
     _say(f"::stop-commands::{token}")
     done = subprocess.run(  # noqa: S603 - our own command line, without a shell
-        [sys.executable, "-P", "-m", "seedproof", *words],
+        [sys.executable, "-P", "-E", "-m", "seedproof", *words],
         stdout=subprocess.PIPE,
         check=False,
     )
@@ -125,6 +143,25 @@ def judge(environment: Mapping[str, str]) -> None:
     }
     with Path(environment["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
         file.writelines(f"{name}={value}\n" for name, value in outputs.items())
+
+
+def _rules(inputs: Mapping[str, str], environment: Mapping[str, str]) -> Path | None:
+    """Return the file with rules; None for that of the working directory, if it has one."""
+    config = inputs["config"].strip()
+    if inputs["command"].strip() != "gate":
+        return None
+    if not is_pull_request(environment):
+        return Path(config) if config else None
+    folder = Path(mkdtemp(prefix="seedproof-rules-", dir=environment.get("RUNNER_TEMP")))
+    try:
+        return rules_of_base(environment, folder, config=config)
+    except UnreadableError as error:
+        if config or not any(_lines(inputs[name]) for name in LIMITS):
+            raise
+        _say(str(Annotation("warning", "seedproof gate", f"{error} Only inputs count.")))
+        file = folder / FILES[0]
+        file.write_text(NO_RULES, encoding="utf-8")
+        return file
 
 
 def outcome_of(command: str, code: int, document: Any) -> Outcome:  # noqa: ANN401 - JSON

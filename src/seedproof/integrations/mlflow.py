@@ -4,8 +4,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from math import isfinite
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +11,11 @@ import pyarrow as pa
 from seedproof.api.measure import measure, measure_arms
 from seedproof.logs.mlflow import ARM, FINISHED, PARENT, WRITTEN, calls
 from seedproof.metrics.statistic import SpreadOverRuns
+from seedproof.records.drafts import temporary_folder
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.reader import Store
+from seedproof.report.files import write_file
 from seedproof.report.report import Report
 from seedproof.report.result import Result
 from seedproof.scalars.runs import SPREAD
@@ -157,11 +157,11 @@ def _by_run(report: Report) -> dict[str, dict[str, float]]:
 
 def _log_result(client: Any, run_id: str, result: Result) -> None:  # noqa: ANN401 - see above
     _log(client, run_id, dict(_figures(result)), {})
-    with TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         page, summary = result.file_names
-        result.to_html(Path(folder) / page)
-        (Path(folder) / summary).write_text(result.to_json(), encoding="utf-8")
-        client.log_artifacts(run_id, folder, FOLDER)
+        result.to_html(folder / page)
+        write_file(folder / summary, result.to_json().encode())
+        client.log_artifacts(run_id, str(folder), FOLDER)
 
 
 def _figures(result: Result) -> Iterator[tuple[str, float]]:

@@ -365,14 +365,17 @@ class _Judge:
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         if not self._verdicts:
             return
+        from seedproof.messages import printable
+
         terminalreporter.section("pass rates")
         for name, verdict in sorted(self._verdicts.items()):
             head, *others = verdict.sentences()
-            terminalreporter.write_line(f"{verdict.verdict.upper():<9}  {name}")
+            # Names of scores may come from an answer of a model, and a terminal obeys some signs.
+            terminalreporter.write_line(f"{verdict.verdict.upper():<9}  {printable(name)}")
             for sentence in (head, *others):
-                terminalreporter.write_line(f"           {sentence}")
+                terminalreporter.write_line(f"           {printable(sentence)}")
         for note in self._notes:
-            terminalreporter.write_line(note)
+            terminalreporter.write_line(printable(note))
 
     # ------------------------------------------------------------------------------ judging
 
@@ -430,6 +433,7 @@ class _Judge:
     def _log(self, name: str, test: _Test, verdict: "TestVerdict") -> None:
         """Report a test: to the terminal, to JUnit files, and to all other plugins."""
         from seedproof.integrations.trial_verdicts import VerdictText
+        from seedproof.messages import printable
 
         allowed = {*(self._config.getoption("seedproof_fail_on") or ())}
         allowed |= {*self._config.getini("seedproof_fail_on")}
@@ -438,7 +442,7 @@ class _Judge:
         is_open = verdict.verdict == "undecided"
         is_refused = is_worse or is_unknown or (is_open and "undecided" in allowed)
         has_failed = verdict.verdict == "failed" or is_refused
-        sentences = list(verdict.sentences())
+        sentences = list(map(printable, verdict.sentences()))
         headline = f"{verdict.verdict}: {sentences[0]}"
         if is_worse and verdict.verdict != "failed":
             headline = f"{verdict.verdict}, but worse than accepted: {sentences[0]}"

@@ -1,12 +1,9 @@
 """Studies of scikit-learn estimators across seeds, through their `random_state`."""
 
 import os
-import shutil
 import weakref
 from dataclasses import dataclass, field
-from pathlib import Path
 from pickle import PicklingError
-from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -15,6 +12,7 @@ import numpy.typing as npt
 from seedproof._optional import require
 from seedproof.errors import OptionError, ShapeError
 from seedproof.predictions.duplicates import DRAWS_NOTHING
+from seedproof.records.drafts import make_temporary_folder, remove_temporary_folder
 from seedproof.seeds import SeedPlan
 from seedproof.training.run import Run
 from seedproof.training.study import Study
@@ -185,11 +183,11 @@ def study_estimator(
     arguments = [_fingerprint(estimator, X, right, test_size)]
     scratch = None
     if store is None:
-        scratch = Path(mkdtemp(prefix="seedproof-"))
+        scratch = make_temporary_folder()
         store = scratch / "runs"
     study = Study(name or kind, train, seeds=seeds, store=store, arguments=arguments, seed=seed)
     if scratch is not None:
-        weakref.finalize(study, shutil.rmtree, scratch, ignore_errors=True)
+        weakref.finalize(study, remove_temporary_folder, scratch)
     return study
 
 

@@ -328,8 +328,10 @@ class TrialStore:
 
         A folder that exists may have other files, which Git must not ignore.
         """
-        if not self._folder.is_folder():
-            self._folder.make_folder()
+        path = Path(self._folder.path)
+        # An empty folder is one whose process was killed before it wrote the file.
+        if not path.is_dir() or not any(path.iterdir()):
+            self._folder.make_folder(durable=True)
             ignored = f"# Written by seedproof.\n*\n!{ACCEPTED}\n"
             (self._folder / ".gitignore").replace(ignored.encode())
 

@@ -1,10 +1,12 @@
 """The table with one row per example, in memory or in Parquet files, and its least stable rows."""
 
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -16,18 +18,22 @@ import pyarrow.fs
 from seedproof.errors import NotFoundError, OptionError
 from seedproof.metrics.batch import Batch
 from seedproof.records.arrow import texts_to_arrow, to_arrow
+from seedproof.records.drafts import is_temporary
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import ShardSource
 from seedproof.typing import FloatArray, IntArray
 
+EXAMPLES_FILE = "examples.parquet"
+# First bytes of a Parquet file, which one that was cut off has as well.
+MAGIC = b"PAR1"
 # Number of the least stable examples that are kept.
 N_KEPT = 500
 VOTE_COLUMNS = ("predictions", "probs")
 KEYS = ("flip_rate", "label_entropy", "probability_sd")
 COMPRESSION = "zstd"
-# As `write_part` names them: other tools write `part-0.parquet`.
-PART = re.compile(r"part-\d{6,}\.parquet")
+# As `write_part` names them and their drafts: other tools write `part-0.parquet`.
+PART = re.compile(r"part-\d{6,}\.parquet(\.[0-9a-f]{32})?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,16 +159,34 @@ class StoredExamples(ExampleTable):
         return pa.concat_tables([_read_parquet(file, columns) for file in files])
 
     def save(self, place: Location) -> None:
-        """Copy the files."""
-        if self.place.path == place.path:  # the report was loaded from there, or written there
+        """Copy the files; temporary ones on the same disk are linked instead."""
+        if self.place == place:  # the report was loaded from there, or written there
             return
         clear_examples(place)
+        if place.is_local and self._link(Path(place.path)):
+            return
         pyarrow.fs.copy_files(
             self.place.path,
             place.path,
             source_filesystem=self.place.files,
             destination_filesystem=place.files,
         )
+
+    def _link(self, target: Path) -> bool:
+        """Link the files if nobody else writes to them; False if they must be copied."""
+        source = Path(self.place.path)
+        if not self.place.is_local or not is_temporary(source):
+            return False
+        names = [Path(file.path).relative_to(source) for file in example_files(self.place)]
+        try:
+            if names != [Path()]:
+                target.mkdir()
+            for name in names:
+                os.link(source / name, target / name)
+        except OSError:
+            clear_examples(Location.of(target))
+            return False
+        return True
 
     def moved(self, where: Callable[[Location], Location]) -> "StoredExamples":
         """Return the same table after its files were moved."""
@@ -239,6 +263,14 @@ def write_part(content: bytes, folder: Location, index: int) -> None:
 
 def clear_examples(place: Location) -> None:
     """Remove the table that an earlier pass left, so that two are never mixed."""
+    for file in check_replaceable(place):
+        file.files.delete_file(file.path)
+    if place.is_folder():
+        place.files.delete_dir(place.path)
+
+
+def check_replaceable(place: Location) -> list[Location]:
+    """Return the files of an earlier table, even of a damaged one; raise if they are of others."""
     is_file = place.is_file()
     files = example_files(place)
     for file in files:
@@ -247,19 +279,20 @@ def clear_examples(place: Location) -> None:
                 "{path} already exists and is not a table of examples. Pass another folder.",
                 path=file,
             )
-    for file in files:
-        file.files.delete_file(file.path)
-    if place.is_folder():
-        place.files.delete_dir(place.path)
+    return files
 
 
 def _has_examples(file: Location) -> bool:
+    """Return whether a file is a table of examples, or a Parquet file that was cut off."""
     import pyarrow.parquet as pq
 
     try:
         schema = pq.read_schema(file.path, filesystem=file.files)
     except (pa.ArrowException, OSError):
-        return False
+        if file.name != EXAMPLES_FILE:
+            return False
+        with file.open_read() as stream:
+            return bytes(stream.read(len(MAGIC))) in {b"", MAGIC}
     names = set(schema.names)
     return "example" in names and not names.isdisjoint(
         {"flip_rate", "sd", "jaccard_distance", "p_value"}

@@ -7,8 +7,11 @@ from typing import Any
 from seedproof.logs.paths import EACH, PathRows, is_path, read_paths, top_names
 from seedproof.predictions.table_columns import columns_of, further_columns
 from seedproof.records.columns import ID, Columns
+from seedproof.records.row_counts import LineCounter, count_rows
 from seedproof.records.text_files import JSON_SUFFIXES, suffix_of
 from seedproof.typing import ArrowStream
+
+UNLIMITED = 2**62
 
 
 def lack_ids(tables: Sequence[Path | ArrowStream], options: Mapping[str, Any]) -> bool:
@@ -32,6 +35,7 @@ def unfolded_lines(file: Path, options: Mapping[str, Any]) -> PathRows | None:
     named = [*given.values(), *further_columns(options)]
     if suffix_of(file)[0] not in JSON_SUFFIXES or not any(map(is_path, named)):
         return None
+    count_rows(file, LineCounter(), row_bytes=UNLIMITED)  # refuses what would crash the parser
     usual = [name for role, name in vars(Columns()).items() if role not in given]
     present = top_names(file)
     known = [name for name in (*usual, *([] if "example" in given else [ID])) if name in present]

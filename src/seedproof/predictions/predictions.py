@@ -29,10 +29,11 @@ from seedproof.predictions.shared_examples import (
     example_ids,
     note_on_dropped,
 )
-from seedproof.predictions.sources import TemporaryFolder, read, read_arm
+from seedproof.predictions.sources import read, read_arm
 from seedproof.predictions.targets import Input, Target, recognize
 from seedproof.predictions.text_checks import text_checks_of, text_disagreement
 from seedproof.records.columns import Columns, unusable_column
+from seedproof.records.drafts import TemporaryFolder
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.reader import Store

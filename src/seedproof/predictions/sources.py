@@ -1,12 +1,9 @@
 """Read inputs of every kind as aligned runs."""
 
 import os
-import shutil
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, NamedTuple, cast
 
 from seedproof.errors import NotFoundError, OptionError
@@ -15,7 +12,7 @@ from seedproof.logs.samples import Log
 from seedproof.logs.wandb import is_logged_table, read_logged_table
 from seedproof.messages import Message
 from seedproof.predictions.checks import Check, checks_of_log, failed_runs, missing_runs, transposed
-from seedproof.predictions.json_lines import lack_ids, unfolded_lines
+from seedproof.predictions.json_lines import UNLIMITED, lack_ids, unfolded_lines
 from seedproof.predictions.options import DEFAULT_MEMORY, NUMBERS, TEXTS
 from seedproof.predictions.readers import read_with, reader_of
 from seedproof.predictions.shared_examples import common_ids, on_shared_examples
@@ -26,6 +23,7 @@ from seedproof.predictions.weights import weighted
 from seedproof.records.answer_settings import AnswerSettings, ExampleWeights, Tolerance
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
+from seedproof.records.drafts import TemporaryFolder
 from seedproof.records.item_arrays import item_kind, item_shards, set_threshold
 from seedproof.records.item_columns import DOCUMENT
 from seedproof.records.item_tables import have_items, read_items
@@ -36,6 +34,7 @@ from seedproof.records.npz import open_npz, open_npz_apart
 from seedproof.records.number_arrays import are_numbers, number_shards
 from seedproof.records.number_tables import have_numbers, read_numbers
 from seedproof.records.reader import Store
+from seedproof.records.row_counts import LineCounter, count_rows
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.records.small_tables import read_small_tables
@@ -51,14 +50,6 @@ from seedproof.typing import ArrowStream, Progress, is_count
 
 # Columns of array clusters and weights in the table of examples.
 CLUSTER, WEIGHT = "cluster", "weight"
-
-
-class TemporaryFolder:
-    """A folder that is deleted together with the last object that holds it."""
-
-    def __init__(self) -> None:
-        self.path = Path(mkdtemp(prefix="seedproof-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 class Loaded(NamedTuple):
@@ -178,7 +169,7 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         alone=least_runs == 1,
     )
     checks = _transposed(source, is_named=is_named)
-    return Loaded(source, clusters=cluster, slices=tuple(slices or ()), checks=checks)
+    return Loaded(source, source.notes, cluster, tuple(slices or ()), checks=checks)
 
 
 def _is_of_numbers(target: Input, options: Mapping[str, Any]) -> bool:
@@ -309,6 +300,8 @@ def _from_tables(target: Input, options: Mapping[str, Any], least_runs: int) -> 
     remarks = [*target.notes, *_several_folders(files)]
     tables = [_table(part, options, remarks) for part in target.parts]
     if len(files) > 1 and lack_ids(tables, options):
+        for file in files:
+            count_rows(file, LineCounter(), row_bytes=UNLIMITED)  # refuses what would crash it
         tables = [read_numbered(file, Columns.example) for file in files]
         remarks.append(
             Message(

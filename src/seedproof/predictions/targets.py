@@ -254,6 +254,8 @@ def _inside(folder: Path) -> list[Path]:
         )
     direct = [path for path in folder.iterdir() if _is_table_file(path, folder)]
     files = direct or [path for path in folder.rglob("*") if _is_table_file(path, folder)]
+    for path in files:
+        (Location.of(folder) / path.relative_to(folder).as_posix()).check_links()
     kinds = Counter(path.suffix.lower() if direct else path.name for path in files)
     if not files:
         raise NotFoundError(

@@ -34,6 +34,8 @@ from seedproof.records.normalize import (
     check_text,
     class_names,
     class_places,
+    composed,
+    joined_names,
     label_codes,
     label_indices,
     sized_column,
@@ -86,11 +88,13 @@ class ArrayShards(ShardSource):
         self.tolerance = sum_tolerance(array) if tolerance is None else tolerance
         self._top_classes = None if top_classes is None else _as_top(top_classes, array)
         self._values, self.n_top = array, 0
+        self.notes = joined_names(())
         if array.ndim == 2:
             self.kind = Kind.LABELS
-            names, self._values, self._labels = _encode(
+            names, self._values, self._labels, spelled = _encode(
                 array, gold, classes, may_be_all_wrong=alone
             )
+            self.notes = joined_names(spelled)
         elif top_classes is None:
             self.kind, names = Kind.PROBS, class_names(classes, array.shape[2])
         else:
@@ -372,15 +376,18 @@ def _encode(
     classes: Sequence[str] | None,
     *,
     may_be_all_wrong: bool,
-) -> tuple[tuple[str, ...], IntArray, IntArray | None]:
-    """Return all classes, and predictions and labels as indices into them."""
+) -> tuple[tuple[str, ...], IntArray, IntArray | None, set[str]]:
+    """Return all classes, predictions and labels as indices into them, and the given names."""
     # One run at a time saves memory.
     distinct = np.unique(np.concatenate([np.unique(run) for run in array]))
-    names = [str(as_text(value)) for value in distinct.tolist()]
+    spelled = [str(as_text(value)) for value in distinct.tolist()]
+    names = list(map(composed, spelled))
     gold_names: list[str | None] = []
     gold_codes: IntArray | None = None
     if gold is not None:
         gold_names, gold_codes = label_codes(gold, {*names, *map(str, classes or ())})
+        spelled += [name for name in gold_names if name is not None]
+        gold_names = [None if name is None else composed(name) for name in gold_names]
     known = sorted({name for name in gold_names if name is not None})
     check_text([*names, *known])
     if classes is None:
@@ -389,6 +396,7 @@ def _encode(
     else:
         everything = unique_names(classes, len(classes), "class", ClassesError)
         place = class_places(everything)
+        place = {composed(name): index for name, index in place.items()} | place
     for name in (*names, *known):
         if name not in place:
             raise UnknownLabelError(
@@ -410,6 +418,7 @@ def _encode(
     for run, of_run in zip(array, predictions, strict=True):
         of_run[:] = codes[np.searchsorted(distinct, run)]
     if gold_codes is None:
-        return everything, predictions, None
+        return everything, predictions, None, {*spelled}
     labels = [UNLABELED if name is None else place[name] for name in gold_names]
-    return everything, predictions, np.array(labels, dtype=np.int32)[gold_codes]
+    codes = np.array(labels, dtype=np.int32)[gold_codes]
+    return everything, predictions, codes, {*spelled}

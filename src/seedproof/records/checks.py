@@ -23,6 +23,14 @@ from seedproof.typing import FloatArray, IntArray
 SUM_TOLERANCE = 1e-3
 HALF_SUM_TOLERANCE = 1e-2
 
+# Eighth powers of larger numbers overflow in the variances of variances, and fourth powers of
+# smaller ones vanish.
+LARGEST, SMALLEST = 1e37, 1e-75
+SIZES = (
+    "The size of a number must be below {largest:g} and, unless it is 0, above {smallest:g}: pass "
+    "numbers in another unit."
+)
+
 # Names a row in messages, with fields such as the run and the example.
 Where = Callable[[int], Message]
 
@@ -119,9 +127,10 @@ def check_top(
 
 
 def check_numbers(numbers: FloatArray, where: Where) -> None:
-    """Raise an error if a number is missing or infinite."""
+    """Raise an error if a number is missing, infinite, or of a size that cannot be squared."""
     is_finite = np.isfinite(numbers)
     if is_finite.all():
+        _check_sizes(numbers, where)
         return
     row = int(np.flatnonzero(~is_finite)[0])
     error = MissingValueError if np.isnan(numbers[row]) else DtypeError
@@ -142,6 +151,28 @@ def check_targets(targets: FloatArray, where: Where) -> None:
             "{where} has the target {number}. Pass a finite number, or None if it is unknown.",
             **_at(where, row),
             number=float(targets[row]),
+        )
+    _check_sizes(targets, where)
+
+
+def extreme_number(
+    numbers: FloatArray, *, largest: float = LARGEST, smallest: float = SMALLEST
+) -> int | None:
+    """Return the position of a number whose powers overflow or vanish; None if there is none."""
+    sizes = np.abs(numbers)
+    is_extreme = (sizes >= largest) | ((sizes <= smallest) & (sizes > 0))
+    return int(np.flatnonzero(is_extreme)[0]) if is_extreme.any() else None
+
+
+def _check_sizes(numbers: FloatArray, where: Where) -> None:
+    row = extreme_number(numbers)
+    if row is not None:
+        raise DtypeError(
+            "{where} has the number {number:g}. " + SIZES,
+            **_at(where, row),
+            number=float(numbers[row]),
+            largest=LARGEST,
+            smallest=SMALLEST,
         )
 
 

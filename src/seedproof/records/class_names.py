@@ -7,7 +7,7 @@ from seedproof.errors import ClassesError, DtypeError, UnknownLabelError
 from seedproof.messages import Message
 from seedproof.records.columns import measure_as
 from seedproof.records.item_cells import SEPARATOR, refuse_lists
-from seedproof.records.normalize import index_names, unique_names
+from seedproof.records.normalize import composed, index_names, unique_names
 from seedproof.records.partition import MAX_NAMES
 from seedproof.records.shards import canonical_order
 
@@ -45,7 +45,8 @@ def find_classes(
         whole = {text: by_index.get(name, name) for text, name in whole.items()}
         known_classes = known_classes or tuple(canonical_order(sorted(names)))
     classes = known_classes or tuple(canonical_order(sorted(set(whole.values()))))
-    place = {name: i for i, name in enumerate(classes)}
+    place = {composed(name): i for i, name in enumerate(classes)}
+    place |= {name: i for i, name in enumerate(classes)}
     spelling = {name: place.get(name, place.get(whole[name])) for name in spelled}
     unknown = sorted(name for name, index in spelling.items() if index is None)
     if unknown:
@@ -110,4 +111,4 @@ def _reject_regression(predictions: Sequence[str], n_rows: int) -> None:
 def _spellings(names: set[str]) -> dict[str, str]:
     """Return the class of each name: if all are numbers, "1" and "1.0" are the same class."""
     numeric = all(WHOLE_TEXT.match(name) for name in names)
-    return {name: WHOLE_TEXT.sub(r"\1", name) if numeric else name for name in names}
+    return {name: WHOLE_TEXT.sub(r"\1", name) if numeric else composed(name) for name in names}

@@ -19,6 +19,9 @@ UNSUPPORTED = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 # Some systems do not open folders.
 UNSUPPORTED_FOR_FOLDERS = UNSUPPORTED | {errno.EACCES, errno.EPERM, errno.EBADF, errno.EISDIR}
 
+# Of `renameat2` on Linux and `renamex_np` on macOS.
+AT_FDCWD, RENAME_EXCHANGE, RENAME_SWAP = -100, 2, 2
+
 
 def sync(path: Path) -> None:
     """Force the content of a file, or the names in a folder, to the disk."""
@@ -90,3 +93,18 @@ def make_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for place in new:
         sync(place.parent)
+
+
+def exchange(first: Path, second: Path) -> bool:
+    """Swap the names of two folders in one step; False where the system cannot do that."""
+    import ctypes
+
+    names = os.fsencode(first), os.fsencode(second)
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        if sys.platform == "darwin":
+            return bool(library.renamex_np(*names, RENAME_SWAP) == 0)
+        here = ctypes.c_int(AT_FDCWD)
+        return bool(library.renameat2(here, names[0], here, names[1], RENAME_EXCHANGE) == 0)
+    except (AttributeError, OSError, TypeError):  # Windows, and C libraries without the call
+        return False

@@ -169,6 +169,7 @@ class Ingest:
                 tolerance=read.precision.tolerance,
                 progress=self._progress,
             )
+            notes += rows.notes
             extras = FurtherColumns((), ())
             if read.roles.extras:
                 extras = self._once(

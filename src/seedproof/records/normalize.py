@@ -1,5 +1,7 @@
 """Class names, gold labels and example ids in one form, however the user writes them."""
 
+import unicodedata
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -16,6 +18,7 @@ from seedproof.errors import (
     ShapeError,
     UnknownLabelError,
 )
+from seedproof.messages import Message
 from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.location import is_unicode
 from seedproof.records.probabilities import UNLABELED
@@ -68,6 +71,11 @@ def as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
     if np.issubdtype(given.dtype, np.signedinteger):
         return to_arrow(given.astype(np.int64))
     names = [as_text(value) for value in given.tolist()]
+    if np.issubdtype(given.dtype, np.floating) and np.nanmax(np.abs(given), initial=0) > 2.0**53:
+        raise DtypeError(
+            "`ids` has numbers above 2^53 that are not exact. Pass integers or texts.",
+            keyword="ids",
+        )
     if None in names:
         raise MissingValueError(
             "The id of example {position} is missing. Give every example an id, or omit `ids`.",
@@ -157,6 +165,27 @@ def label_codes(
         distinct, codes = np.unique(gold, return_inverse=True)
     named = [(value, as_text(value)) for value in distinct.tolist()]
     return [None if is_unknown(value, name) else name for value, name in named], codes
+
+
+def composed(name: str) -> str:
+    """Return a name whose letters with accents are one character each, as in Unicode's form C."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+def joined_names(names: Collection[str]) -> tuple[Message, ...]:
+    """Return a note if names differ only in how their letters are composed: they look alike."""
+    forms = Counter(map(composed, set(names)))
+    joined = tuple(sorted(form for form, count in forms.items() if count > 1))
+    if not joined:
+        return ()
+    return (
+        Message(
+            "joined-names",
+            "Names of classes that differ only in how letters such as é are composed are the same "
+            "class (Unicode NFC): {names}.",
+            names=joined,
+        ),
+    )
 
 
 def class_places(classes: Sequence[str]) -> dict[str, int]:

@@ -4,6 +4,7 @@ A reader that loses a row reports no error, so its rows are compared with this c
 blocks also unpacks a packed file to its end and finds the longest row.
 """
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import inf
@@ -27,7 +28,12 @@ SPARE_BYTES = 1024
 # DuckDB skips the white space of C between two lines of JSON.
 WHITE_SPACE = b" \t\n\v\f\r"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LINE_FEED, _RETURN, _QUOTE, _SPACE = b'\n\r" '
+_LINE_FEED, _RETURN, _QUOTE, _SPACE, _BRACKET, _BRACE = b'\n\r" [{'
+# Parsers call themselves for each level; logs have fewer than ten.
+MOST_NESTED = 200
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STEPS = np.zeros(256, dtype=np.int8)
+_STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 _Words: TypeAlias = npt.NDArray[np.uint64]
@@ -94,11 +100,14 @@ class LineCounter(RowCounter):
     def __init__(self) -> None:
         super().__init__()
         self._has_text = False
+        self._n_opened = 0  # by the line that has begun
+        self.may_be_deep = False
 
     def add(self, block: bytes) -> None:
         """Take the next bytes."""
         data = np.frombuffer(block, dtype=np.uint8)
         ends = np.flatnonzero(data == _LINE_FEED)
+        self._count_opened(data, ends)
         if not len(ends):
             self._measure(len(data), None)
             self._has_text = self._has_text or bool(block.strip(WHITE_SPACE))
@@ -113,6 +122,14 @@ class LineCounter(RowCounter):
         for start, stop in zip(starts[~is_text].tolist(), stops[~is_text].tolist(), strict=True):
             self._n_rows += bool(block[start:stop].strip(WHITE_SPACE))
         self._has_text = bool(block[last + 1 :].strip(WHITE_SPACE))
+
+    def _count_opened(self, data: _Bytes, ends: npt.NDArray[np.intp]) -> None:
+        """Notice lines with so many brackets that they may be nested too deep."""
+        opened = np.flatnonzero((data == _BRACKET) | (data == _BRACE))
+        counts = np.diff(np.searchsorted(opened, ends), prepend=0, append=len(opened))
+        counts[0] += self._n_opened
+        self._n_opened = int(counts[-1])
+        self.may_be_deep = self.may_be_deep or bool(counts.max() > MOST_NESTED)
 
     def close(self) -> RowCount:
         """Return the count, at the end of the file."""
@@ -306,6 +323,8 @@ def count_rows(
                 progress(file.tell(), size)
             block = stream.read(BLOCK_BYTES)
     count = counter.close()
+    if isinstance(counter, LineCounter) and counter.may_be_deep:
+        check_nesting(path)
     if count.open_quote is not None:
         line = _line_of(path, count.open_quote)
         raise unreadable((path.name,), Message(*OPEN_QUOTE, line=line))
@@ -320,6 +339,30 @@ def count_rows(
             problem="row",
         )
     return count
+
+
+def check_nesting(path: Path) -> None:
+    """Raise an error if a line of JSON is nested so deep that a parser would crash."""
+    depth = deepest = 0
+    opening = b""  # of a string that goes on in the next block
+    with unpacked(path) as (stream, _):
+        while block := stream.read(BLOCK_BYTES):
+            text, quote, string = _STRING.sub(b"", opening + block).partition(b'"')
+            n_slashes = len(string) - len(string.rstrip(b"\\"))
+            opening = quote + b"\\" * (n_slashes % 2)
+            steps = _STEPS[np.frombuffer(text, dtype=np.uint8)]
+            if len(steps):
+                heights = np.cumsum(steps, dtype=np.int64) + depth
+                deepest = max(deepest, int(heights.max()))
+                depth = max(0, int(heights[-1]))
+            if deepest > MOST_NESTED:
+                raise UnreadableError(
+                    "{file} has a line that is nested more than {most} levels deep. Leave out "
+                    "what is not measured.",
+                    file=path.name,
+                    most=MOST_NESTED,
+                    problem="nesting",
+                )
 
 
 def _line_of(path: Path, offset: int) -> int:

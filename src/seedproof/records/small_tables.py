@@ -21,7 +21,7 @@ from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.checks import check_probs
 from seedproof.records.class_names import find_classes
-from seedproof.records.normalize import canonical_rows
+from seedproof.records.normalize import canonical_rows, joined_names
 from seedproof.records.partition import are_integers
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.roles import Roles
@@ -184,6 +184,7 @@ def _read(heads: Sequence[_Head], options: TableOptions) -> tuple[ShardSource, l
     answers = None if roles.probs else rows.answers(roles)
     spelled = {"l": gold.names if gold else [], "y": answers.names if answers else []}
     known, spelling = find_classes(spelled, grid.size, roles.classes, classes)
+    notes = [*notes, *joined_names(spelling)]
     labels = None
     if gold is not None:
         run_labels = gold.classes(spelling, rows.of_examples(grid))

@@ -27,6 +27,7 @@ from seedproof.records.durability import Syncs
 from seedproof.records.levels import Repeat, settings_of, split_repeats
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.normalize import joined_names
 from seedproof.records.partition import Partition
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.roles import Roles
@@ -100,6 +101,7 @@ class SortedRows:
             self._classes, spelling = find_classes(
                 gathered.names, self._n_rows, roles.classes, options.classes
             )
+        self.notes = joined_names(spelling)
         # Missing values have the index -1, which is the last entry.
         self._class_of = {
             column: np.array([*(spelling[name] for name in names), UNLABELED], dtype=np.int32)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from seedproof.errors import DtypeError, MissingExampleError, MissingValueError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
+from seedproof.records.checks import LARGEST, SIZES, SMALLEST, extreme_number
 from seedproof.records.levels import SEPARATOR, Repeat, split_repeats
 from seedproof.records.normalize import canonical_rows
 from seedproof.records.partition import are_integers
@@ -16,6 +17,7 @@ from seedproof.typing import BoolArray, FloatArray, IntArray
 
 # Cells of a missing number, in lower case.
 EMPTY = ("", "na", "null")
+MOST_EXACT = 2.0**53  # of the integers that doubles are
 
 
 def encoded_repeats(
@@ -97,6 +99,13 @@ def texts_of(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
             column=name,
             n_missing=column.null_count,
         )
+    # Integers that fit into no other type were read as doubles, several of them as the same one.
+    if pa.types.is_floating(column.type) and pc.any(pc.greater(pc.abs(column), MOST_EXACT)).as_py():
+        raise DtypeError(
+            "Column {column!r} has numbers above 2^53 that are not exact. Write them as texts, in "
+            "quotes.",
+            column=name,
+        )
     return column.cast(pa.string())
 
 
@@ -118,6 +127,15 @@ def numbers_of(column: pa.ChunkedArray, name: str, role: str) -> FloatArray:
         raise DtypeError(
             "Column {column!r} has an infinite number. Pass finite numbers.", column=name
         )
+    row = extreme_number(np.asarray(numbers))
+    if row is not None:
+        raise DtypeError(
+            "Column {column!r} has the number {number:g}. " + SIZES,
+            column=name,
+            number=float(numbers[row]),
+            largest=LARGEST,
+            smallest=SMALLEST,
+        )
     return np.asarray(numbers)
 
 
@@ -134,8 +152,9 @@ def _as_doubles(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _is_number(text: str) -> bool:
+    """Return whether a text is a number for Arrow, which Python's 1_000 is not."""
     try:
         float(text)
     except ValueError:
         return False
-    return True
+    return "_" not in text

@@ -76,13 +76,13 @@ def unreadable(tables: tuple[str, ...], reason: Message) -> UnreadableError:
 
 
 def check_readable(path: Path) -> None:
-    """Raise an error if a file or folder exists and this user may not read it."""
+    """Raise an error if a path is no file or folder, such as a pipe, or may not be read."""
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             with os.scandir(path):
                 (path / os.pardir).stat()  # needs the permission to enter the folder
-        elif stat.S_ISREG(mode):  # opening a pipe would wait for its other end
+        elif stat.S_ISREG(mode):
             with path.open("rb"):
                 pass
     except PermissionError as error:
@@ -94,6 +94,14 @@ def check_readable(path: Path) -> None:
         ) from error
     except (OSError, ValueError):
         return  # any other problem is reported where the file is read
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        # A pipe can be read once only, and opening it may wait forever.
+        raise UnreadableError(
+            "{path!r} is neither a file nor a folder, but a pipe or a device. Write the table to a "
+            "file first.",
+            path=str(path),
+            problem="special",
+        )
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from seedproof.errors import OptionError
 from seedproof.messages import Message
 from seedproof.report import charts
 from seedproof.report.checks import finding
@@ -143,8 +144,16 @@ def _with_code(text: str) -> Markup:
 def today() -> str:
     """Return the date; `SOURCE_DATE_EPOCH` sets it, for builds that must be reproducible."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    now = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
-    return now.date().isoformat()
+    if epoch is None:
+        return datetime.now(UTC).date().isoformat()
+    try:
+        return datetime.fromtimestamp(int(epoch), UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError) as error:
+        raise OptionError(
+            "{option} is {value!r}. Pass seconds since 1970, or unset it.",
+            option="SOURCE_DATE_EPOCH",
+            value=epoch,
+        ) from error
 
 
 def versions() -> str:

@@ -21,6 +21,7 @@ from seedproof.records.location import Location
 from seedproof.records.schema import Kind
 from seedproof.report.figures import Figure, build_figures
 from seedproof.report.figures.answers import votes
+from seedproof.report.files import result_folder
 from seedproof.report.items.figures import item_figures, item_sections
 from seedproof.report.items.view import build_item_view
 from seedproof.report.mappings import ByName, WrittenEstimate
@@ -36,6 +37,7 @@ from seedproof.report.view import View, build_view
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import FloatArray
 
+PAIRS_FILE = "pairs.parquet"
 EVERY_METRIC = "Every metric, with its interval and the variation it accounts for"
 
 
@@ -60,6 +62,7 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
 
     _page_file = "report.html"
     _json_file = "summary.json"
+    _own_files = (PAIRS_FILE,)
     _columns: ClassVar = {"metric": pa.string(), **ESTIMATE_COLUMNS, "unit": pa.string()}
 
     def __init__(self, measurement: Measurement, scratch: Path | None = None) -> None:
@@ -168,11 +171,15 @@ class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
             pairs: Whether to write `pairs.parquet` as well, one row per pair of runs. With more
                 than 50 runs the summary has the most extreme pairs only.
         """
-        super().save(folder, show=show, title=title, command=command)
+        with result_folder(folder, own=self._own_files) as place:
+            self._write(place, PageOptions(show, title, command), pairs=pairs)
+
+    def _write(self, place: Location, options: PageOptions, *, pairs: bool = False) -> None:
+        super()._write(place, options)
         if pairs:
             import pyarrow.parquet as pq
 
-            with (Location.of(folder) / "pairs.parquet").open_write() as file:
+            with (place / PAIRS_FILE).open_write() as file:
                 pq.write_table(self.measurement.pairs(), file)
 
     def _render(self, show: Sequence[str], *, all_metrics: bool = False) -> RenderableType:

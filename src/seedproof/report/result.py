@@ -12,10 +12,11 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
 from seedproof.errors import UnknownNameError
 from seedproof.measurement.examples import ExampleTable
+from seedproof.records.location import Location
 from seedproof.report.chart import Chart
 from seedproof.report.console import SafeConsole
 from seedproof.report.figures.base import Figure
-from seedproof.report.files import save_files, write_file
+from seedproof.report.files import result_folder, write_file, write_results
 from seedproof.report.overview import Overview, PageOptions
 from seedproof.report.text import plain_text
 from seedproof.report.view import unknown_column
@@ -47,6 +48,8 @@ class Result(ABC):
     # Files that `save` writes: the page and the summary.
     _page_file: ClassVar[str]
     _json_file: ClassVar[str]
+    # Files that only this kind of result has, and not each time.
+    _own_files: ClassVar[tuple[str, ...]] = ()
     # Columns of `to_frame`, in their order.
     _columns: ClassVar[Mapping[str, pa.DataType]]
 
@@ -190,8 +193,12 @@ class Result(ABC):
             title: Title of the page, such as the name of the model.
             command: The command that made it; the page shows it next to the date.
         """
-        texts = self._texts(PageOptions(show, title, command))
-        save_files(folder, texts, examples=self._example_table())
+        with result_folder(folder, own=self._own_files) as place:
+            self._write(place, PageOptions(show, title, command))
+
+    def _write(self, place: Location, options: PageOptions) -> None:
+        """Write all files into a folder that has none of them."""
+        write_results(place, self._texts(options), self._example_table())
 
     def show(self, *, show: Sequence[str] = ()) -> None:
         """Print to the terminal, with colors where it has them.

@@ -1,13 +1,12 @@
 """The temporary folder of a result: shared by its copies, packed with its pickle."""
 
-import shutil
 import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, Self
 
+from seedproof.records.drafts import make_temporary_folder, remove_temporary_folder
 from seedproof.records.location import Location
 
 
@@ -20,7 +19,7 @@ class ScratchFolder:
     def __init__(self, path: Path, packed_at: str | None = None) -> None:
         self.path = path
         self.packed_at = packed_at
-        weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+        weakref.finalize(self, remove_temporary_folder, path)
 
     def __copy__(self) -> Self:
         return self
@@ -46,7 +45,7 @@ class ScratchFolder:
 
 
 def _unpacked(packed_at: str, files: Mapping[str, bytes]) -> ScratchFolder:
-    scratch = ScratchFolder(Path(mkdtemp(prefix="seedproof-")), packed_at)
+    scratch = ScratchFolder(make_temporary_folder(), packed_at)
     for name, content in files.items():
         file = scratch.path / name
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ from seedproof.report.checks import alerts, notes
 from seedproof.report.explanations.view import ExplanationRow
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
-from seedproof.report.files import save_files
+from seedproof.report.files import result_folder, write_results
 from seedproof.report.mappings import ByName
 from seedproof.report.overview import Overview, PageOptions, Section, TextTable
 from seedproof.report.report import Report
@@ -140,18 +140,14 @@ class SideBySide(MetricsResult, ByName[Report]):
             ColumnError: No arm has a column that is to be shown.
         """
         self._check_columns(show)
-        save_files(folder, self._texts(PageOptions((), title, command)))
-        place = os.fspath(folder).rstrip("/")  # a path or a URL
-        for arm, report in self.items():
-            name = quote(arm, safe=" +=,")
-            known = can_show(report.measurement)
-            report.save(
-                f"{place}/_{name}" if name[0] == "." else f"{place}/{name}",
-                show=[column for column in show if column in known],
-                title=title,
-                command=command,
-                pairs=pairs,
-            )
+        with result_folder(folder, own=Report._own_files) as place:  # noqa: SLF001 - a result, too
+            for arm, report in self.items():
+                known = can_show(report.measurement)
+                shown = [column for column in show if column in known]
+                of_arm = place / folder_name(arm)
+                of_arm.make_folder()
+                report._write(of_arm, PageOptions(shown, title, command), pairs=pairs)  # noqa: SLF001 - same
+            write_results(place, self._texts(PageOptions((), title, command)))
 
     def _check_columns(self, show: Sequence[str]) -> None:
         """Raise for a column that no arm has."""
@@ -278,6 +274,14 @@ def _fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
     """Check that no column of a table is cut off."""
     unbounded = options.update(width=UNBOUNDED)
     return Measurement.get(console, unbounded, table).maximum <= options.max_width
+
+
+def folder_name(arm: str) -> str:
+    """Return the name of an arm's folder: its own, unless a file beside it may have that name."""
+    name = quote(arm, safe=" +=,")  # leaves no percent sign, so that escapes are unambiguous
+    if name.startswith(".") or name.endswith((".html", ".json", ".parquet")):
+        name = name.replace(".", "%2E")
+    return name or "(empty)"
 
 
 def _by_heading(views: Mapping[str, View], *, all_metrics: bool = True) -> Metrics:

@@ -26,6 +26,7 @@ from seedproof.predictions.options import DEFAULT_MEMORY, SETTINGS, given
 from seedproof.predictions.readers import reader_of
 from seedproof.predictions.targets import Input, opened, recognize
 from seedproof.records.arrow import to_numpy
+from seedproof.records.checks import SIZES, extreme_number
 from seedproof.records.columns import SYNONYMS, Columns, check_names, shown, wide_family
 from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
@@ -49,8 +50,8 @@ OF_EXAMPLES = frozenset((*SYNONYMS["example"], *SYNONYMS["prediction"], "label",
 READABLE = (str, os.PathLike, list, tuple, Mapping, Location, Store)
 # Options for reading, besides those that apply to everything.
 OPTIONS = frozenset({"columns", "arm", *SETTINGS})
-# The square of a larger number may be infinite.
-LARGEST = 1e150
+# Squares of squares are not needed here, as they are of numbers of examples.
+LARGEST, SMALLEST = 1e100, 1e-100
 # A larger file of JSON lines has more than one line per run.
 MOST_JSON_BYTES = 50 * 10**6
 
@@ -432,21 +433,25 @@ def _not_a_number(name: str, column: pa.ChunkedArray) -> DtypeError:
 
 
 def _is_number(text: str) -> bool:
+    """Return whether a text is a number for Arrow, which Python's 1_000 is not."""
     try:
         float(text)
     except ValueError:
         return False
-    return True
+    return "_" not in text
 
 
 def _numbers(column: pa.ChunkedArray, name: str) -> FloatArray:
     """Return the numbers of a metric, NaN where one is missing."""
     numbers = np.array(to_numpy(column.cast(pa.float64()), missing=np.nan))
-    if (np.abs(numbers) > LARGEST).any():
+    row = extreme_number(numbers, largest=LARGEST, smallest=SMALLEST)
+    if row is not None:
         raise DtypeError(
-            "Column {column!r} has an infinite number, or one above {largest:g}. Pass finite "
-            "numbers, and leave out runs that diverged only with a reason.",
+            "Column {column!r} has the number {number:g}. " + SIZES + " Leave out runs that "
+            "diverged only with a reason.",
             column=name,
+            number=float(numbers[row]),
             largest=LARGEST,
+            smallest=SMALLEST,
         )
     return numbers

@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from seedproof.engines import n_cores
 from seedproof.errors import CodeChangedError, RunError, RunExistsError
 from seedproof.messages import Message, problem_of
+from seedproof.records.drafts import temporary_folder
 from seedproof.records.location import Location
 from seedproof.records.locks import locked
 from seedproof.records.manifest import RunManifest
@@ -146,8 +146,8 @@ def output_to(
     with ExitStack() as stack:
         path = Path(log.path)
         if not log.is_local:
-            scratch = stack.enter_context(TemporaryDirectory(prefix="seedproof-"))
-            path = Path(scratch) / "log.txt"
+            scratch = stack.enter_context(temporary_folder())
+            path = scratch / "log.txt"
             stack.callback(_upload, path, log)
         path.parent.mkdir(parents=True, exist_ok=True)
         # A retry after a crash continues the same file.

@@ -22,6 +22,7 @@ from seedproof.errors import OptionError, StoreError
 from seedproof.messages import problem_of
 from seedproof.predictions.predictions import Predictions
 from seedproof.records.decoding import DecodingError, decode, parse_json
+from seedproof.records.durability import sync
 from seedproof.records.locks import lock
 
 FORMAT = 1
@@ -155,6 +156,7 @@ class Ledger:
                 loop = self._parsed(content)
                 if b"\n" not in content:
                     _append(file, {"event": "loop", "format": FORMAT, **asdict(self.settings)})
+                    sync(self.path.parent)  # so that a new file keeps its name
                 yield file, loop
         except OSError as error:
             raise StoreError(

@@ -51,6 +51,11 @@ class ExplanationMeasurement:
     illustrations: pa.Table
     notes: tuple[Message, ...] = ()
 
+    def __repr__(self) -> str:
+        # The tables have the texts of examples.
+        size = f"{self.n_runs} runs, {self.n_examples:,} examples"
+        return f"<{type(self).__name__} by {self.method} of {size}: {', '.join(self.metrics)}>"
+
     @property
     def n_runs(self) -> int:
         """Number of runs."""
