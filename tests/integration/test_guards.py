@@ -224,7 +224,7 @@ def test_link_out_of_a_run_of_wandb_is_not_followed(tmp_path):
         return {"predictions": {"_type": "table-file", "path": name}}
 
     assert tables_of(tmp_path / "run", summary("b.table.json")).keys() == {"predictions"}
-    with pytest.raises(DamagedStoreError):
+    with pytest.raises(UnreadableError):
         tables_of(tmp_path / "run", summary("a.table.json"))
 
 
