@@ -1,4 +1,4 @@
-"""What drawing examples, or clusters in place of them, adds to an interval on each side."""
+"""Parts of an interval, on each side, that come from drawing examples or clusters."""
 
 from dataclasses import dataclass
 

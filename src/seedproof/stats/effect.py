@@ -289,6 +289,9 @@ def unseen_variance(
         step: The least by which one run changes the value of an example.
         clusters: What each cluster adds to the difference. Half a cluster like those that differ
             is added, and not one whose examples all do.
+
+    Returns:
+        The variance to add to that from drawing examples.
     """
     share = min(max(noise, 0.0) / drawn, 1.0) if drawn > 0.0 else 0.0
     unseen = (1 - share + share * step**2) / n_drawn**2
