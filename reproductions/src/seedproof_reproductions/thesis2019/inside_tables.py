@@ -57,8 +57,8 @@ def calibration(settings: Sequence[SettingResults]) -> Table:
                 )
             )
     header = (
-        "", "positive", "temperature: median (range)", card("ece_corrected").title.lower(), "its change",
-        "change of the divergence of two seeds",
+        "", "positive", "temperature: median (range)", card("ece_corrected").title.lower(),
+        "its change", "change of the divergence of two seeds",
     )  # fmt: skip
     return Table.of(header, rows)
 
