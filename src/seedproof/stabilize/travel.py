@@ -58,7 +58,8 @@ class Travel:
     def plain(self) -> str:
         """Return the state as a text, whose length is the same at each epoch."""
         last = torch.tensor([self.moved, self.ahead])
-        return base64.b64encode(torch.cat([self._start, self._previous, last]).numpy()).decode()
+        content = torch.cat([self._start, self._previous, last]).numpy().tobytes()
+        return base64.b64encode(content).decode()
 
     @classmethod
     def from_plain(cls, text: str | None, like: Tensor) -> Self:
@@ -67,6 +68,6 @@ class Travel:
         content = base64.b64decode(text or "")
         if len(content) == 4 * (2 * n + 2):
             values = torch.tensor(np.frombuffer(content, dtype=np.float32))
-            travel._start, travel._previous, last = values.split([n, n, 2])
-            travel.moved, travel.ahead = last.tolist()
+            travel._start, travel._previous = values[:n], values[n:-2]
+            travel.moved, travel.ahead = values[-2:].tolist()
         return travel

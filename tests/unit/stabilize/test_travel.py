@@ -91,7 +91,7 @@ def descend(name, n_epochs, rate):
         average.finish()
     assert all(warning.category is AverageWarning for warning in seen)
     assert all(warning.filename == __file__ for warning in seen)
-    return warning_codes(seen), float(model.weight)
+    return warning_codes(seen), float(model.weight.detach())
 
 
 @pytest.mark.parametrize("name", ["swa", "lawa", "aswa", "naswa"])
