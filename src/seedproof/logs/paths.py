@@ -6,6 +6,7 @@ trial of its example.
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -155,7 +156,7 @@ def top_names(file: Path) -> set[str]:
             line = (line + content).lstrip()
             if not content:
                 break
-    line = line.partition(b"\n")[0]
+    line = line.removeprefix(BOM_UTF8).partition(b"\n")[0]
     try:
         first = parse_log(line)
     except DecodingError:
@@ -187,6 +188,8 @@ def _pieces(file: Path) -> Iterator[_Lines]:
     with unpacked(file) as (stream, _):
         rest: list[bytes] = []
         while content := stream.read(CHUNK_BYTES):
+            if not n_before and not rest:
+                content = content.removeprefix(BOM_UTF8)
             end = content.rfind(b"\n") + 1
             if end:
                 lines = b"".join((*rest, memoryview(content)[:end]))
@@ -230,8 +233,15 @@ def _chunks(file: Path, paths: Sequence[list[str | int]]) -> Iterator[tuple[_Lin
 
 
 def _check_lines(file: Path, lines: _Lines) -> None:
-    """Refuse lines at which Arrow's parser ends the process: null first, and deep nesting."""
+    """Refuse lines at which Arrow's parser ends the process: null first, and deep nesting.
+
+    It takes texts that are not UTF-8 as they are, and fails where one of them is used.
+    """
     content = lines.content
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        raise _wrong_line(file, lines, error.start, "not UTF-8") from error
     if (start := _NOT_OBJECT.search(content)) is not None:
         raise _wrong_line(file, lines, start.start(), "expected object")
     ends = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == ord("\n"))

@@ -1,6 +1,7 @@
 """Logs of Inspect are believed only if they say that they are complete."""
 
 import json
+import warnings
 import zipfile
 
 import numpy as np
@@ -285,7 +286,8 @@ def test_archive_of_a_killed_evaluation_is_read_from_its_journal(tmp_path):
 
 def test_member_that_is_there_twice_is_refused(tmp_path):
     members = members_of(inspect_log())
-    with pytest.warns(UserWarning, match="Duplicate"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # zipfile warns of the duplicate
         archive(tmp_path / "log.eval", [*members, members[-1]])
 
     with pytest.raises(UnreadableError):
@@ -300,8 +302,9 @@ def test_encrypted_member_is_refused(tmp_path):
         content[content.index(signature) + offset] |= 1
     path.write_bytes(content)
 
-    with pytest.raises(UnreadableError, match="encrypted"):
+    with pytest.raises(UnreadableError) as refused:
         sp.measure(path)
+    assert "encrypted" in refused.value.fields["reason"]
 
 
 @pytest.mark.parametrize("kind", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

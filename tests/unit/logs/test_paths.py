@@ -136,3 +136,20 @@ def test_long_lines_with_many_values_are_read(write):
     rows = [line(number, ({"ok": 1}, {"ok": 0})) | {"x": [[1]] * 3000} for number in range(3)]
 
     assert sp.measure(write(rows), columns=COLUMNS).measurement.n_examples == 3
+
+
+def test_line_that_is_not_utf_8_is_named(tmp_path):
+    """Its texts would be read, and fail later, in the name of a column or of an example."""
+    file = tmp_path / "rows.jsonl"
+    file.write_bytes(json.dumps(line(0)).encode() + b'\n{"id": "\xe9", "samples": [{"ok": 1}]}\n')
+
+    with pytest.raises(UnreadableError, check=WithFields(line=2)):
+        sp.measure(file, columns=COLUMNS)
+
+
+def test_byte_order_mark_is_left_out(tmp_path):
+    """As editors on Windows write it."""
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(f"{json.dumps(line(n))}\n" for n in range(3)), encoding="utf-8-sig")
+
+    assert sp.measure(file, columns=COLUMNS).measurement.n_examples == 3
