@@ -198,7 +198,7 @@ def test_date_that_is_no_number_is_refused(monkeypatch):
 @pytest.mark.skipif(os.name == "nt", reason="POSIX")
 @pytest.mark.parametrize("words", [[], ["--json"]])
 def test_closed_output_is_no_bug(words, tmp_path):
-    """The command decides; what nobody reads is not an error of the command."""
+    """The command decides; unread output is not an error of the command."""
     (tmp_path / "a.csv").write_text("id,seed_0,seed_1\n1,a,b\n2,a,a\n")
     command = "from seedproof.cli.main import main; main()"
     line = [sys.executable, "-c", command, "measure", str(tmp_path / "a.csv"), *words]

@@ -83,21 +83,21 @@ def kill_output(kind: str) -> Trial:
         program = _Program(kind, folder)
         old = program.restore()
         start = time.monotonic()
-        is_told = number % N_APART == N_APART - 1
+        is_terminated = number % N_APART == N_APART - 1
         process = program.start("third")
         if number % 2:  # while files are written
             program.wait_for_a_draft(process)
             time.sleep(rng.uniform(0, 0.05))
         else:
             process.join(rng.uniform(0.0, 1.1) * seconds_of(kind))
-        if is_told:
+        if is_terminated:
             process.terminate()
         else:
             process.kill()
         code = ended(process)
         killed_after = time.monotonic() - start
         state = program.require_whole(old)
-        if is_told:
+        if is_terminated:
             require(code in {130, *program.codes}, f"code {code}")
             program.require_clean()
         program.run("third")

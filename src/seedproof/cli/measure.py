@@ -118,13 +118,13 @@ def measure(
 def _rows_of_workers(out: str) -> Iterator["Location"]:
     """Yield a place for the examples of a folder of results; on an object store the final one."""
     from seedproof.records.location import Location
-    from seedproof.report.files import draft_beside
+    from seedproof.report.files import draft_next_to
 
     place = Location.of(out)
     if not place.is_local:
         yield place / "examples.parquet"
         return
-    with draft_beside(out) as folder:
+    with draft_next_to(out) as folder:
         yield Location.of(folder / "examples.parquet")
 
 

@@ -16,11 +16,14 @@ not be: chance repeats likely outcomes more often than others, so that their rat
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from seedproof.errors import LockError
+from seedproof.records.drafts import draft_in
+from seedproof.records.durability import sync
 from seedproof.records.location import Location, writing
 from seedproof.records.locks import LOCK_FILE, PLAN_SECONDS, claim
 from seedproof.records.manifest import loaded, sealed
@@ -328,12 +331,18 @@ class TrialStore:
 
         A folder that exists may have other files, which Git must not ignore.
         """
+        if self._folder.is_folder():
+            return
+        self._folder.parent.make_folder(durable=True)
         path = Path(self._folder.path)
-        # An empty folder is one whose process was killed before it wrote the file.
-        if not path.is_dir() or not any(path.iterdir()):
-            self._folder.make_folder(durable=True)
-            ignored = f"# Written by seedproof.\n*\n!{ACCEPTED}\n"
-            (self._folder / ".gitignore").replace(ignored.encode())
+        with draft_in(path.parent) as draft:  # so that no folder without the file is ever left
+            (draft / "new").mkdir()
+            ignored = draft / "new" / ".gitignore"
+            ignored.write_text(f"# Written by seedproof.\n*\n!{ACCEPTED}\n", encoding="utf-8")
+            sync(ignored)
+            with suppress(FileExistsError, NotADirectoryError):  # reported by what follows
+                (draft / "new").replace(path)
+            sync(path.parent)
 
     def _loaded(self, name: str, kind: type[_T]) -> _T:
         place = self._folder / name

@@ -173,7 +173,7 @@ class StoredExamples(ExampleTable):
         )
 
     def _link(self, target: Path) -> bool:
-        """Link the files if nobody else writes to them; False if they must be copied."""
+        """Link the files if only this process writes to them; False if they must be copied."""
         source = Path(self.place.path)
         if not self.place.is_local or not is_temporary(source):
             return False

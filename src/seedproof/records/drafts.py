@@ -1,6 +1,6 @@
 """Hidden folders for files that are not whole yet, and temporary folders.
 
-Each holds a lock of the process that uses it. A folder whose lock nobody holds was left by a
+Each holds a lock of the process that uses it. A folder whose lock is free was left by a
 process that was killed, and the next one that needs such a folder removes it.
 """
 
@@ -107,7 +107,7 @@ _ROOTS_LOCK = RLock()
 
 
 def is_temporary(path: Path) -> bool:
-    """Return whether a file is in a draft or a temporary folder, and so in nobody else's use."""
+    """Return whether a file is in a draft or a temporary folder, which only one process uses."""
     return any(DRAFT.fullmatch(name) or SCRATCH.fullmatch(name) for name in path.parts)
 
 

@@ -76,7 +76,7 @@ def unreadable(tables: tuple[str, ...], reason: Message) -> UnreadableError:
 
 
 def check_readable(path: Path) -> None:
-    """Raise an error if a path is no file or folder, such as a pipe, or may not be read."""
+    """Raise an error if a path may not be read, or leads to a pipe or device."""
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):

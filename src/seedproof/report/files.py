@@ -1,7 +1,7 @@
 """Files and folders that reports are written to.
 
-Nothing is written under its final name. All files of a result are drafts in a hidden folder beside
-it (`records/drafts.py`), are forced to the disk, and then take the place of an earlier result
+Nothing is written under its final name. All files of a result are drafts in a hidden folder next
+to it (`records/drafts.py`), are forced to the disk, and then take the place of an earlier result
 together: the two folders swap their names in one step. Where the system cannot swap them, or the
 folder has subfolders of other origin, files are moved one by one, the old ones out before the new
 ones come in, so that files of two results are never side by side.
@@ -62,14 +62,14 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         )
     with _explained(folder):
         if place.is_local:
-            with draft_beside(folder):
+            with draft_next_to(folder):
                 pass
         else:
             place.make_folder()
 
 
 @contextmanager
-def draft_beside(folder: str | os.PathLike[str]) -> Iterator[Path]:
+def draft_next_to(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield an empty hidden folder on the filesystem of a local folder, which need not exist."""
     out = _real(folder)
     Location.of(out.parent).make_folder()
@@ -101,7 +101,7 @@ def result_folder(
             yield place
             return
         out = _real(folder)
-        with draft_beside(folder) as draft:
+        with draft_next_to(folder) as draft:
             new = draft / "new"
             new.mkdir()
             yield Location.of(new)

@@ -277,7 +277,7 @@ def _fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
 
 
 def folder_name(arm: str) -> str:
-    """Return the name of an arm's folder: its own, unless a file beside it may have that name."""
+    """Return the name of an arm's folder: its own, unless a file next to it may have that name."""
     name = quote(arm, safe=" +=,")  # leaves no percent sign, so that escapes are unambiguous
     if name.startswith(".") or name.endswith((".html", ".json", ".parquet")):
         name = name.replace(".", "%2E")
