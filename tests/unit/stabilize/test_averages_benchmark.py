@@ -74,7 +74,7 @@ def test_tables_name_every_average(benchmark, capsys):
 
 @pytest.mark.parametrize("average", ["aswa", "aswa-code"])
 def test_predicted_warnings_are_those_of_finish(benchmark, average, monkeypatch):
-    """Tables tell them from stored shares."""
+    """Tables derive them from stored shares."""
     caught = []
     training = benchmark["Training"]("mlp", True, 2, 0, average)  # noqa: FBT003 - a value
     finish = benchmark["stabilize"].WeightAverage.finish
