@@ -340,7 +340,7 @@ def test_pull_request_cannot_relax_its_own_gate(pull_request):
 
     assert (finished.code, finished.outputs["outcome"]) == (1, "fail")
     judged = json.loads(Path(finished.outputs["json"]).read_text(encoding="utf-8"))
-    assert [rule["limit"] for rule in judged["rules"]] == [0.999]
+    assert [rule["rule"]["limit"] for rule in judged["rules"]] == [0.999]
 
 
 def test_named_file_of_rules_comes_from_the_base_branch(pull_request):
@@ -349,7 +349,7 @@ def test_named_file_of_rules_comes_from_the_base_branch(pull_request):
     )
 
     judged = json.loads(Path(finished.outputs["json"]).read_text(encoding="utf-8"))
-    assert [rule["limit"] for rule in judged["rules"]] == [0.9999]
+    assert [rule["rule"]["limit"] for rule in judged["rules"]] == [0.9999]
 
 
 def test_rules_that_only_a_pull_request_has_do_not_count(pull_request):
@@ -359,7 +359,7 @@ def test_rules_that_only_a_pull_request_has_do_not_count(pull_request):
 
     assert (without.code, without.outputs["outcome"]) == (2, "error")
     judged = json.loads(Path(with_input.outputs["json"]).read_text(encoding="utf-8"))
-    assert [rule["limit"] for rule in judged["rules"]] == [0.5]
+    assert [rule["rule"]["limit"] for rule in judged["rules"]] == [0.5]
 
 
 def test_base_branch_that_cannot_be_read_is_an_error(pull_request, monkeypatch):
