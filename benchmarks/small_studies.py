@@ -1,7 +1,8 @@
 """Small studies with a known truth: coverage, wrong verdicts, width and power, as Markdown.
 
     python benchmarks/small_studies.py --studies 1000 --out studies/
-    python benchmarks/small_studies.py --table studies/ > small.md
+    python benchmarks/small_studies.py --out studies/ --table small.json --summary after
+    python benchmarks/small_studies.py --table small.json > small.md
 
 Most studies have few runs or few examples, and rates near 0 or 1. Each cell draws such studies
 and judges them through the public API alone, so that two commits can be compared. A study has its
@@ -446,6 +447,7 @@ def seen_in(cell: Cell, name: str, index: int) -> Outcome:
 
 def run(name: str, n_studies: int, folder: Path) -> None:
     """Draw the studies of a cell that are not in its file yet."""
+    folder.mkdir(parents=True, exist_ok=True)
     place = folder / f"{crc32(name.encode()):08x}.jsonl"
     n_done = len(place.read_text(encoding="utf-8").splitlines()) if place.exists() else 0
     with place.open("a", encoding="utf-8") as file:
@@ -462,47 +464,66 @@ def plain(value: Any) -> float | bool | None:  # noqa: ANN401 - numpy scalars of
     return bool(value) if isinstance(value, np.bool_) else float(f"{float(value):.6g}")
 
 
-def table(folder: Path) -> str:
-    """Return what was seen as a Markdown table."""
-    lines = ["| cell | studies | seen |", "|---|---|---|"]
+def summary(folder: Path) -> dict[str, dict[str, float]]:
+    """Return shares in percent and medians of each cell that is in a folder."""
+    cells = {}
     for name in CELLS:
         place = folder / f"{crc32(name.encode()):08x}.jsonl"
-        if not place.exists():
-            continue
-        studies = [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
-        keys = dict.fromkeys(key for study in studies for key in study)
-        cells = "; ".join(filter(None, (summary(key, studies) for key in keys)))
-        lines.append(f"| {name} | {len(studies):,} | {cells} |")
-    return "\n".join(lines)
+        if place.exists():
+            lines = place.read_text(encoding="utf-8").splitlines()
+            cells[name] = {"studies": len(lines)} | figures([json.loads(line) for line in lines])
+    return cells
 
 
-def summary(key: str, studies: list[dict[str, Any]]) -> str:
-    """Return the share or the median of one outcome; a study that was refused is named alone."""
-    values = [study[key] for study in studies if study.get(key) is not None]
-    if not values or (key.startswith("none ") and not any(values)):
-        return ""
-    if isinstance(values[0], bool):
-        share = float(np.mean(values))
+def figures(studies: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the share, or the median, of each outcome."""
+    seen = {}
+    for key in dict.fromkeys(key for study in studies for key in study):
+        values = [study[key] for study in studies if study.get(key) is not None]
         if key == "refused":
-            share *= len(values) / len(studies)
-        error = (share * (1 - share) / len(values)) ** 0.5
-        return f"{key} {100 * share:.1f} % (se {100 * error:.1f})"
-    return f"{key} {np.median(values):.3g}"
+            values = [bool(study.get(key)) for study in studies]
+        if not values:
+            continue
+        is_share = isinstance(values[0], bool)
+        seen[key] = (
+            round(100 * np.mean(values), 1) if is_share else float(f"{np.median(values):.3g}")
+        )
+    return seen
+
+
+def table(summaries: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
+    """Return summaries, such as those of two commits, side by side as Markdown."""
+    lines = [f"| studies | seen | {' | '.join(summaries)} |", "|---|---|" + "---|" * len(summaries)]
+    for name in CELLS:
+        rows = [cells.get(name, {}) for cells in summaries.values()]
+        keys = dict.fromkeys(key for row in rows for key in row if key != "studies")
+        for key in keys:
+            if key.startswith("none ") and not any(row.get(key) for row in rows):
+                continue
+            unit = " %" if key.split()[0] in {"covers", "shown", "wrong", "none", "refused"} else ""
+            cells = " | ".join(f"{row[key]:g}{unit}" if key in row else "–" for row in rows)
+            lines.append(f"| {name} | {key} | {cells} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
     """Run cells, or print their table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=1000)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--table", type=Path)
+    parser.add_argument("--out", type=Path, help="folder of the studies")
     parser.add_argument("--cells", help="part of their names; all if omitted", default="")
     parser.add_argument("--share", default="0/1", help="such as 1/2: every second cell")
+    parser.add_argument("--table", type=Path, help="file of summaries; print them, and run nothing")
+    parser.add_argument("--summary", help="add a summary of --out to --table, under this name")
     options = parser.parse_args()
     if options.table is not None:
-        print(table(options.table))
+        place = options.table
+        summaries = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+        if options.summary is not None:
+            summaries[options.summary] = summary(options.out)
+            place.write_text(json.dumps(summaries, indent=1) + "\n", encoding="utf-8")
+        print(table(summaries))
         return
-    options.out.mkdir(parents=True, exist_ok=True)
     part, n_parts = map(int, options.share.split("/"))
     names = [name for name in CELLS if options.cells in name]
     for name in names[part::n_parts]:
