@@ -12,10 +12,15 @@ from hypothesis import strategies as st
 import seedproof as sp
 
 NAMES = st.sampled_from(["1", "01", "NA", "null", "nan", "true", "a b", "a,b", 'a"b', "é", "-3", "9" * 20])  # fmt: skip
-NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
-    ["true", "False", "1e3"]
+# Numbers beyond are refused by name.
+SIZES = st.floats(1e-70, 1e36) | st.floats(-1e36, -1e-70) | st.just(0.0)
+NUMBERS = SIZES | st.sampled_from(["true", "False", "1e3"])
+TARGETS = (
+    st.floats(-1e3, -1e-3)
+    | st.floats(1e-3, 1e3)
+    | st.just(0.0)
+    | st.sampled_from(["", "NA", "null", "nan"])
 )
-TARGETS = st.floats(-1e3, 1e3) | st.sampled_from(["", "NA", "null", "nan"])
 
 
 @st.composite

@@ -10,6 +10,7 @@ from seedproof.metrics.card import card, card_name
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.records.schema import Kind
 from seedproof.report.numbers import WithInterval, WithUnit
+from seedproof.stats.intervals import Estimate
 
 # Rows on a page; a terminal shows fewer.
 N_ON_PAGE = 20
@@ -66,9 +67,10 @@ class GroupTable:
 
 def group_tables(measurement: Measurement) -> tuple[GroupTable, ...]:
     """Return a table for the classes and one for each slice, if it has several groups."""
-    has_repeats = measurement.n_runs > 1
     return tuple(
-        _table(measurement, column, groups) if has_repeats else _of_one_trial(str(column), groups)
+        _of_one_trial(str(column), groups)
+        if _first_of(groups, STABILITY) is None
+        else _table(measurement, column, groups)
         for column, groups in _kinds(measurement)
         if len(groups) > 1
     )
@@ -97,8 +99,12 @@ def _table(
     overall = WithUnit(measurement.metrics[stability].value, card(stability).unit)
     is_marked = any(group.is_less_stable for group in groups)
     title = str(_class(measurement, "gold-class")) if column is None else column
-    # Those that are shown to be less stable first.
-    ordered = sorted(groups, key=lambda x: (not x.is_less_stable, -x.metrics[stability].value))
+    # Those that are shown to be less stable first; those without repeated examples last.
+    missing = Estimate(float("-inf"))
+    ordered = sorted(
+        groups,
+        key=lambda x: (not x.is_less_stable, -x.metrics.get(stability, missing).value),
+    )
     return GroupTable(
         topic=_topic(measurement) if column is None else f"By {column}",
         finding=_finding(measurement, column, ordered[0]),
@@ -177,7 +183,9 @@ def _finding(measurement: Measurement, column: str | None, first: GroupMetrics) 
 
 
 def _cells(group: GroupMetrics, stability: str, quality: str | None) -> tuple[str, ...]:
-    spread = str(WithInterval(group.metrics[stability], card(stability).unit))
+    spread = "–"
+    if stability in group.metrics:
+        spread = str(WithInterval(group.metrics[stability], card(stability).unit))
     cells = (group.name, f"{group.n_examples:,}", spread + " *" * group.is_less_stable)
     if quality is None:
         return cells

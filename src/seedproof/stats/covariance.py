@@ -108,13 +108,14 @@ def crosses(
     sums = {
         name: Cross(is_paired)
         for name in base
-        # Means over other examples are not compared: see `NumberPairs`.
-        if name in arm and _n_examples(base[name]) == _n_examples(arm[name])
+        if name in arm and _are_of_same_examples(base[name], arm[name])
     }
     for name, cross in sums.items():
         cross.update(base[name], arm[name])
     return sums
 
 
-def _n_examples(values: ExampleValues) -> int:
-    return len(values.whole) + values.n_zeros
+def _are_of_same_examples(base: ExampleValues, arm: ExampleValues) -> bool:
+    """Return whether no example is in one mean alone; such means are not compared."""
+    is_subset = base.is_subset or arm.is_subset
+    return not is_subset or len(base.whole) == len(arm.whole)

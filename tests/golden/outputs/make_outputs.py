@@ -4,7 +4,8 @@
 
 It writes `<version>/` next to itself: two stores that `run` made, one that `ingest` made, and what
 each verb says of them, of the golden stores, of the example and of the demo. `test_outputs.py` runs
-the same commands again and compares. Run this once per version; never again for an old one.
+the same commands again and compares. Run this once per released version; never again for an old one.
+0.1.0 is not released: what its commands print was renewed with the statistics of small studies.
 """
 
 import os

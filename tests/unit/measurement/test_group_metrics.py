@@ -100,7 +100,7 @@ def test_without_labels_classes_are_those_of_the_majority():
 
 
 def test_one_slice_with_all_examples_is_the_whole():
-    """One group needs no adjustment, except that groups have Student's quantile for examples."""
+    """One group needs no adjustment, but rates of groups have the interval of few examples."""
     predictions, labels = _predictions()
     report = sp.measure(predictions, labels=labels, slices={"all": np.zeros(N_EXAMPLES)})
 
@@ -108,9 +108,9 @@ def test_one_slice_with_all_examples_is_the_whole():
 
     for name, estimate in whole.metrics.items():
         assert estimate.value == report[name].value
-        assert estimate.low <= report[name].low < report[name].high <= estimate.high
-        # Student's quantile with 599 degrees of freedom is 0.2 % larger than the normal one.
+        # The quantile is Student's, and rates are between the bounds of Clopper and Pearson.
         assert estimate.low == pytest.approx(report[name].low, rel=0.01)
+        assert estimate.high == pytest.approx(report[name].high, rel=0.01)
 
 
 def test_interval_of_a_group_is_never_narrower_than_over_its_examples_alone():
@@ -187,6 +187,7 @@ def test_clusters_are_drawn_in_place_of_examples():
             accuracy.result()["accuracy"],
             example_variance=drawn,
             interaction_variance=interaction,
+            is_small=True,
             clusters=Residuals(int(chosen.sum()), np.zeros(23), np.zeros((len(right), 23))),
         )
         expected = estimate_mean(statistic, PLAIN.divided(4))

@@ -165,10 +165,17 @@ def test_readable_and_missing_paths_are_accepted(tmp_path):
     """A missing or invalid path is reported where it is opened."""
     path = tmp_path / "t.csv"
     path.write_text("a")
+
+    for name in ("t.csv", ".", "nowhere", "t.csv/x", "\0"):
+        check_readable(tmp_path / name)
+
+
+def test_pipe_is_refused_before_it_is_opened(tmp_path):
+    """Opening one that nobody writes to would never end."""
     os.mkfifo(tmp_path / "pipe")
 
-    for name in ("t.csv", ".", "nowhere", "t.csv/x", "pipe", "\0"):
-        check_readable(tmp_path / name)
+    with pytest.raises(UnreadableError):
+        check_readable(tmp_path / "pipe")
 
 
 # Root may read everything, so this gives its rights up once all is set.

@@ -42,7 +42,8 @@ def with_cautions(
     for verdict in result.rules:
         side, skewness = _wrong_side(verdict), skewness_of(verdict)
         if side and skewness is not None and side * skewness > 0.0:
-            remedy = MEDIAN if offers_median and verdict.effect is None else MORE_RUNS
+            offers = offers_median and verdict.effect is None and has_median(verdict.stage)
+            remedy = MEDIAN if offers else MORE_RUNS
             caution = Message(
                 "skewed-runs",
                 SKEWED + remedy,
@@ -58,8 +59,14 @@ def with_cautions(
 
 def assumed_tails(stage: Stage) -> Message:
     """Return the note on means of few runs, most of whose wrong verdicts show no skewness."""
-    median = " A limit of NAME_median, for a metric NAME, needs no such assumption."
+    median = " A limit of NAME_median, for a metric NAME, needs no such assumption"
+    median += "." if has_median(stage) else ", but more runs."
     return Message("assumed-tails", ASSUMED, median=median, **_shares(stage))
+
+
+def has_median(stage: Stage) -> bool:
+    """Return whether the runs are enough for an interval of the median, by the sign test."""
+    return 0.5**stage.judged_runs <= stage.level.tail
 
 
 def _wrong_side(verdict: RuleVerdict) -> int:

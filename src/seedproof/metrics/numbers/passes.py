@@ -20,7 +20,7 @@ from seedproof.metrics.numbers.unequal import (
 )
 from seedproof.metrics.statistic import ExampleValues, MeanOverExamples, Statistic, ValueOnly
 from seedproof.records.answer_settings import AnswerSettings
-from seedproof.typing import BoolArray, FloatArray
+from seedproof.typing import BoolArray, FloatArray, IntArray
 
 # With more runs, only these powers and the number of runs itself.
 MOST_POWERS = 16
@@ -86,13 +86,14 @@ class Passes(NumberFamily):
             numbers = batch.numbers
             return {
                 "flip_rate": flips_of_trials(passed, numbers),
+                **self._counted(passed, counts_of(numbers)),
                 **{f"pass^{k}": all_of_trials(passed, numbers, k) for k in powers},
                 **{f"pass@{k}": any_of_trials(passed, numbers, k) for k in powers},
             }
         flips = {} if self.n_runs == 1 else {"flip_rate": tree.over_pairs(passed, flips_across)}
         return {
             **flips,
-            **self._counted(passed),
+            **self._counted(passed, np.full(passed.shape[1], len(passed))),
             **{f"pass^{k}": tree.over_all(passed, partial(all_of, k=k)) for k in powers},
             **{f"pass@{k}": tree.over_all(passed, partial(any_of, k=k)) for k in powers},
         }
@@ -104,17 +105,24 @@ class Passes(NumberFamily):
             name: replace(x, weights=None) if name in SHARES else x for name, x in values.items()
         }
 
-    def _counted(self, passed: BoolArray) -> dict[str, ExampleValues]:
+    def _counted(self, passed: BoolArray, n_trials: IntArray) -> dict[str, ExampleValues]:
         """Return whether an example is solid, flaky or broken, 0 or 1.
 
         Only of trials: that other runs as many as these come out so is a matter of runs as well.
+        An example with a single trial cannot be flaky: it is in none of the shares.
         """
         if self.n_runs == 1 or not self.settings.are_trials:
             return {}
-        n_passed = passed.sum(axis=0)
-        solid, broken = n_passed == len(passed), n_passed == 0
+        places = np.flatnonzero(n_trials > 1)
+        n_passed = passed.sum(axis=0)[places]
+        solid, broken = n_passed == n_trials[places], n_passed == 0
         shares = zip(SHARES, (solid, ~(solid | broken), broken), strict=True)
-        return {name: ExampleValues(share.astype(np.int64), None) for name, share in shares}
+        is_subset = self.tree.is_unequal
+        listed = places if is_subset else None
+        return {
+            name: ExampleValues(share.astype(np.int64), None, places=listed, is_subset=is_subset)
+            for name, share in shares
+        }
 
     def add(self, batch: NumberBatch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch; there are no columns."""
@@ -122,8 +130,9 @@ class Passes(NumberFamily):
         if batch.is_passed is not None:
             n_passed = batch.is_passed.sum(axis=0)
             if self.tree.is_unequal:  # solid are those that pass in all of their own trials
-                is_solid = n_passed == counts_of(batch.numbers)
-                n_passed = np.where(is_solid, self.tree.n_repeats, n_passed)
+                n_trials = counts_of(batch.numbers)
+                n_passed = np.where(n_passed == n_trials, self.tree.n_repeats, n_passed)
+                n_passed = n_passed[n_trials > 1]
             self._passed_counts += np.bincount(n_passed, minlength=len(self._passed_counts))
         return columns
 

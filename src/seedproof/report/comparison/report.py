@@ -12,6 +12,7 @@ from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import UnknownNameError
 from seedproof.predictions.checks import Check
 from seedproof.report.comparison.figures import build_figures
+from seedproof.report.comparison.groups import shown_verdict
 from seedproof.report.comparison.text import render
 from seedproof.report.comparison.view import ComparisonView, build_overview, build_view
 from seedproof.report.figures import Figure
@@ -221,6 +222,10 @@ class ComparisonReport(HoldsScratch, Result):
     def _about(self) -> str:
         arms = ", ".join(arm.name for arm in self.arms)
         primary = self.comparison.primary
-        verdicts = [arm.effects[primary].verdict for arm in self.arms if primary in arm.effects]
+        verdicts = [
+            shown_verdict(self.comparison, arm.effects, primary)
+            for arm in self.arms
+            if primary in arm.effects
+        ]
         about = f": {primary} {', '.join(verdicts)}" if verdicts else ""
         return f"of {arms} against {self.baseline.name}{about}"

@@ -243,7 +243,7 @@ def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
         _say(
             "flaky-examples",
             n_flaky=sum(flaky),
-            n_examples=measurement.n_examples,
+            n_examples=solid + sum(flaky) + broken,
             share=WithUnit(metrics["flaky_share"].value, "percent"),
             **words,
         ),

@@ -58,14 +58,18 @@ def test_a_p_value_between_both_thresholds_shows_no_change():
 
 
 def test_printed_interval_of_the_quality_is_the_judged_one():
-    """By hand: Student's t over runs and the normal over examples, with 1.25 % on each side."""
+    """By hand: Student's t over runs and examples, with 1.25 % on each side.
+
+    Half an example is added in each direction.
+    """
     change = versions(OLD, BETTER)["accuracy_change"]
 
     right = [1.0 - OLD, 1.0 - BETTER]
     runs = sum(x.mean(axis=1).var(ddof=1) / N_RUNS for x in right)
     examples = (right[1].mean(axis=0) - right[0].mean(axis=0)).var(ddof=1) / N_EXAMPLES
     noise = sum(x.var(axis=0, ddof=1).sum() / N_RUNS for x in right) / N_EXAMPLES**2
-    t, z = stats.t.ppf(0.9875, N_RUNS - 1), stats.norm.ppf(0.9875)
+    examples += 1 / N_EXAMPLES**2
+    t, z = (stats.t.ppf(0.9875, n - 1) for n in (N_RUNS, N_EXAMPLES))
     squared = max(t**2 * runs + z**2 * max(examples - noise, 0.0), z**2 * examples)
     assert change.high - change.value == pytest.approx(np.sqrt(squared), rel=1e-6)
     assert change.value - change.low == pytest.approx(np.sqrt(squared), rel=1e-6)

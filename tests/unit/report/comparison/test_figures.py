@@ -41,7 +41,7 @@ def test_ratios_share_one_axis_and_differences_have_their_own(usual):
     assert [f.facts["labeled"] for f in ratios] == [False] * (len(ratios) - 1) + [True]
     assert [f.name for f in forest if f.facts["scale"] == "linear"] == [
         "forest_accuracy",
-        "forest_ece",
+        "forest_ece_corrected",
     ]
 
 
