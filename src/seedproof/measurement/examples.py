@@ -165,6 +165,8 @@ class StoredExamples(ExampleTable):
         clear_examples(place)
         if place.is_local and self._link(Path(place.path)):
             return
+        if self.place.is_folder():
+            place.make_folder()
         pyarrow.fs.copy_files(
             self.place.path,
             place.path,

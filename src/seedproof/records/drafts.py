@@ -48,10 +48,11 @@ def draft_in(parent: Path) -> Iterator[Path]:
 
 def make_temporary_folder() -> Path:
     """Return a new temporary folder; if this process is killed, the next one removes it."""
+    key = os.getpid(), gettempdir()
     with _ROOTS_LOCK:
-        root = _ROOTS.get(os.getpid())
+        root = _ROOTS.get(key)
         if root is None or not root.path.is_dir():
-            root = _ROOTS[os.getpid()] = _Root()
+            root = _ROOTS[key] = _Root(*key)
         try:
             return Path(mkdtemp(dir=root.path))
         finally:
@@ -60,27 +61,34 @@ def make_temporary_folder() -> Path:
 
 def remove_temporary_folder(folder: Path) -> None:
     """Remove a temporary folder of this process and its content."""
-    root = _ROOTS.get(os.getpid())
-    if root is None or folder.parent != root.path:  # a forked process has a copy of its parent's
-        return
-    shutil.rmtree(folder, ignore_errors=True)
     with _ROOTS_LOCK:
-        root.remove_if_empty()
+        for (owner, _), root in list(_ROOTS.items()):
+            # A forked process has a copy of its parent's, which it must not remove.
+            if owner == os.getpid() and folder.parent == root.path:
+                shutil.rmtree(folder, ignore_errors=True)
+                root.remove_if_empty()
 
 
 class _Root:
     """Folder of all temporary folders of a process, with its lock: each would take an open file."""
 
-    def __init__(self) -> None:
-        remove_abandoned(Path(gettempdir()), SCRATCH)
-        self.path = Path(mkdtemp(prefix=SCRATCH_PREFIX))
-        self.hold = _held(self.path)
+    def __init__(self, owner: int, parent: str) -> None:
+        remove_abandoned(Path(parent), SCRATCH)
+        self.key = owner, parent
+        self.path = Path(mkdtemp(prefix=SCRATCH_PREFIX, dir=parent))
+        # Also at the end of the process.
+        self._remove = weakref.finalize(self, _remove_own, owner, self.path, _held(self.path))
 
     def remove_if_empty(self) -> None:
         """Remove the folder once no temporary folder is in it."""
         if all(path.name == LOCK_FILE for path in self.path.glob("*")):
-            _ROOTS.pop(os.getpid(), None)
-            _remove(self.path, self.hold)
+            _ROOTS.pop(self.key, None)
+            self._remove()
+
+
+def _remove_own(owner: int, folder: Path, hold: Lock | None) -> None:
+    if os.getpid() == owner:
+        _remove(folder, hold)
 
 
 class TemporaryFolder:
@@ -101,8 +109,8 @@ def temporary_folder() -> Iterator[Path]:
         remove_temporary_folder(folder)
 
 
-# By process: a forked one must not use the folder of its parent.
-_ROOTS: dict[int, _Root] = {}
+# By process and folder for temporary files: a forked one must not use the folder of its parent.
+_ROOTS: dict[tuple[int, str], _Root] = {}
 _ROOTS_LOCK = RLock()
 
 
