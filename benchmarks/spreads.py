@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from seedproof.stats.contrast import spread_ratio
+from seedproof.stats.spread_ratio import spread_ratio
 from seedproof.typing import FloatArray
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]

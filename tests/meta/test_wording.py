@@ -21,7 +21,11 @@ FILES = sorted(
 PROSE = re.compile(r"[A-Za-z]{2,}[,;:.]? [a-z]{2,}")
 # Fixed terms of the product: verdicts, and what intervals are over.
 TERMS = {
+    "covers mean",
     "less steady",
+    "no interval",
+    "over examples",
+    "width mean",
     "no difference shown",
     "not tested",
     "runs and examples",

@@ -16,9 +16,10 @@ from seedproof.metrics.batch import batch_of
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.metrics.statistic import MeanOverRuns, SpreadOverRuns, Statistic
+from seedproof.records.levels import refuse_unequal
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.schema import Kind
-from seedproof.records.shards import ShardSource, is_integer, refuse_unequal
+from seedproof.records.shards import ShardSource, is_integer
 from seedproof.stats.intervals import estimate
 from seedproof.typing import FloatArray, IntArray
 
@@ -67,7 +68,7 @@ def with_extra(
     """
     if not extra:
         return measurement
-    refuse_unequal(source, "Metrics of your own are")
+    refuse_unequal(source.settings, "Metrics of your own are")
     has_numbers = source.kind is Kind.NUMBERS
     labels, predictions = (_numbers if has_numbers else _answers)(source, measurement.left_out)
     statistics: dict[str, Statistic] = {}

@@ -121,6 +121,17 @@ def refuse_levels_of_items(kind: Kind, settings: AnswerSettings) -> None:
         )
 
 
+def refuse_unequal(settings: AnswerSettings, figures: str) -> None:
+    """Raise an error if examples have different numbers of trials, for what needs the same."""
+    if settings.are_unequal:
+        raise OptionError(
+            "The examples have different numbers of trials. {figures} of the same number for "
+            "all: keep the first ones of each example, or run the missing ones.",
+            option="trial",
+            figures=figures,
+        )
+
+
 @contextmanager
 def explaining_trials_of_classes(column: str, *, is_varying: bool) -> Iterator[None]:
     """Name the trials of a run where classes have them, and so appear to repeat examples.

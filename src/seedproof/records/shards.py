@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from seedproof.errors import OptionError, ShapeError
+from seedproof.errors import ShapeError
 from seedproof.records.answer_settings import AnswerSettings, ExampleWeights
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.items import Relevance
@@ -429,17 +429,6 @@ def of_repeats(settings: AnswerSettings, order: Sequence[int]) -> AnswerSettings
     if settings.levels is None:
         return settings
     return replace(settings, levels=settings.levels.at(order))
-
-
-def refuse_unequal(source: ShardSource, figures: str) -> None:
-    """Raise an error if examples have different numbers of trials, for what needs the same."""
-    if source.settings.are_unequal:
-        raise OptionError(
-            "The examples have different numbers of trials. {figures} of the same number for "
-            "all: keep the first ones of each example, or run the missing ones.",
-            option="trial",
-            figures=figures,
-        )
 
 
 def check_run_count(n_runs: int) -> None:

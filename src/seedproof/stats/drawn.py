@@ -26,6 +26,19 @@ class Side:
         return student_quantile(self.df, 1 - tail) ** 2
 
 
+def two_way_variance(
+    runs: float, examples: float, interaction: float, run_share: float = 1.0
+) -> float:
+    """Return the variance over runs and examples, less the interaction that both count.
+
+    It is at least that over examples alone: a few runs that happen to agree equally often would
+    otherwise leave no variance at all. With more runs the interaction shrinks as well, to
+    `run_share`.
+    """
+    drawn = max(examples - interaction, 0.0)
+    return max(runs + drawn, examples - (1 - run_share) * interaction)
+
+
 def drawn_df(*statistics: MeanOverExamples) -> float:
     """Return the degrees of freedom of the variance from drawing examples, or few of them.
 

@@ -10,7 +10,8 @@ from seedproof.messages import Message
 from seedproof.metrics.card import Better, card, card_name
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.stats.distributions import student_quantile
-from seedproof.stats.intervals import WITHOUT_RUNS, Level, Over, two_way_variance
+from seedproof.stats.drawn import two_way_variance
+from seedproof.stats.intervals import WITHOUT_RUNS, Level, Over
 from seedproof.typing import FloatArray
 
 POWER = 0.8

@@ -37,7 +37,7 @@ from seedproof.stats.distributions import (
     student_quantile,
     upward_skewness,
 )
-from seedproof.stats.drawn import SKEWNESS, sides_of_drawn, slope_at
+from seedproof.stats.drawn import SKEWNESS, sides_of_drawn, slope_at, two_way_variance
 from seedproof.stats.spread_interval import largest_variance, spread_interval, spread_of
 from seedproof.typing import FloatArray
 
@@ -301,19 +301,6 @@ def _of_whole_runs(part: WholeRuns, level: Level) -> float:
     """
     factor = largest_variance(part.means, level.tail, level.run_share)
     return part.power * float(np.log1p(part.share * (factor - 1)))
-
-
-def two_way_variance(
-    runs: float, examples: float, interaction: float, run_share: float = 1.0
-) -> float:
-    """Return the variance over runs and examples, less the interaction that both count.
-
-    It is at least that over examples alone: a few runs that happen to agree equally often would
-    otherwise leave no variance at all. With more runs the interaction shrinks as well, to
-    `run_share`.
-    """
-    drawn = max(examples - interaction, 0.0)
-    return max(runs + drawn, examples - (1 - run_share) * interaction)
 
 
 def _widenings(left_out: FloatArray, level: Level) -> tuple[float, float]:

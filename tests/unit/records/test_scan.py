@@ -171,7 +171,7 @@ def test_readable_and_missing_paths_are_accepted(tmp_path):
 
 
 def test_pipe_is_refused_before_it_is_opened(tmp_path):
-    """Opening one that nobody writes to would never end."""
+    """Opening one without a writer would never end."""
     os.mkfifo(tmp_path / "pipe")
 
     with pytest.raises(UnreadableError):

@@ -60,7 +60,7 @@ def test_key_figures_of_two_runs_say_what_their_intervals_are_over(kind):
     figures = [figure for figure in of_kind(kind, 2).view().key_figures if figure.interval]
 
     assert figures
-    assert all(figure.interval.endswith(" over examples") for figure in figures)
+    assert all(figure.interval.endswith("over examples") for figure in figures)
 
 
 def test_two_equal_runs_have_no_bound_on_the_flips_of_others():

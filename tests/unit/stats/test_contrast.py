@@ -23,12 +23,12 @@ from seedproof.stats.contrast import (
     Pair,
     compared,
     contrast,
-    spread_ratio,
 )
 from seedproof.stats.distributions import student_quantile
 from seedproof.stats.effect import RatioOfMeans
 from seedproof.stats.estimate_contrast import from_estimates
 from seedproof.stats.intervals import PLAIN, Estimate
+from seedproof.stats.spread_ratio import spread_ratio
 
 
 def mean(value, without, *, n_examples=100, spread=0.0, is_count=True):

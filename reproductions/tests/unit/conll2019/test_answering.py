@@ -8,10 +8,10 @@ import pytest
 
 import seedproof as sp
 from seedproof.comparison.arms.judge import judge_each
-from seedproof.stats.contrast import spread_ratio
 from seedproof.stats.effect import Effect
 from seedproof.stats.effect import judged as judged_by_interval
 from seedproof.stats.intervals import PLAIN
+from seedproof.stats.spread_ratio import spread_ratio
 from seedproof_reproductions.conll2019.answering import judged, verdict_of
 from seedproof_reproductions.conll2019.crossing import EPOCHS_OF, crossed_study
 from seedproof_reproductions.conll2019.names import layout

@@ -8,8 +8,8 @@ import pytest
 import seedproof as sp
 from seedproof.api.compare import arm_data
 from seedproof.predictions.arms import load_arms
-from seedproof.stats.contrast import spread_ratio
 from seedproof.stats.intervals import PLAIN
+from seedproof.stats.spread_ratio import spread_ratio
 from seedproof_reproductions.conll2019.names import UNPAIRED
 from seedproof_reproductions.conll2019.page_data import page_data
 from seedproof_reproductions.conll2019.plan import plan

@@ -15,7 +15,8 @@ from seedproof.metrics.numbers.levels import Tree
 from seedproof.metrics.numbers.parts import RESIDUAL
 from seedproof.metrics.numbers.variance import Variances
 from seedproof.records.answer_settings import ExampleWeights
-from seedproof.records.shards import ShardSource, refuse_unequal
+from seedproof.records.levels import refuse_unequal
+from seedproof.records.shards import ShardSource
 from seedproof.stats.intervals import Estimate, estimate
 from seedproof.typing import Progress
 
@@ -96,7 +97,7 @@ def blame_numbers(
     source: ShardSource, *, engine: Engine | None = None, progress: Progress | None = None
 ) -> NumberBlame:
     """Return the parts of the uncertainty of the mean."""
-    refuse_unequal(source, "Parts of the variance are")
+    refuse_unequal(source.settings, "Parts of the variance are")
     whole = NumberAccumulators(source, (RESIDUAL,))
     for part in map_shards(ShardSums(source), source.n_shards, engine=engine, progress=progress):
         whole.merge(part)

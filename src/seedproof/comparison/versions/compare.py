@@ -19,9 +19,10 @@ from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import ExampleWriter
 from seedproof.messages import Message
+from seedproof.records.levels import refuse_unequal
 from seedproof.records.location import Location
 from seedproof.records.schema import Kind
-from seedproof.records.shards import ShardSource, refuse_unequal
+from seedproof.records.shards import ShardSource
 from seedproof.typing import Progress
 
 # Sums of answers that are not classes.
@@ -51,7 +52,7 @@ def compare_versions(
     for source in (old, new):
         _refuse_text_levels(source)
     for source in (old, new):
-        refuse_unequal(source, "Versions are")
+        refuse_unequal(source.settings, "Versions are")
     notes = (*notes, *_notes_on_judges(old, new))
     old, new = (x if x.settings.levels is None else MeansOfRuns(x) for x in (old, new))
     if len(old.runs) == len(new.runs) == 1 and old.settings.are_trials:
