@@ -33,8 +33,6 @@ _STEP = re.compile(r"([^.\[\]]+)|\[([0-9]{1,9}|\*)\]")
 _PATH = re.compile(rf"(?:{_STEP.pattern})(?:\.[^.\[\]]+|\[(?:[0-9]{{1,9}}|\*)\])*")
 # The first character of a line that is not an object.
 _NOT_OBJECT = re.compile(rb"^[ \t\r]*[^{ \t\r\n]", re.MULTILINE)
-# Objects and lists in a line from which on their nesting is checked.
-MOST_CONTAINERS = 1000
 # Numbers of lines that a message shows.
 MOST_LINES = 5
 
@@ -233,9 +231,10 @@ def _chunks(file: Path, paths: Sequence[list[str | int]]) -> Iterator[tuple[_Lin
 
 
 def _check_lines(file: Path, lines: _Lines) -> None:
-    """Refuse lines at which Arrow's parser ends the process: null first, and deep nesting.
+    """Refuse lines at which Arrow's parser ends the process, as at a first one of null.
 
-    It takes texts that are not UTF-8 as they are, and fails where one of them is used.
+    Deep nesting is refused where the file is opened. The parser takes texts that are not UTF-8 as
+    they are, and fails where one of them is used.
     """
     content = lines.content
     try:
@@ -244,16 +243,6 @@ def _check_lines(file: Path, lines: _Lines) -> None:
         raise _wrong_line(file, lines, error.start, "not UTF-8") from error
     if (start := _NOT_OBJECT.search(content)) is not None:
         raise _wrong_line(file, lines, start.start(), "expected object")
-    ends = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == ord("\n"))
-    starts = np.concatenate([[0], ends + 1])
-    lengths = np.diff(np.concatenate([starts, [len(content)]]))
-    for index in np.flatnonzero(lengths > 2 * MOST_CONTAINERS):
-        line = content[starts[index] : starts[index] + lengths[index]]
-        if line.count(b"[") + line.count(b"{") > MOST_CONTAINERS:
-            try:
-                parse_log(line)
-            except DecodingError as error:
-                raise _wrong_line(file, lines, int(starts[index]), str(error)) from error
 
 
 def _wrong_line(file: Path, lines: _Lines, start: int, reason: str) -> UnreadableError:
