@@ -130,3 +130,28 @@ def test_shares_of_weighted_trials_in_clusters_count_each_task_once(tmp_path):
         figures = [(x[metric].value, x[metric].low, x[metric].high) for x in (weighted, plain)]
         assert figures[0] == pytest.approx(figures[1])
         assert weighted[metric].over == "clusters"
+
+
+@pytest.mark.parametrize("compare", ["arms", "versions"])
+def test_a_difference_is_as_wide_whichever_arm_has_partial_scores(compare):
+    """Half an example each way also counts if only one of two arms is pass or fail."""
+    passed = np.ones((3, 12))
+    passed[:, :2] = 0.0
+    partial = passed.copy()
+    partial[:, 2] = 0.75
+    outcomes, scores = trials(passed), trials(partial)
+
+    if compare == "arms":
+        forth, back = (
+            sp.compare({"a": a, "b": b}, primary="mean").effect("b", "mean")
+            for a, b in ((outcomes, scores), (scores, outcomes))
+        )
+    else:
+        forth, back = (
+            sp.compare_versions(a, b)["mean_change"]
+            for a, b in ((outcomes, scores), (scores, outcomes))
+        )
+
+    assert (forth.low, forth.high) == pytest.approx((-back.high, -back.low))
+    # One of twelve tasks differs, by a quarter: half a task in each direction says more.
+    assert forth.high - forth.low > 0.9 * 2 * 2.2 / 12

@@ -142,7 +142,7 @@ def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | N
     has_runs = base.without is not None and arm.without is not None
     drawn = arm if base.judges is None else base
     over, example_df = over_drawn(drawn, has_runs=has_runs), drawn_df(base, arm)
-    if _has_unseen(base, pair):
+    if _has_unseen(base, arm, pair):
         example_df = min(example_df, max(min(base.n_drawn, arm.n_drawn) - 1, 1))
     if base.without is None or arm.without is None:
         # Trials may be added and judged again: the part that is their noise has its own tail.
@@ -237,16 +237,21 @@ def _examples(
     both, covariance = 2 * slopes[0] * slopes[1], _covariance(base, arm, pair)
     drawn = max(drawn - both * covariance[0], 0.0)
     counted -= both * covariance[1]
-    if _has_unseen(base, pair):
+    if _has_unseen(base, arm, pair):
         n_drawn, step = min(base.n_drawn, arm.n_drawn), max(base.step, arm.step)
         clusters = _cluster_differences(base, arm)
         drawn += unseen_variance(drawn, counted, n_drawn=n_drawn, step=step, clusters=clusters)
     return drawn, counted
 
 
-def _has_unseen(base: MeanOverExamples, pair: Pair) -> bool:
-    """Return whether few differing examples say too little about a difference of shares."""
-    return not pair.is_ratio and base.is_rate
+def _has_unseen(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> bool:
+    """Return whether few differing examples say too little about a difference of shares.
+
+    One arm may have partial scores, as long as all are between 0 and 1: which arm is the baseline
+    must not matter.
+    """
+    are_shares = all(x.least == 0.0 and x.largest == 1.0 for x in (base, arm))
+    return not pair.is_ratio and are_shares and (base.is_rate or arm.is_rate)
 
 
 def _cluster_differences(base: MeanOverExamples, arm: MeanOverExamples) -> FloatArray | None:

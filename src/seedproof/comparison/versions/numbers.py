@@ -53,13 +53,14 @@ class NumberVersionSums(VersionSums):
         super().__init__(sources, (), slices, clusters)
         # Errors are means over all examples.
         self._has_targets = any(source.n_labeled == source.n_examples for source in sources)
-        self._n_other = 0  # batches with a number that is neither 0 nor 1
+        self._n_other = np.zeros(2, dtype=np.int64)  # batches of each version with other than 0, 1
+        self._n_beyond_shares = 0  # batches with a number below 0 or above 1
         self.better = "neither" if self._is_labeled else sources[0].settings.better
 
     @property
     def largest(self) -> float | None:
-        """The largest difference of two numbers: 1 if all are 0 or 1."""
-        return None if self._n_other else 1.0
+        """The largest difference: 1 if a version has only 0 and 1, and the other shares."""
+        return None if self._n_beyond_shares or self._n_other.all() else 1.0
 
     def answers(self, old: Shard, new: Shard) -> list[FloatArray]:
         """Return the numbers of both versions."""
@@ -77,12 +78,15 @@ class NumberVersionSums(VersionSums):
     def merge(self, other: "VersionSums") -> None:
         """Add the examples of the shards that follow."""
         super().merge(other)
-        self._n_other += other._n_other if isinstance(other, NumberVersionSums) else 0  # noqa: SLF001 - the same class
+        if isinstance(other, NumberVersionSums):
+            self._n_other += other._n_other  # noqa: SLF001 - the same class
+            self._n_beyond_shares += other._n_beyond_shares  # noqa: SLF001 - the same class
 
     def add(self, batch: VersionBatch) -> dict[str, np.ndarray]:
         """Add a batch; return columns with a value per example."""
         old, new = batch.old, batch.new
-        self._n_other += any(not np.isin(numbers, (0.0, 1.0)).all() for numbers in (old, new))
+        self._n_other += [not np.isin(numbers, (0.0, 1.0)).all() for numbers in (old, new)]
+        self._n_beyond_shares += any(x.min() < 0.0 or x.max() > 1.0 for x in (old, new))
         weights = batch.weights
         counts = Disagreement.of_numbers(old, new, weights)
         self.disagreements = self.disagreements + counts.disagreements

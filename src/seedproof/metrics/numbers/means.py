@@ -74,6 +74,7 @@ class Means(NumberFamily):
         mean = self.mean_of("mean", scale="linear", largest=largest)
         if self.is_pass_or_fail:
             mean = self.mean_of("mean", scale="logit", largest=1.0, is_count=True)
+        if largest is not None:
             # With unequal numbers, one trial may be all that an example has.
             mean = replace(mean, step=1.0 if self.tree.is_unequal else 1 / self.n_runs)
         if not self.has_any("mean_sd_independent"):
