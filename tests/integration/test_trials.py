@@ -1,5 +1,7 @@
 """One trial, unequal numbers of trials, and judges who grade every answer, as users pass them."""
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -8,6 +10,7 @@ import pytest
 import seedproof as sp
 from seedproof.errors import DuplicateExampleError, InputError, OptionError, TooFewRunsError
 from seedproof.report.numeric.sentences import limits, sentences
+from seedproof.testing.errors import WithFields
 
 COLUMNS = sp.Columns(example="task", value="score")
 N_TASKS = 60
@@ -154,6 +157,42 @@ def test_arms_with_unequal_trials_are_paired_by_task():
     apart = np.hypot(*[(x.high - x.low) / 2 for x in alone])
     assert 0.0 < (effect.high - effect.low) / 2 < apart
     assert "pass^5" not in result.effects("new")  # it leaves out tasks with fewer
+
+
+@pytest.mark.parametrize(
+    ("metric", "least"),
+    [("flip_rate", 1), ("pass^5", 1), ("pass^5", 2), ("flaky_share", 1), ("flaky_share", 2)],
+)
+def test_metrics_of_unequal_trials_that_do_not_compare_arms_say_why(metric, least):
+    """A count of flaky tasks depends on their trials; others leave tasks out."""
+    counts = np.r_[np.full(10, least), np.full(N_TASKS - 10, 5)]
+    old, new = (tasks_with(counts, seed=seed) for seed in (1, 2))
+    compare = partial(sp.compare, {"old": old, "new": new}, columns=COLUMNS, primary=metric)
+    gate = partial(sp.gate, new, baseline=old, columns=COLUMNS, no_worse={metric: 0.1})
+    for call in (compare, gate):
+        with pytest.raises(OptionError, check=WithFields(metric=metric)) as caught:
+            call()
+        listed = caught.value.fields["metrics"]
+        assert "mean" in listed
+        assert not {metric, "solid_share"} & set(listed)
+
+
+def test_no_worse_refuses_a_metric_that_says_the_same_as_another():
+    old, new = (tasks_with([4] * N_TASKS, seed=seed) for seed in (1, 2))
+
+    with pytest.raises(OptionError, check=WithFields(metric="pass^1")):
+        sp.gate(new, baseline=old, columns=COLUMNS, no_worse={"pass^1": 0.1})
+
+
+def test_reports_of_trials_have_no_verdict_on_counts(tmp_path):
+    """Nor have records: the share of flaky tasks depends on the number of trials."""
+    for name, seed in (("old", 1), ("new", 2)):
+        sp.measure(tasks_with([4] * N_TASKS, seed=seed), columns=COLUMNS).save(tmp_path / name)
+
+    effects = sp.compare({x: tmp_path / x for x in ("old", "new")}).effects("new")
+
+    assert effects["flaky_share"].verdict == "not tested"
+    assert effects["flip_rate"].low is not None
 
 
 def test_verbs_that_need_equal_trials_refuse_by_name():

@@ -147,6 +147,7 @@ class Numbers(AnswerKind):
             arm.n_runs,
             is_paired=is_paired,
             are_trials=base.settings.are_trials and arm.settings.are_trials,
+            are_unequal=base.settings.are_unequal or arm.settings.are_unequal,
             better=direction_of_mean(base),
         )
 
@@ -165,6 +166,7 @@ class Numbers(AnswerKind):
             arm.n_runs,
             is_paired=is_paired,
             are_trials=base.settings.are_trials and arm.settings.are_trials,
+            are_unequal=base.settings.are_unequal or arm.settings.are_unequal,
             better=direction_of_mean(base),
         )
 

@@ -1,6 +1,7 @@
 """A primary metric and the quality that guards it; no verdict over an error."""
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 from scipy import stats
 
 import seedproof as sp
-from seedproof.comparison.arms.judge import judge_together, without_verdicts
+from seedproof.comparison.arms.judge import judge_together, primary_metric, without_verdicts
 from seedproof.comparison.arms.kinds import answer_kind
 from seedproof.comparison.arms.result import ArmPair, ComparedArm, MatchedRate
+from seedproof.errors import OptionError
 from seedproof.metrics.statistic import MeanOverRuns
 from seedproof.predictions.checks import Check, errors_of
 from seedproof.records.schema import Kind
@@ -19,6 +21,7 @@ from seedproof.report.comparison.headline import headline
 from seedproof.stats.effect import Effect
 from seedproof.stats.families import MetricContrast
 from seedproof.stats.intervals import PLAIN
+from seedproof.testing.errors import WithFields
 
 N_RUNS, COPIES = 6, "duplicate-runs"
 CLASSES = ("flip_rate", "accuracy", "nll", "ece", "accuracy_sd", "macro_f1")
@@ -58,6 +61,17 @@ def test_a_primary_metric_that_says_nothing_of_quality_is_guarded(
 ):
     """The first usual quality of the kind that is compared, and has a direction."""
     assert answer_kind(kind).quality(primary, compared, better=better) == quality
+
+
+def test_a_primary_metric_that_is_not_compared_says_why():
+    """It leaves out examples with few trials, or was not measured."""
+    choose = partial(primary_metric, measured=["mean"], usual=("mae", "mean"))
+
+    assert choose(None, left_out={"flip_rate"}) == choose("mean") == "mean"
+    with pytest.raises(OptionError, check=WithFields(metric="flip_rate", metrics=("mean",))):
+        choose("flip_rate", left_out={"flip_rate"})
+    with pytest.raises(OptionError, check=WithFields(primary="flip_rate", metrics=("mean",))):
+        choose("flip_rate")
 
 
 def contrast(metric, gain, arm="arm"):
