@@ -5,10 +5,15 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 import seedproof as sp
 from seedproof.errors import DuplicateExampleError, InputError, OptionError, TooFewRunsError
+from seedproof.measurement.load import load_saved
+from seedproof.records.location import Location
+from seedproof.report.numeric import figures
+from seedproof.report.numeric.figures import numeric_figures
 from seedproof.report.numeric.sentences import limits, sentences
 from seedproof.testing.errors import WithFields
 
@@ -117,6 +122,36 @@ def test_tasks_count_once_however_many_trials_they_have():
     assert report.measurement.detail["trial_counts"].tolist() == np.bincount(counts).tolist()
     assert "2 to 5 trials" in str(report)
     assert [note.code for note in limits(report.measurement)].count("unequal-trials") == 1
+
+
+@pytest.mark.parametrize("most_points", [10, 100])
+def test_a_task_with_a_single_trial_has_no_spread(most_points, monkeypatch, tmp_path):
+    """Its spread is unknown, and not 0: null in files, and absent from tables and charts."""
+    monkeypatch.setattr(figures, "MAX_POINTS", most_points)
+    rng = np.random.default_rng(3)
+    counts = [1] * 20 + [3] * 20
+    rows = [(f"t{task:02}", i, rng.normal()) for task, n in enumerate(counts) for i in range(n)]
+    report = sp.measure(table(rows), columns=COLUMNS)
+
+    report.save(tmp_path)
+    report.to_html(tmp_path / "page.html")
+    str(report)
+
+    saved = pa.parquet.read_table(tmp_path / "examples.parquet")
+    scores = np.array([score for *_, score in rows])
+    parts = np.split(scores, np.cumsum(counts)[:-1])
+    for name, expected in (
+        ("sd", [None if len(x) == 1 else np.std(x, ddof=1) for x in parts]),
+        ("mean_difference", [None if len(x) == 1 else np.ptp(x) * 2 / 3 for x in parts]),
+    ):
+        column = saved.column(name).to_pylist()
+        assert column[:20] == expected[:20] == [None] * 20
+        assert column[20:] == pytest.approx(expected[20:])
+    unstable = load_saved(Location.of(tmp_path)).unstable_examples.column("sd")
+    assert unstable.null_count == 20
+    assert unstable[:20].null_count == 0
+    drawn = next(x for x in numeric_figures(report.measurement) if x.name == "value_map")
+    assert sum(row.get("count", 1) for row in drawn.rows) == 20
 
 
 @pytest.mark.parametrize("options", [{}, {"clusters": "group"}, {"weight": "weight"}])

@@ -106,5 +106,5 @@ def _lines(measurement: Measurement, show: Sequence[str]) -> tuple[NumberLine, .
             shown={name: "" if values[name] is None else str(values[name]) for name in show},
         )
         for values in rows
-        if values["sd"] > 0.0
+        if values["sd"] is not None and values["sd"] > 0.0
     )
