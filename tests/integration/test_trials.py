@@ -12,6 +12,7 @@ import seedproof as sp
 from seedproof.errors import DuplicateExampleError, InputError, OptionError, TooFewRunsError
 from seedproof.measurement.load import load_saved
 from seedproof.records.location import Location
+from seedproof.report.comparison.numeric import title
 from seedproof.report.numeric import figures
 from seedproof.report.numeric.figures import numeric_figures
 from seedproof.report.numeric.sentences import limits, sentences
@@ -192,6 +193,7 @@ def test_arms_with_unequal_trials_are_paired_by_task():
     apart = np.hypot(*[(x.high - x.low) / 2 for x in alone])
     assert 0.0 < (effect.high - effect.low) / 2 < apart
     assert "pass^5" not in result.effects("new")  # it leaves out tasks with fewer
+    assert str(title(result.comparison)).split(" · ")[1] == "2–5 trials each"
 
 
 @pytest.mark.parametrize(

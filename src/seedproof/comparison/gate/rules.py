@@ -181,7 +181,7 @@ def check_means(
 def check_compared(rules: Sequence[Rule], compared: Comparison) -> None:
     """Refuse `no-worse` for metrics that both sides have and that do not compare them."""
     sides = [x.measurement for x in (compared.baseline, compared.arms[0])]
-    are_unequal = any("trial_counts" in side.detail for side in sides)
+    are_unequal = any(side.trial_counts for side in sides)
     effects = compared.arms[0].effects
     for metric in dict.fromkeys(rule.metric for rule in rules if rule.kind == "no-worse"):
         if any(metric not in side.metrics for side in sides):

@@ -64,7 +64,7 @@ def _is_key(name: str, measurement: Measurement) -> bool:
 def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
     metrics = measurement.metrics
     words = {
-        "n_runs": measurement.n_runs,
+        "n_runs": " to ".join(map(str, dict.fromkeys(measurement.run_range))),
         "repeats": measurement.repeats,
         "n_examples": measurement.n_examples,
     }
