@@ -13,6 +13,7 @@ from seedproof.errors import DuplicateExampleError, InputError, OptionError, Too
 from seedproof.measurement.load import load_saved
 from seedproof.records.location import Location
 from seedproof.report.comparison.numeric import title
+from seedproof.report.gate_advice import advice
 from seedproof.report.numeric import figures
 from seedproof.report.numeric.figures import numeric_figures
 from seedproof.report.numeric.sentences import limits, sentences
@@ -282,6 +283,14 @@ def test_same_judges_are_one_set_of_figures(n_trials):
     assert parts["variance_judge"].of_mean == max(part.of_mean for part in blame.parts)
     assert blame.more[0].unit == "judge"
     assert blame.has_same_judges
+
+
+@pytest.mark.parametrize(("own", "code"), [(False, "judges"), (True, "trials")])
+def test_gate_asks_for_what_limits_the_interval(own, code):
+    """Of judges who grade every answer, more trials hardly help."""
+    (verdict,) = sp.gate(graded(3, own=own), columns=COLUMNS, min={"mean": 6.0}).result.rules
+
+    assert advice(verdict).code == f"too-few-{code}-or-examples"
 
 
 def test_judges_of_their_own_stay_inside_trials():
