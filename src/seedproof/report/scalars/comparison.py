@@ -61,9 +61,11 @@ SENTENCES = {
     "percent. “detectable”: the smallest true change that these runs can detect with "
     f"80{NO_BREAK}% power.",
     "exploratory": reading.SENTENCES["exploratory"],
-    "brackets": f"Brackets are intervals over runs: {{primary:.4g}}{NO_BREAK}% of the primary "
-    f"metric and {{others:.4g}}{NO_BREAK}% of others, so that those of all arms hold "
-    "simultaneously. “No difference shown” does not mean “no difference”.",
+    "brackets": "Brackets are {intervals}, so that those of all arms hold simultaneously. “No "
+    "difference shown” does not mean “no difference”.",
+    "same-intervals": f"{{primary:.4g}}{NO_BREAK}% intervals over runs",
+    "two-intervals": f"intervals over runs: {{primary:.4g}}{NO_BREAK}% of the primary metric and "
+    f"{{others:.4g}}{NO_BREAK}% of others",
 }
 _say = Sentences(SENTENCES)
 
@@ -354,8 +356,7 @@ def _directions(compared: ComparedScalars) -> Message:
 def _brackets(compared: ComparedScalars) -> Message:
     effects = [effect for pair in compared.pairs for effect in pair.effects.values()]
     others = next((x.confidence for x in effects if x.exploratory and x.confidence), None)
-    return _say(
-        "brackets",
-        primary=100 * compared.confidence,
-        others=100 * (compared.confidence if others is None else others),
-    )
+    primary, others = (100 * (x or compared.confidence) for x in (compared.confidence, others))
+    code = "same-intervals" if f"{primary:.4g}" == f"{others:.4g}" else "two-intervals"
+    confidences = _say(code, primary=primary, others=others)
+    return _say("brackets", primary=primary, others=others, intervals=confidences)

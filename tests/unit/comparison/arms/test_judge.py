@@ -18,6 +18,7 @@ from seedproof.metrics.statistic import MeanOverRuns
 from seedproof.predictions.checks import Check, errors_of
 from seedproof.records.schema import Kind
 from seedproof.report.comparison.headline import headline
+from seedproof.report.comparison.sentences import findings
 from seedproof.stats.effect import Effect
 from seedproof.stats.families import MetricContrast
 from seedproof.stats.intervals import PLAIN
@@ -209,6 +210,13 @@ def test_an_arm_of_copies_has_no_verdict_and_others_have():
         message = headline(result.comparison).fields["untrusted"]
         assert message.code == "untrusted-input"
         assert (message.fields["arms"].names, message.fields["check"]) == (("copies",), COPIES)
+        assert {
+            arm
+            for finding in findings(result.comparison)
+            for said in finding.messages
+            if said.code == "no-verdict"
+            for arm in said.fields["arms"].names
+        } <= {"calm"}
         (copies,) = [x for x in result.checks if x.arm == "copies" and x.name == COPIES]
         assert message.fields["remedy"][1:] == copies.remedy[1:]
 
@@ -220,6 +228,7 @@ def test_an_error_of_the_baseline_leaves_no_verdict_at_all():
 
     assert {e.verdict for e in result.effects("calm").values()} == {"not tested"}
     assert headline(result.comparison).code == "untrusted-input"
+    assert str(result).count("No verdict") == 1
     assert "Equivalent" not in str(result)
 
 

@@ -247,6 +247,21 @@ def test_brackets_have_the_confidence_of_each_interval(usual):
     assert 97.5 < message.fields["percent"] <= most + 1e-9 < message.fields["of_others"]
 
 
+@pytest.mark.parametrize(("n_examples", "is_same"), [(1, True), (2, False)])
+def test_equal_confidences_are_written_once(usual, n_examples, is_same):
+    """With as many exploratory rows as primary ones, both have the same."""
+    effects = {
+        name: replace(_flips(1.0, 0.9, 1.1, "no difference shown"), confidence=confidence)
+        for name, confidence in (("flip_rate", 0.975), ("accuracy", 0.975))
+    }
+    others = replace(effects["flip_rate"], exploratory=True, confidence=1 - 0.05 / (n_examples + 1))
+    arm = replace(usual.comparison.arms[0], effects={**effects, "nll": others})
+    message = brackets(replace(usual.comparison, arms=(arm,), confidence=0.975))
+
+    assert str(message).count(f"97.5{NB}%") == 1
+    assert ("in all rows" in str(message)) == is_same
+
+
 def test_equivalent_arms_are_neither_different_nor_open(usual):
     """The headline has the margin, and each arm is in the sentence of its verdict."""
     effect = replace(_flips(1.01, 0.97, 1.05, "equivalent"), margin=0.1)
@@ -324,12 +339,15 @@ def test_each_arm_is_in_the_sentence_of_its_verdict(usual):
 def test_runs_that_all_agree_have_no_verdict(compare):
     """No flips in either arm do not show that the arms are equal."""
     frozen = compare({"none": np.zeros((5, 50), int), "arm": np.zeros((5, 50), int)}).comparison
-    (message,) = _finding(frozen, "flip_rate").messages
+    unchecked = replace(frozen, checks=())
+    (message,) = _finding(unchecked, "flip_rate").messages
 
     assert message.code == "no-verdict"
     assert message.fields["note"].code == "both-zero"
+    assert headline(unchecked).code == "no-verdict-because"
+    # A check of equal answers names what to do, once.
     assert headline(frozen).code == "untrusted-input"
-    assert headline(replace(frozen, checks=())).code == "no-verdict-because"
+    assert not [finding for finding in findings(frozen) if finding.metric]
 
 
 def test_better_and_worse_arms_are_both_counted(usual):
