@@ -99,12 +99,16 @@ def judge_together(
         [row for row in tested if row.metric == metric]
         for metric in (primary, *([] if quality is None else [quality]))
     ]
-    own = common_level(families, level)
-    others = shared_level([x for x in tested if x.metric not in {primary, quality}], level)
+    primary_level = common_level(families, level)
+    exploratory_level = shared_level(
+        [x for x in tested if x.metric not in {primary, quality}], level
+    )
 
     def effect(row: MetricContrast) -> Effect:
         is_primary = row.metric in {primary, quality}
-        judged = row.effect(own if is_primary else others, margin=margins.get(row.metric))
+        judged = row.effect(
+            primary_level if is_primary else exploratory_level, margin=margins.get(row.metric)
+        )
         return replace(judged, exploratory=not is_primary)
 
     judged_pairs = (
@@ -112,7 +116,7 @@ def judge_together(
         for pair in pairs
     )
     judged_arms = (_judged(arm, effect) for arm in arms)
-    return Judged(tuple(judged_arms), tuple(judged_pairs), own.confidence, quality)
+    return Judged(tuple(judged_arms), tuple(judged_pairs), primary_level.confidence, quality)
 
 
 def without_verdicts(

@@ -63,8 +63,8 @@ class AnswerKind(ABC):
         of_answers = QUALITY - OF_PROBABILITIES
         if card_name(primary) in of_answers and is_directed(card_name(primary)):
             return None
-        known = (name for name in self.usual_quality if is_directed(name))
-        return next((x for name in known for x in compared if card_name(x) == name), None)
+        qualities = (name for name in self.usual_quality if is_directed(name))
+        return next((x for name in qualities for x in compared if card_name(x) == name), None)
 
     @abstractmethod
     def accumulators(

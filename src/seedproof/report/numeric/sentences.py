@@ -104,7 +104,10 @@ def _on_unequal(measurement: Measurement) -> tuple[Message, ...]:
     counts = measurement.trial_counts
     if not counts:
         return ()
-    n_with = {k: sum(n for own, n in counts.items() if own >= k) for k in range(1, max(counts) + 1)}
+    n_with = {
+        k: sum(n for n_trials, n in counts.items() if n_trials >= k)
+        for k in range(1, max(counts) + 1)
+    }
     powers = [int(name.removeprefix("pass^")) for name in measurement.metrics if "pass^" in name]
     listed = ", ".join(f"{n_with[k]:,} for k = {k}" for k in powers if k > min(counts))
     return (
