@@ -198,8 +198,8 @@ def on_metric(comparison: Comparison, topic: str, metric: str, subject: str) -> 
             arms = [arm for arm in arms if arm.name not in comparison.errors]
         if arms:
             messages.append(_undecided(metric, verdict, arms, is_all=len(arms) == n_judged))
-    verdict = _verdict(comparison, metric) if messages else None
-    return ArmFinding(topic, verdict, tuple(messages), metric)
+    conclusion = _verdict(comparison, metric) if messages else None
+    return ArmFinding(topic, conclusion, tuple(messages), metric)
 
 
 def _verdict(comparison: Comparison, metric: str) -> Message:
