@@ -114,6 +114,24 @@ def test_gate_and_plan_do_not_gain_from_copies():
     assert detectable > 1.1 * can_show(copied(OLD, clusters=None))
 
 
+def test_range_of_a_plan_does_not_gain_from_copies():
+    """The choice of clusters is as uncertain as that of as many examples."""
+
+    def ranges(predictions):
+        plan = sp.plan(pilot=predictions, detect=0.3, detect_flip_ratio=0.7)
+        needed, reach = plan.answers[0], plan.reaches[-1]
+        return (needed.n_seeds, needed.high), (reach.low, reach.detectable, reach.high)
+
+    seeds, ratios = ranges(copied(OLD))
+
+    assert (seeds, pytest.approx(ratios)) == ranges(single(OLD))
+    assert seeds[0] < seeds[1]
+    assert ratios[0] < ratios[1] < ratios[2]
+    seeds_alone, ratios_alone = ranges(copied(OLD, clusters=None))
+    assert seeds_alone[1] < seeds[1]
+    assert ratios_alone[2] < ratios[2]
+
+
 def test_two_runs_give_intervals_over_clusters_alone():
     report = sp.measure(copied(OLD[:2]))
 

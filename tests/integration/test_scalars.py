@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy import stats
 
 import seedproof as sp
 from seedproof.errors import (
@@ -413,3 +414,32 @@ def test_benchmark_prints_both_tables():
 
     lines = [line for line in printed.splitlines() if line.startswith("| ")]
     assert len(lines) == 2 + 6 + 16
+
+
+@pytest.mark.parametrize(
+    ("returns", "n_copies", "is_named"),
+    [
+        ([9.0, 9.1, 9.2, 9.3, 9.4, 14.0], 1, True),
+        ([9.0, 9.1, 9.2, 9.3, 9.4, 9.5], 1, False),  # no tail
+        ([2.0, 2.1, 2.2, 2.3, 2.4, 7.0], 1, False),  # no verdict
+        ([9.0, 9.1, 9.2, 9.3, 9.4, 14.0], 2, False),  # more than ten runs
+    ],
+)
+def test_a_verdict_on_few_skewed_runs_names_their_skewness(returns, n_copies, is_named):
+    """By hand: third moments add up, and that of the symmetric arm is 0."""
+    base = [1.5, 2.0, 2.5, 3.0, 3.5, 4.0]
+    table = {
+        "run": list(range(12 * n_copies)),
+        "arm": (["sac"] * 6 + ["ppo"] * 6) * n_copies,
+        "return": [x + 0.01 * copy for copy in range(n_copies) for x in (*base, *returns)],
+    }
+    report = sp.compare_scalars(pa.table(table))
+
+    remarks = [note for note in report.notes() if "skewness" in note]
+
+    assert len(remarks) == is_named
+    if is_named:
+        variances = np.var(returns, ddof=1), np.var(base, ddof=1)
+        third = variances[0] ** 1.5 * stats.skew(returns, bias=False)
+        expected = third / sum(variances) ** 1.5
+        assert f"{expected:+.1f}" in remarks[0]

@@ -1,13 +1,23 @@
 """One trial, unequal numbers of trials, and judges who grade every answer, as users pass them."""
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 import seedproof as sp
 from seedproof.errors import DuplicateExampleError, InputError, OptionError, TooFewRunsError
+from seedproof.measurement.load import load_saved
+from seedproof.records.location import Location
+from seedproof.report.comparison.numeric import title
+from seedproof.report.gate_advice import advice
+from seedproof.report.numeric import figures
+from seedproof.report.numeric.figures import numeric_figures
 from seedproof.report.numeric.sentences import limits, sentences
+from seedproof.testing.errors import WithFields
 
 COLUMNS = sp.Columns(example="task", value="score")
 N_TASKS = 60
@@ -116,6 +126,36 @@ def test_tasks_count_once_however_many_trials_they_have():
     assert [note.code for note in limits(report.measurement)].count("unequal-trials") == 1
 
 
+@pytest.mark.parametrize("most_points", [10, 100])
+def test_a_task_with_a_single_trial_has_no_spread(most_points, monkeypatch, tmp_path):
+    """Its spread is unknown, and not 0: null in files, and absent from tables and charts."""
+    monkeypatch.setattr(figures, "MAX_POINTS", most_points)
+    rng = np.random.default_rng(3)
+    counts = [1] * 20 + [3] * 20
+    rows = [(f"t{task:02}", i, rng.normal()) for task, n in enumerate(counts) for i in range(n)]
+    report = sp.measure(table(rows), columns=COLUMNS)
+
+    report.save(tmp_path)
+    report.to_html(tmp_path / "page.html")
+    str(report)
+
+    saved = pa.parquet.read_table(tmp_path / "examples.parquet")
+    scores = np.array([score for *_, score in rows])
+    parts = np.split(scores, np.cumsum(counts)[:-1])
+    for name, expected in (
+        ("sd", [None if len(x) == 1 else np.std(x, ddof=1) for x in parts]),
+        ("mean_difference", [None if len(x) == 1 else np.ptp(x) * 2 / 3 for x in parts]),
+    ):
+        column = saved.column(name).to_pylist()
+        assert column[:20] == expected[:20] == [None] * 20
+        assert column[20:] == pytest.approx(expected[20:])
+    unstable = load_saved(Location.of(tmp_path)).unstable_examples.column("sd")
+    assert unstable.null_count == 20
+    assert unstable[:20].null_count == 0
+    drawn = next(x for x in numeric_figures(report.measurement) if x.name == "value_map")
+    assert sum(row.get("count", 1) for row in drawn.rows) == 20
+
+
 @pytest.mark.parametrize("options", [{}, {"clusters": "group"}, {"weight": "weight"}])
 def test_powers_are_over_tasks_with_enough_trials(options):
     rows, counts = unequal()
@@ -154,6 +194,43 @@ def test_arms_with_unequal_trials_are_paired_by_task():
     apart = np.hypot(*[(x.high - x.low) / 2 for x in alone])
     assert 0.0 < (effect.high - effect.low) / 2 < apart
     assert "pass^5" not in result.effects("new")  # it leaves out tasks with fewer
+    assert title(result.comparison).fields["n_runs"] == "2–5"
+
+
+@pytest.mark.parametrize(
+    ("metric", "least"),
+    [("flip_rate", 1), ("pass^5", 1), ("pass^5", 2), ("flaky_share", 1), ("flaky_share", 2)],
+)
+def test_metrics_of_unequal_trials_that_do_not_compare_arms_say_why(metric, least):
+    """A count of flaky tasks depends on their trials; others leave tasks out."""
+    counts = np.r_[np.full(10, least), np.full(N_TASKS - 10, 5)]
+    old, new = (tasks_with(counts, seed=seed) for seed in (1, 2))
+    compare = partial(sp.compare, {"old": old, "new": new}, columns=COLUMNS, primary=metric)
+    gate = partial(sp.gate, new, baseline=old, columns=COLUMNS, no_worse={metric: 0.1})
+    for call in (compare, gate):
+        with pytest.raises(OptionError, check=WithFields(metric=metric)) as caught:
+            call()
+        listed = caught.value.fields["metrics"]
+        assert "mean" in listed
+        assert not {metric, "solid_share"} & set(listed)
+
+
+def test_no_worse_refuses_a_metric_that_says_the_same_as_another():
+    old, new = (tasks_with([4] * N_TASKS, seed=seed) for seed in (1, 2))
+
+    with pytest.raises(OptionError, check=WithFields(metric="pass^1")):
+        sp.gate(new, baseline=old, columns=COLUMNS, no_worse={"pass^1": 0.1})
+
+
+def test_reports_of_trials_have_no_verdict_on_counts(tmp_path):
+    """Nor have records: the share of flaky tasks depends on the number of trials."""
+    for name, seed in (("old", 1), ("new", 2)):
+        sp.measure(tasks_with([4] * N_TASKS, seed=seed), columns=COLUMNS).save(tmp_path / name)
+
+    effects = sp.compare({x: tmp_path / x for x in ("old", "new")}).effects("new")
+
+    assert effects["flaky_share"].verdict == "not tested"
+    assert effects["flip_rate"].low is not None
 
 
 def test_verbs_that_need_equal_trials_refuse_by_name():
@@ -206,6 +283,14 @@ def test_same_judges_are_one_set_of_figures(n_trials):
     assert parts["variance_judge"].of_mean == max(part.of_mean for part in blame.parts)
     assert blame.more[0].unit == "judge"
     assert blame.has_same_judges
+
+
+@pytest.mark.parametrize(("own", "code"), [(False, "judges"), (True, "trials")])
+def test_gate_asks_for_what_limits_the_interval(own, code):
+    """Of judges who grade every answer, more trials hardly help."""
+    (verdict,) = sp.gate(graded(3, own=own), columns=COLUMNS, min={"mean": 6.0}).result.rules
+
+    assert advice(verdict).code == f"too-few-{code}-or-examples"
 
 
 def test_judges_of_their_own_stay_inside_trials():

@@ -30,6 +30,7 @@ from seedproof.comparison.gate.judge import SCALES, Baseline, RuleVerdict, judge
 from seedproof.comparison.gate.rules import (
     Rule,
     allowed_checks,
+    check_compared,
     check_means,
     check_names,
     thresholds_of,
@@ -194,6 +195,7 @@ def gate(
             lower_is_better = options.get("lower_is_better", False)
             compared = _compared(loaded, working, pool, progress, lower_is_better=lower_is_better)
             measured, base = compared.arms[0].measurement, compared.baseline.measurement
+            check_compared(rules, compared)
             check_means(rules, no_worse, compared)
             effects = _effects(compared.arms[0], stage)
             known = Baseline(base.metrics, effects, base.n_runs, compared.better)

@@ -69,8 +69,8 @@ def _has_rules(file: Path) -> bool:
     except ValueError:
         return True
     tool = content.get("tool")
-    own = tool.get("seedproof") if isinstance(tool, dict) else None
-    return "gate" in (content if file.name == FILES[0] else own or {})
+    section = tool.get("seedproof") if isinstance(tool, dict) else None
+    return "gate" in (content if file.name == FILES[0] else section or {})
 
 
 def _git(*words: str, branch: str) -> bytes:

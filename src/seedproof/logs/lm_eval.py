@@ -193,7 +193,7 @@ def _samples(
 
 
 def _check_documents(
-    part: _Part, rows: Sequence[_Row], known: dict[tuple[str, str], object]
+    part: _Part, rows: Sequence[_Row], document_hashes: dict[tuple[str, str], object]
 ) -> None:
     """Refuse a document that is there twice, or that is another one than in files read before."""
     in_file: dict[tuple[str, str], _Row] = {}
@@ -214,7 +214,7 @@ def _check_documents(
                 difference=f"differ in {', '.join(differing)}" if differing else "are equal",
             )
         key = part.task, str(row.doc_id)
-        if known.setdefault(key, row.doc_hash) != row.doc_hash:
+        if document_hashes.setdefault(key, row.doc_hash) != row.doc_hash:
             raise LabelConflictError(
                 "Document {example!r} of {task!r} differs between files. Pass files of the same "
                 "version of the data.",

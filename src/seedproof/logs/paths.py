@@ -125,7 +125,7 @@ def read_paths(
 
 def _lacking(file: Path, path: str, n_empty: int, n_lines: int, first: list[int]) -> Message:
     """Return which lines have no item in a list."""
-    others = ", …" * (n_empty > len(first))
+    ellipsis = ", …" * (n_empty > len(first))
     return Message(
         "lines-without-items",
         "{n_empty:,} of {n_lines:,} lines of {table} have an empty list at {path!r}, null, or "
@@ -134,7 +134,7 @@ def _lacking(file: Path, path: str, n_empty: int, n_lines: int, first: list[int]
         path=path,
         n_empty=n_empty,
         n_lines=n_lines,
-        listed=", ".join(map(str, first)) + others,
+        listed=", ".join(map(str, first)) + ellipsis,
         lines=tuple(first),
     )
 

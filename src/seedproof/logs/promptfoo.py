@@ -136,8 +136,8 @@ class _File:
         planned: dict[tuple[tuple[str, str], str], int] = {}
         for row in self.rows:
             options = row.test.options or _Options()
-            own = self.n_repeats if options.repeat is None else options.repeat
-            planned[row.column, row.example] = own or 1
+            n_repeats = self.n_repeats if options.repeat is None else options.repeat
+            planned[row.column, row.example] = n_repeats or 1
         calls = Counter((row.column, row.example) for row in self.rows)
         # Combinations of variables of a test are further calls, which hide no missing repeat.
         n_lacking = sum(max(0, n_calls - calls[key]) for key, n_calls in planned.items())
@@ -198,17 +198,17 @@ def _note(n_repeated: int) -> tuple[Message, ...]:
 
 def _distinct(contents: Sequence[_File]) -> tuple[list[tuple[int, _Row]], int]:
     """Return each row with the index of its file, and how many rows are in a further file, too."""
-    known: dict[str, tuple[int, _Row]] = {}
+    first_rows: dict[str, tuple[int, _Row]] = {}
     rows: list[tuple[int, _Row]] = []
     for index, content in enumerate(contents):
         for row in content.rows:
-            twin = None if row.id is None else known.get(row.id)
+            twin = None if row.id is None else first_rows.get(row.id)
             if twin is not None:
                 _check_copy(contents[twin[0]].path, twin[1], content.path, row)
                 continue
             rows.append((index, row))
             if row.id is not None:
-                known[row.id] = index, row
+                first_rows[row.id] = index, row
     return rows, sum(len(content.rows) for content in contents) - len(rows)
 
 

@@ -283,9 +283,9 @@ class Log:
 
     def _check_distinct(self) -> None:
         """Refuse two samples of one example in one trial: one of them would replace the other."""
-        known: dict[tuple[str, str], Sample] = {}
+        first_samples: dict[tuple[str, str], Sample] = {}
         for sample in self.samples:
-            twin = known.setdefault((sample.example, sample.trial), sample)
+            twin = first_samples.setdefault((sample.example, sample.trial), sample)
             if twin is not sample:
                 files = tuple(dict.fromkeys((twin.file, sample.file)))
                 differing = twin.differing(sample)

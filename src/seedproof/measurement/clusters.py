@@ -143,13 +143,13 @@ class ClusterAccumulator:
         """Add metrics of the examples of the batch: all of them, or the labeled ones."""
         for name, of_examples in values.items():
             counts_once = of_examples.weights is None and UNWEIGHTED in self._places
-            own = UNWEIGHTED if counts_once else sizes
-            self.sizes[name] = own
+            counted_by = UNWEIGHTED if counts_once else sizes
+            self.sizes[name] = counted_by
             if of_examples.is_subset:  # counted apart: other examples are in no mean of it
-                self.sizes[name] = f"{own} of {name}"
-                places = self._places[own].listed(of_examples.places).of_examples
+                self.sizes[name] = f"{counted_by} of {name}"
+                places = self._places[counted_by].listed(of_examples.places).of_examples
                 self.sums.count(self.sizes[name], places, weights=of_examples.weights)
-            self.sums.add_values(name, of_examples, self._places[own])
+            self.sums.add_values(name, of_examples, self._places[counted_by])
 
     def merge(self, other: "ClusterAccumulator") -> None:
         """Add the examples of another part."""

@@ -320,7 +320,11 @@ def least_stable(table: pa.Table, keys: Sequence[str] = KEYS) -> pa.Table:
 
 
 def least_stable_rows(keys: Sequence[FloatArray]) -> IntArray:
-    """Return the positions of the `N_KEPT` largest rows by several keys; ties by position."""
+    """Return the positions of the `N_KEPT` largest rows by several keys; ties by position.
+
+    Rows whose key is NaN, such as the spread of a single trial, come last.
+    """
+    keys = [np.where(np.isnan(key), -np.inf, key) for key in keys]
     rows = np.arange(len(keys[0]))
     certain: list[IntArray] = []
     n_missing = N_KEPT

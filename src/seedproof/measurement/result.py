@@ -108,6 +108,20 @@ class Measurement:
         """Number of classes."""
         return len(self.classes)
 
+    @property
+    def trial_counts(self) -> dict[int, int]:
+        """Number of examples by their number of trials; empty if all have the same."""
+        if "trial_counts" not in self.detail:
+            return {}
+        counts = self.detail["trial_counts"].tolist()
+        return {n_trials: n for n_trials, n in enumerate(counts) if n}
+
+    @property
+    def run_range(self) -> tuple[int, int]:
+        """Least and largest number of runs, or of trials, of an example."""
+        counts = self.trial_counts or {self.n_runs: self.n_examples}
+        return min(counts), max(counts)
+
     def with_checks(self, checks: Iterable[Check]) -> "Measurement":
         """Return the same, with further checks of the input."""
         return replace(self, checks=by_severity([*self.checks, *checks]))

@@ -243,8 +243,8 @@ def checks_of_log(sheet: Sheet, failed_as: float | None) -> Iterator[Check]:
 
 def _some(lines: Sequence[str]) -> list[str]:
     """Return the first of some lines, and how many others there are."""
-    others = [f"{len(lines) - MOST_NAMED:,} others"] * (len(lines) > MOST_NAMED)
-    return [*lines[:MOST_NAMED], *others]
+    remainder = [f"{len(lines) - MOST_NAMED:,} others"] * (len(lines) > MOST_NAMED)
+    return [*lines[:MOST_NAMED], *remainder]
 
 
 def named(names: Sequence[str]) -> str:

@@ -62,8 +62,8 @@ def _constant_numbers(source: ShardSource, sums: NumberRunSums) -> Iterator[Chec
     if sums.n_varied.any() or not source.n_labeled:
         return
     shards = (source.shard(index) for index in range(source.n_shards))
-    known = (x.targets[~np.isnan(x.targets)] for x in shards if x.targets is not None)
-    if have_other_values(targets.tolist() for targets in known):
+    present = (x.targets[~np.isnan(x.targets)] for x in shards if x.targets is not None)
+    if have_other_values(targets.tolist() for targets in present):
         yield constant_answers(
             source.runs, source.repeats, sums.n_examples, "their targets are different"
         )

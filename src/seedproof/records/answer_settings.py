@@ -79,7 +79,11 @@ class Levels:
 
     def without_judge(self, judge: int) -> tuple[list[int], "Levels"]:
         """Return the positions of the repeats of all other judges, and their levels."""
-        order = [position for position, own in enumerate(self.codes[-1]) if own != judge]
+        order = [
+            position
+            for position, judge_of_repeat in enumerate(self.codes[-1])
+            if judge_of_repeat != judge
+        ]
         return order, replace(self.at(order), judges=())
 
 

@@ -322,8 +322,10 @@ class RepeatedRows:
             raise self._differing_weights(settings.weights.column, grid, ids)
         notes += notes_on_dropped_columns(dropped)
         are_unequal = is_there is not None and not is_there.all()
-        own = replace(settings, are_trials=are_trials, levels=known.levels, are_unequal=are_unequal)
-        return AlignedRows(ids, grid, own, extras, notes, runs, is_there)
+        of_table = replace(
+            settings, are_trials=are_trials, levels=known.levels, are_unequal=are_unequal
+        )
+        return AlignedRows(ids, grid, of_table, extras, notes, runs, is_there)
 
     def _examples(self) -> tuple[pa.Array, IntArray]:
         """Return the ids in order, and the index of its id per row."""

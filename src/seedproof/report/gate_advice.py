@@ -19,6 +19,8 @@ ADVICE = {
     "too few examples": "More examples are needed: more {repeats} are unlikely to settle it.",
     "too few trials or examples": "More trials of each example, or more examples, may settle it. "
     "If the number of trials was decided beforehand, pass --declared-runs {n_runs}.",
+    "too few judges or examples": "The same judges grade every answer, so more {repeats} hardly "
+    "narrow the interval. More judges, or more examples, may settle it.",
     "too few runs": "A verdict needs {next_look} runs{where}{preferably}: add {more_runs}.",
     "declared runs missing": "{declared} runs were declared, and not all of them are finished. "
     "Finish them, or pass `--allow missing-runs`.",

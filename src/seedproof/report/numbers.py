@@ -39,6 +39,11 @@ def in_brackets(
     return f" [{write(value.low)}, {write(value.high)}]"
 
 
+def span(low: str, high: str) -> str:
+    """Return a range such as "5 to 9"; "5" if both ends are written alike."""
+    return low if low == high else f"{low} to {high}"
+
+
 def is_too_wide(value: Estimate) -> bool:
     """Return whether the upper end of an interval above 0 is too far from the value."""
     if value.low is None or value.high is None:

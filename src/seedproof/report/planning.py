@@ -13,7 +13,7 @@ from seedproof.comparison.planning.pilot import Drawn, Kind, Pilot
 from seedproof.messages import Message, Sentences
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
-from seedproof.report.numbers import NO_BREAK
+from seedproof.report.numbers import NO_BREAK, span
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.planning_reaches import KINDS, REACH, reach_cells, reach_figures
 from seedproof.report.result import Result, refuse_columns
@@ -331,7 +331,8 @@ def _examples_range(answer: Answer) -> str:
     """Return the examples needed at both ends of the range that the pilot allows."""
     if answer.n_examples_low is None or answer.n_examples_high is None:
         return ""
-    return f" ({answer.n_examples_low:,} to {answer.n_examples_high:,} by the pilot's uncertainty)"
+    ends = span(f"{answer.n_examples_low:,}", f"{answer.n_examples_high:,}")
+    return f" ({ends} by the pilot's uncertainty)"
 
 
 def _when(answer: Answer, figures: Figures) -> Message | str:
@@ -357,12 +358,15 @@ def _how_sure(answer: Answer, pilot: Pilot) -> Message:
     if answer.low is None or known is None:
         return _say("too-few-pilot-runs", n_runs=pilot.n_runs, at_least=SPREAD_FROM)
     factor, unit = (1, "") if answer.kind == "mean" else (100, f"{NO_BREAK}%")
-    seeds = "{low:,} to {high:,}" if answer.high else "{low:,} or more"
+    need = f", so you may need {_span(answer)} {{repeats}}."
+    if answer.low == answer.high == answer.n_seeds:
+        need = "; {low:,} {repeats} are enough all the same."
+    figures = span(*(f"{factor * (x or 0.0):.2g}" for x in (known.low, known.high)))
     examples = ", and what the choice of examples adds as well" if pilot.drawn else ""
     return Message(
         "rough-pilot",
-        "The pilot's {n_runs} {noun} estimate this spread only roughly ({low_figure:.2g} to "
-        f"{{high_figure:.2g}}{unit}){examples}, so you may need {seeds} {{repeats}}.",
+        "The pilot's {n_runs} {noun} estimate this spread only roughly "
+        f"({figures}{unit}){examples}{need}",
         noun="trials" if pilot.are_trials else "runs",
         repeats="trials" if pilot.are_trials else "seeds",
         n_runs=pilot.n_runs,
@@ -439,7 +443,7 @@ def _about_examples(kinds: Sequence[Kind], figures: Figures) -> Iterator[Message
                 correlation=drawn.correlation,
                 low=ends[0],
                 high=ends[1],
-                range="" if None in ends else f" ({ends[0]:.2g} to {ends[1]:.2g})",
+                range="" if None in ends else f" ({span(*(f'{x:.2g}' for x in ends))})",
             )
     if unknown:
         yield _say("enough-examples", kinds=" and ".join(unknown))
@@ -449,8 +453,9 @@ def _span(answer: Answer) -> str:
     """Return the range that the pilot allows; empty if it is unknown."""
     if answer.low is None:
         return ""
-    end = "or more" if answer.high is None else f"to {answer.high:,}"
-    return f"{answer.low:,} {end}"
+    if answer.high is None:
+        return f"{answer.low:,} or more"
+    return span(f"{answer.low:,}", f"{answer.high:,}")
 
 
 def _key_figure(answer: Answer, repeats: str) -> KeyFigure:

@@ -8,7 +8,7 @@ from seedproof.comparison.planning.answers import Reach
 from seedproof.comparison.planning.pilot import Kind
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
-from seedproof.report.numbers import NO_BREAK
+from seedproof.report.numbers import NO_BREAK, span
 from seedproof.stats.intervals import Estimate
 
 # Larger ratios mean that nothing can be detected.
@@ -25,7 +25,7 @@ def reach_cells(reach: Reach) -> tuple[str, ...]:
     """Return what differs, the number of seeds, and the differences that they can detect."""
     observed, true = (_size(reach, effect) for effect in (reach.observed, reach.detectable))
     if reach.low is not None and reach.high is not None and reach.high <= LARGEST_RATIO:
-        true += f" ({_end(reach, reach.low)} to {_end(reach, reach.high)})"
+        true += f" ({span(_end(reach, reach.low), _end(reach, reach.high))})"
     return _name(reach), f"{reach.n_seeds:,}", observed, true
 
 

@@ -2,21 +2,31 @@
 
 import base64
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-# Enough for ratios of distances within about 10 %, and small enough for every checkpoint.
+# At most so many values: enough for ratios of distances within about 10 %, and small enough for
+# every checkpoint.
 N_SAMPLED = 512
 
 
 def sample(tensors: Sequence[Tensor]) -> Tensor:
-    """Return about 512 of all values, the same places each time, with 32 bits on the CPU."""
-    stride = max(1, sum(tensor.numel() for tensor in tensors) // N_SAMPLED)
-    parts = [tensor.detach().flatten()[::stride].to("cpu", torch.float32) for tensor in tensors]
-    return torch.cat(parts)[:N_SAMPLED] if parts else torch.zeros(0)
+    """Return 256 to 512 values, or all of fewer, with 32 bits on the CPU.
+
+    They are evenly spaced over all tensors in a row, so that each has its share, also the last.
+    """
+    sizes = [tensor.numel() for tensor in tensors]
+    stride = max(1, -(-sum(sizes) // N_SAMPLED))
+    starts = [(size - end) % stride for size, end in zip(sizes, accumulate(sizes), strict=True)]
+    parts = [
+        tensor.detach().flatten()[start::stride].to("cpu", torch.float32)
+        for tensor, start in zip(tensors, starts, strict=True)
+    ]
+    return torch.cat(parts) if parts else torch.zeros(0)
 
 
 class Travel:

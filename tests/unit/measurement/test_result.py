@@ -1,6 +1,7 @@
 """The summary of many runs."""
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -47,6 +48,23 @@ def test_summary_grows_with_the_runs_and_not_with_their_square(many):
     twice = measured(2 * (MAX_PAIRED_RUNS + 1))
 
     assert len(twice.to_json()) < 2.2 * len(many.to_json())
+
+
+def test_numbers_of_trials_are_counted_where_they_are_unequal():
+    """Three examples with 1, 3 and 3 trials, against runs that are the same for each."""
+    trials = [("a", 0), *((example, trial) for example in "bc" for trial in range(3))]
+    table = pa.table(
+        {
+            "example": [example for example, _ in trials],
+            "trial": [trial for _, trial in trials],
+            "value": [0.5 + 0.1 * i for i in range(len(trials))],
+        }
+    )
+
+    unequal, equal = sp.measure(table).measurement, measured(4).measurement
+
+    assert (unequal.trial_counts, unequal.run_range) == ({1: 1, 3: 2}, (1, 3))
+    assert (equal.trial_counts, equal.run_range) == ({}, (4, 4))
 
 
 def test_all_pairs_are_written_on_request(many, tmp_path):

@@ -162,6 +162,10 @@ def test_interval_of_two_runs_covers_examples_only(judged):
         (check(limit=0.03), "fail"),
         (check(limit=0.0441), "next-look"),
         (check(value=Estimate(0.0, 0.0, 0.06, "examples")), "too-few-examples"),
+        (
+            check(value=Estimate(0.04, 0.0, 0.06, "judges × examples")),
+            "too-few-judges-or-examples",
+        ),
         (check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=6), "no-interval"),
         (check("max", "accuracy_sd", 0.01, Estimate(0.0), n_runs=6), "no-spread"),
         (compared("flip_rate", NO_EFFECT, 0.0, 0.0), "no-ratio"),
@@ -170,7 +174,17 @@ def test_interval_of_two_runs_covers_examples_only(judged):
             "no-interval",
         ),
     ],
-    ids=["pass", "fail", "next-look", "examples", "interval", "zero", "zeros", "one zero"],
+    ids=[
+        "pass",
+        "fail",
+        "next-look",
+        "examples",
+        "judges",
+        "interval",
+        "zero",
+        "zeros",
+        "one zero",
+    ],
 )
 def test_advice_depends_on_the_reason(judged, code):
     """There is none if the rule holds."""

@@ -3,7 +3,7 @@
 import pytest
 
 from seedproof.report.gate import NearLimit
-from seedproof.report.numbers import TOO_WIDE, bracketed, number, quantity
+from seedproof.report.numbers import TOO_WIDE, bracketed, number, quantity, span
 from seedproof.stats.intervals import Estimate
 
 
@@ -22,6 +22,10 @@ from seedproof.stats.intervals import Estimate
 def test_number_has_the_digits_of_its_unit(value, unit, text):
     """Rates have one decimal, points two, the rest three; tiny values keep one digit."""
     assert number(value, unit) == text
+
+
+def test_equal_ends_of_a_range_are_written_once():
+    assert (span("5", "9"), span("5", "5")) == ("5 to 9", "5")
 
 
 def test_brackets_are_printed_only_with_an_interval():

@@ -12,7 +12,7 @@ from seedproof.testing.errors import warning_codes
 
 
 def test_sample_takes_the_same_places_of_all_tensors():
-    """Every fourth of 2,048 values; a short tensor gives its first one."""
+    """Every fourth of 2,048 values; a short tensor has its share."""
     many, few = torch.arange(2_040.0).view(40, 51), torch.full((8,), -1.0)
 
     taken = sample([many, few])
@@ -20,6 +20,18 @@ def test_sample_takes_the_same_places_of_all_tensors():
     assert len(taken) == N_SAMPLED
     assert taken[:3].tolist() == [0.0, 4.0, 8.0]
     assert taken[-2:].tolist() == [-1.0, -1.0]
+
+
+@pytest.mark.parametrize("sizes", [(), (3,), (513,), (1, 7, 5_000, 2, 900), (10,) * 400 + (9_000,)])
+def test_every_value_has_the_same_chance(sizes):
+    """Many short tensors neither count more nor push out the last ones."""
+    values = torch.arange(float(sum(sizes)))
+
+    taken = sample(values.split(list(sizes)) if sizes else [])
+
+    stride = max(1, math.ceil(len(values) / N_SAMPLED))
+    assert taken.tolist() == values[::stride].tolist()
+    assert min(len(values), N_SAMPLED // 2) <= len(taken) <= N_SAMPLED
 
 
 def test_shares_of_the_whole_way_by_hand():

@@ -30,6 +30,7 @@ from seedproof.metrics.statistic import (
     Statistic,
 )
 from seedproof.stats.covariance import Cross, add_crosses, crosses
+from seedproof.stats.effect import COUNTED
 from seedproof.stats.families import MetricContrast
 from seedproof.typing import IntArray
 
@@ -169,10 +170,17 @@ class NumberPairs(PairSums[NumberBatch]):
     """The same for numbers, whose better direction and need of runs depend on what they are."""
 
     def __init__(
-        self, n_base: int, n_arm: int, *, is_paired: bool, are_trials: bool, better: Better
+        self,
+        n_base: int,
+        n_arm: int,
+        *,
+        is_paired: bool,
+        are_trials: bool,
+        are_unequal: bool,  # examples have different numbers of trials
+        better: Better,
     ) -> None:
         super().__init__(n_base, n_arm, is_paired=is_paired)
-        self._are_trials, self._better = are_trials, better
+        self._are_trials, self._are_unequal, self._better = are_trials, are_unequal, better
 
     @classmethod
     def compared(cls, metrics: Collection[str], *, is_uneven: bool) -> list[str]:
@@ -187,11 +195,9 @@ class NumberPairs(PairSums[NumberBatch]):
         arm: Mapping[str, Statistic],
         seed_groups: tuple[str, str],
     ) -> dict[str, MetricContrast]:
-        """Return each metric to compare that both arms have, on the same examples in both.
-
-        With unequal numbers of trials, some metrics leave out examples with too few.
-        """
-        base, arm = _of_all_examples(base), _of_all_examples(arm)
+        """Return each metric to compare that both arms have, on the same examples in both."""
+        if self._are_unequal:
+            base, arm = of_all_examples(base), of_all_examples(arm)
         return {
             metric: replace(
                 contrast,
@@ -202,8 +208,12 @@ class NumberPairs(PairSums[NumberBatch]):
         }
 
 
-def _of_all_examples(statistics: Mapping[str, Statistic]) -> dict[str, Statistic]:
-    """Return the statistics that leave out no example."""
+def of_all_examples(statistics: Mapping[str, Statistic]) -> dict[str, Statistic]:
+    """Return the statistics that mean the same in two arms with unequal numbers of trials.
+
+    Some leave out the examples with too few trials, which are others in each arm. Counts of flaky
+    and solid examples depend on the number of trials of each.
+    """
 
     def n_examples(statistic: Statistic) -> int | None:
         mean = statistic.mean if isinstance(statistic, RootOfMean) else statistic
@@ -214,7 +224,7 @@ def _of_all_examples(statistics: Mapping[str, Statistic]) -> dict[str, Statistic
     return {
         name: x
         for name, x in statistics.items()
-        if name in errors or n_examples(x) in {None, n_all}
+        if name not in COUNTED and (name in errors or n_examples(x) in {None, n_all})
     }
 
 
@@ -300,9 +310,23 @@ class NumberContrast(NumberPairs, ArmContrast[NumberBatch]):
     """An arm of numbers against the baseline: also the examples whose mean changes most."""
 
     def __init__(
-        self, n_base: int, n_arm: int, *, is_paired: bool, are_trials: bool, better: Better
+        self,
+        n_base: int,
+        n_arm: int,
+        *,
+        is_paired: bool,
+        are_trials: bool,
+        are_unequal: bool,
+        better: Better,
     ) -> None:
-        super().__init__(n_base, n_arm, is_paired=is_paired, are_trials=are_trials, better=better)
+        super().__init__(
+            n_base,
+            n_arm,
+            is_paired=is_paired,
+            are_trials=are_trials,
+            are_unequal=are_unequal,
+            better=better,
+        )
         self.most_changed = MostChangedNumbers()
 
 

@@ -11,6 +11,7 @@ from seedproof.comparison.arms.arm_contrast import (
     ArmContrast,
     MeasuredBatch,
     PairSums,
+    of_all_examples,
     partners_in,
 )
 from seedproof.comparison.arms.explanations import ArmExplanations, compare_explanations
@@ -312,7 +313,12 @@ def compare_arms(
     kind = answer_kind(alignment.sources[0].kind)
     better = direction_of_mean(alignment.sources[0]) if arms[0].is_of_numbers else "neither"
     compared = dict.fromkeys(metric for arm in others for metric in arm.contrasts)
-    primary = primary_metric(primary, compared or results[0], kind.usual_primary)
+    left_out = (
+        {name for arm in results for name in arm.keys() - of_all_examples(arm).keys()}
+        if any(source.settings.are_unequal for source in alignment.sources)
+        else ()
+    )
+    primary = primary_metric(primary, compared or results[0], kind.usual_primary, left_out=left_out)
     quality = kind.quality(primary, compared, better=better)
     judged = judge_together(
         others, pairs, primary, quality=quality, level=level, margins=margins or {}

@@ -17,6 +17,7 @@ from seedproof.metrics.numbers.variance import Variances
 from seedproof.predictions.checks import errors_of, of_arms
 from seedproof.records.schema import Kind
 from seedproof.stats.effect import (
+    COUNTED,
     UNBOUNDED,
     Effect,
     directed,
@@ -229,7 +230,7 @@ def _figures(base: Measurement, arm: Measurement, better: Better) -> dict[str, _
             base.metrics[metric],
             arm.metrics[metric],
             min(base.n_runs, arm.n_runs),
-            is_comparable=card_name(metric) not in WITHOUT_RATIO
+            is_comparable=card_name(metric) not in WITHOUT_RATIO | COUNTED
             and not (is_uneven and metric in GROWS_WITH_RUNS),
             are_trials=are_trials,
             better=better if metric == "mean" else "neither",

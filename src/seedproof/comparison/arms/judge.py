@@ -7,7 +7,7 @@ from seedproof.comparison.arms.matched_rates import RATE_ESTIMATED
 from seedproof.comparison.arms.result import ArmPair, ComparedArm
 from seedproof.errors import OptionError
 from seedproof.predictions.checks import Check
-from seedproof.stats.effect import Effect, without_verdict
+from seedproof.stats.effect import COUNTED, Effect, without_verdict
 from seedproof.stats.families import MetricContrast, common_level, shared_level
 from seedproof.stats.intervals import Level
 
@@ -25,10 +25,21 @@ class Judged:
     quality: str | None = None  # judged together with the primary metric
 
 
-def primary_metric(primary: str | None, measured: Collection[str], usual: Sequence[str]) -> str:
-    """Return the primary metric: the named one, a usual one, or the first that was measured."""
+def primary_metric(
+    primary: str | None,
+    measured: Collection[str],
+    usual: Sequence[str],
+    *,
+    left_out: Collection[str] = (),
+) -> str:
+    """Return the primary metric: the named one, a usual one, or the first that was measured.
+
+    `left_out` are those that arms are not compared by, because numbers of trials are unequal.
+    """
     if primary is None:
         return next(name for name in (*usual, *measured) if name in measured)
+    if primary not in measured and primary in left_out:
+        raise needs_equal_trials(primary, measured)
     if primary not in measured:
         raise OptionError(
             "The primary metric {primary!r} is not among the compared ones: {metrics}. "
@@ -37,6 +48,17 @@ def primary_metric(primary: str | None, measured: Collection[str], usual: Sequen
             metrics=tuple(measured),
         )
     return primary
+
+
+def needs_equal_trials(metric: str, compared: Collection[str]) -> OptionError:
+    """Return the error on a metric that arms with unequal numbers of trials do not share."""
+    return OptionError(
+        "Arms are not compared by {metric}: examples have different numbers of trials, and it "
+        "{reason}. Give every example the same number of trials, or name one of {metrics}.",
+        metric=metric,
+        reason="depends on the number" if metric in COUNTED else "leaves out those with too few",
+        metrics=tuple(compared),
+    )
 
 
 def check_margins(margins: Mapping[str, float], compared: Collection[str]) -> None:
@@ -77,12 +99,16 @@ def judge_together(
         [row for row in tested if row.metric == metric]
         for metric in (primary, *([] if quality is None else [quality]))
     ]
-    own = common_level(families, level)
-    others = shared_level([x for x in tested if x.metric not in {primary, quality}], level)
+    primary_level = common_level(families, level)
+    exploratory_level = shared_level(
+        [x for x in tested if x.metric not in {primary, quality}], level
+    )
 
     def effect(row: MetricContrast) -> Effect:
         is_primary = row.metric in {primary, quality}
-        judged = row.effect(own if is_primary else others, margin=margins.get(row.metric))
+        judged = row.effect(
+            primary_level if is_primary else exploratory_level, margin=margins.get(row.metric)
+        )
         return replace(judged, exploratory=not is_primary)
 
     judged_pairs = (
@@ -90,7 +116,7 @@ def judge_together(
         for pair in pairs
     )
     judged_arms = (_judged(arm, effect) for arm in arms)
-    return Judged(tuple(judged_arms), tuple(judged_pairs), own.confidence, quality)
+    return Judged(tuple(judged_arms), tuple(judged_pairs), primary_level.confidence, quality)
 
 
 def without_verdicts(

@@ -63,8 +63,8 @@ class AnswerKind(ABC):
         of_answers = QUALITY - OF_PROBABILITIES
         if card_name(primary) in of_answers and is_directed(card_name(primary)):
             return None
-        known = (name for name in self.usual_quality if is_directed(name))
-        return next((x for name in known for x in compared if card_name(x) == name), None)
+        qualities = (name for name in self.usual_quality if is_directed(name))
+        return next((x for name in qualities for x in compared if card_name(x) == name), None)
 
     @abstractmethod
     def accumulators(
@@ -147,6 +147,7 @@ class Numbers(AnswerKind):
             arm.n_runs,
             is_paired=is_paired,
             are_trials=base.settings.are_trials and arm.settings.are_trials,
+            are_unequal=base.settings.are_unequal or arm.settings.are_unequal,
             better=direction_of_mean(base),
         )
 
@@ -165,6 +166,7 @@ class Numbers(AnswerKind):
             arm.n_runs,
             is_paired=is_paired,
             are_trials=base.settings.are_trials and arm.settings.are_trials,
+            are_unequal=base.settings.are_unequal or arm.settings.are_unequal,
             better=direction_of_mean(base),
         )
 

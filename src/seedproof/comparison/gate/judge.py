@@ -23,7 +23,7 @@ from seedproof.messages import Message
 from seedproof.metrics.card import Better, card_name
 from seedproof.predictions.checks import Check
 from seedproof.stats.effect import COUNTED, ITEM_QUALITY, Effect
-from seedproof.stats.intervals import PLAIN, Estimate, Level
+from seedproof.stats.intervals import PLAIN, Estimate, Level, Over
 
 # Figures that describe these runs and not a population, so that their value alone is judged; those
 # of trials that have an interval are judged by it.
@@ -50,6 +50,7 @@ Reason: TypeAlias = Literal[
     "last look",
     "too few examples",
     "too few trials or examples",
+    "too few judges or examples",
     "too few runs",
     "declared runs missing",
     "between looks",
@@ -275,12 +276,19 @@ def _by_interval(
     n_together = 1 if would_pass else n_rules
     chance = forecast(figure, limit, scale=scale, stage=stage, n_rules=n_together)
     if chance is None:
-        is_of_trials = stage.are_trials and stage.level != PLAIN
-        reason: Reason = "too few trials or examples" if is_of_trials else "too few examples"
-        return _Judged(outcome, reason, deciding)
+        return _Judged(outcome, _too_few(passing.over, stage), deciding)
     if stage.next_look is None:
         return _Judged(outcome, "last look", deciding)
     return _Judged(outcome, "next look", deciding, chance)
+
+
+def _too_few(over: Over | None, stage: Stage) -> Reason:
+    """Return what there is too little of, where further runs are unlikely to decide."""
+    if over is not None and "judges" in over:
+        return "too few judges or examples"
+    if stage.are_trials and stage.level != PLAIN:
+        return "too few trials or examples"
+    return "too few examples"
 
 
 def _compare(

@@ -8,12 +8,14 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from seedproof.comparison.arms.arm_contrast import REPEATED
+from seedproof.comparison.arms.judge import needs_equal_trials
 from seedproof.comparison.arms.result import Comparison
 from seedproof.errors import OptionError, UnknownNameError
 from seedproof.measurement.selection import KIND_NAMES, check_decides, is_metric, unknown
 from seedproof.metrics.card import Better, card, card_name
 from seedproof.predictions.checks import CHECK_NAMES
-from seedproof.stats.effect import UNBOUNDED, Scale, scale_of, usual_margin
+from seedproof.stats.effect import COUNTED, UNBOUNDED, Scale, scale_of, usual_margin
 
 Kind: TypeAlias = Literal["max", "min", "no-worse"]
 # Card of flips across a threshold, which the name of the metric has.
@@ -174,6 +176,25 @@ def check_means(
             "--no-worse {metric}=0.1, or no_worse={{{metric!r}: 0.1}} in Python.",
             metric="mean",
         )
+
+
+def check_compared(rules: Sequence[Rule], compared: Comparison) -> None:
+    """Refuse `no-worse` for metrics that both sides have and that do not compare them."""
+    sides = [x.measurement for x in (compared.baseline, compared.arms[0])]
+    are_unequal = any(side.trial_counts for side in sides)
+    effects = compared.arms[0].effects
+    for metric in dict.fromkeys(rule.metric for rule in rules if rule.kind == "no-worse"):
+        if any(metric not in side.metrics for side in sides):
+            continue
+        if are_unequal and metric not in REPEATED and metric not in effects.keys() - COUNTED:
+            raise needs_equal_trials(metric, [x for x in effects if x not in COUNTED])
+        if metric not in effects:
+            raise OptionError(
+                "no-worse does not apply to {metric}: here it says the same as another metric, or "
+                "depends on numbers of trials that differ. Name one of {metrics}.",
+                metric=metric,
+                metrics=tuple(effects),
+            )
 
 
 def allowed_checks(names: Iterable[str]) -> tuple[str, ...]:

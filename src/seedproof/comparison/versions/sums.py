@@ -271,10 +271,10 @@ class VersionSums(ABC):
     @property
     def quality(self) -> str | None:
         """Figure of how much better the new version is, judged together with flips beyond noise."""
-        known = [name for name in QUALITIES if name in self.sums]
+        qualities = [name for name in QUALITIES if name in self.sums]
         if self.kind == Kind.NUMBERS and self.better == "neither":
-            known = [name for name in known if name != "mean_change"]
-        return known[0] if known else None
+            qualities = [name for name in qualities if name != "mean_change"]
+        return qualities[0] if qualities else None
 
     @property
     def _level(self) -> Level:

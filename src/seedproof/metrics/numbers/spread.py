@@ -155,11 +155,14 @@ class Spread(NumberFamily):
     def columns(
         self, batch: NumberBatch, values: Mapping[str, ExampleValues]
     ) -> dict[str, FloatArray]:
-        """Return mean, standard deviation and mean difference of each example."""
+        """Return mean, standard deviation and mean difference of each example.
+
+        A single trial has no spread: its standard deviation and difference are NaN.
+        """
         if self.n_runs == 1:
-            return {"mean": batch.means, "sd": np.zeros(batch.n_examples)}
+            return {"mean": batch.means, "sd": np.full(batch.n_examples, np.nan)}
         if batch.is_unequal:
-            columns = {name: np.zeros(batch.n_examples) for name in values}  # of single trials too
+            columns = {name: np.full(batch.n_examples, np.nan) for name in values}
             for name, of_examples in values.items():
                 columns[name][of_examples.places] = of_examples.values
             sd, difference = np.sqrt(columns["example_sd"]), columns["mean_difference"]

@@ -49,8 +49,8 @@ def changes(effects: Sequence[Effect]) -> str:
 
 def values(effects: Sequence[Effect]) -> str:
     """Return the range of several changes without an interval, such as "−0.1 to −0.3"."""
-    known = [(effect.value, effect) for effect in effects if effect.value is not None]
-    return f"{_range(known, _signed)}{unit(known[0][1])}" if known else NONE
+    valued = [(effect.value, effect) for effect in effects if effect.value is not None]
+    return f"{_range(valued, _signed)}{unit(valued[0][1])}" if valued else NONE
 
 
 def is_in_points(effect: Effect) -> bool:

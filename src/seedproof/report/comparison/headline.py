@@ -211,12 +211,12 @@ def _on_primary(comparison: Comparison) -> Message:
     gaining = [] if quality is None else with_verdict(comparison, quality, "better")
     if quality is None or not (losing or gaining):
         return _on_primary_alone(comparison)
-    others = tuple(_without(comparison.arms, (*losing, *gaining)))
-    kept = replace(comparison, arms=(*_both(comparison.arms, gaining), *others))
+    unchanged = tuple(_without(comparison.arms, (*losing, *gaining)))
+    without_losses = replace(comparison, arms=(*_both(comparison.arms, gaining), *unchanged))
     shown = with_verdict(comparison, metric, *GOOD, *BAD, *NEUTRAL)
     parts = []
-    if with_verdict(kept, metric, *GOOD, *BAD, *NEUTRAL) or not shown:
-        first = str(_on_primary_alone(kept if shown else comparison)).removesuffix(".")
+    if with_verdict(without_losses, metric, *GOOD, *BAD, *NEUTRAL) or not shown:
+        first = str(_on_primary_alone(without_losses if shown else comparison)).removesuffix(".")
         parts.append(Message("primary", "{finding}", finding=first))
     for arms, word in ((gaining, "gain"), (losing, "lose")):
         alike_arms: dict[str, list[ComparedArm]] = {}

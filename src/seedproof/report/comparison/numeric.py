@@ -63,13 +63,14 @@ _say = Sentences(SENTENCES)
 def title(comparison: Comparison) -> Message:
     """Return what was compared, in one line."""
     first, n_arms = comparison.baseline.measurement, len(comparison.arms)
-    counts = sorted(arm.measurement.n_runs for arm in all_arms(comparison))
+    ranges = [arm.measurement.run_range for arm in all_arms(comparison)]
+    fewest, most = min(low for low, _ in ranges), max(high for _, high in ranges)
     return _say(
         "compared-numbers",
         arms="1 arm" if n_arms == 1 else f"{n_arms} arms",
         baseline=comparison.baseline.name,
-        n_runs="–".join(map(str, dict.fromkeys((counts[0], counts[-1])))),
-        repeats=first.repeats.removesuffix("s" * (counts[-1] == 1)),
+        n_runs="–".join(map(str, dict.fromkeys((fewest, most)))),
+        repeats=first.repeats.removesuffix("s" * (most == 1)),
         pairing=pairing(comparison),
         n_examples=first.n_examples,
         clusters=in_clusters(first.clusters),

@@ -100,7 +100,9 @@ def brackets(comparison: Comparison) -> Message:
     of_others = _confidence_of_others(comparison)
     primary = "row" if comparison.quality is None else "rows"
     rows = f" in the primary {primary}" if len(comparison.primaries) > 1 else ""
-    if of_others is not None:
+    if of_others is not None and f"{100 * of_others:.4g}" == f"{100 * comparison.confidence:.4g}":
+        rows = " in all rows"
+    elif of_others is not None:
         rows = f" in the primary {primary}, {{of_others:.4g}}{NO_BREAK}% in others"
     verdicts = {effect.verdict for arm in comparison.arms for effect in arm.effects.values()}
     is_equivalent = "equivalent" in verdicts

@@ -72,7 +72,7 @@ _say = Sentences(SENTENCES)
 
 @dataclass(frozen=True)
 class ArmFinding:
-    """Sentences on one topic; cautions are about several metrics and have no verdict."""
+    """Sentences on one topic; those on several metrics, or on the baseline, have no verdict."""
 
     topic: str
     verdict: Message | None
@@ -130,7 +130,10 @@ def verb(arms: Sequence[ComparedArm], word: str) -> str:
 
 
 def findings(comparison: Comparison) -> tuple[ArmFinding, ...]:
-    """Return the sentences by topic, the most important first."""
+    """Return the sentences by topic, the most important first.
+
+    A topic on which only arms with an error remain is left out: the headline names them.
+    """
     measured, primary = comparison.baseline.measurement.metrics, comparison.primary
     topics, usual = [], _topics(comparison)
     if primary not in {metric for _, metric, _ in usual}:
@@ -144,6 +147,7 @@ def findings(comparison: Comparison) -> tuple[ArmFinding, ...]:
             further = on_spread(comparison) if is_explained else ()
             topics.append(replace(finding, messages=(*finding.messages, *further)))
     topics += [_on_explanations(comparison, method) for method in explained_by(comparison)]
+    topics = [finding for finding in topics if finding.messages]
     messages = cautions(comparison)
     return (*topics, *([ArmFinding("Caution", None, messages)] if messages else []))
 
@@ -190,9 +194,12 @@ def on_metric(comparison: Comparison, topic: str, metric: str, subject: str) -> 
     )
     for verdict in undecided:
         arms = with_verdict(comparison, metric, verdict)
+        if verdict == "not tested":  # the headline has those with an error, and the remedy
+            arms = [arm for arm in arms if arm.name not in comparison.errors]
         if arms:
             messages.append(_undecided(metric, verdict, arms, is_all=len(arms) == n_judged))
-    return ArmFinding(topic, _verdict(comparison, metric), tuple(messages), metric)
+    conclusion = _verdict(comparison, metric) if messages else None
+    return ArmFinding(topic, conclusion, tuple(messages), metric)
 
 
 def _verdict(comparison: Comparison, metric: str) -> Message:

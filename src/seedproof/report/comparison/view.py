@@ -234,7 +234,8 @@ def _runs(comparison: Comparison, arm: ComparedArm) -> str:
     measurement = arm.measurement
     if measurement.repeats == "trials":
         role = role.removeprefix("not paired")
-    return f"{measurement.n_runs} {_noun(measurement)}, {role}".removesuffix(", ")
+    n_runs = "–".join(map(str, dict.fromkeys(measurement.run_range)))
+    return f"{n_runs} {_noun(measurement)}, {role}".removesuffix(", ")
 
 
 def _noun(measurement: Measurement) -> str:

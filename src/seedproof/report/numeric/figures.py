@@ -272,12 +272,13 @@ def _points(measurement: Measurement) -> list[dict[str, Any]]:
             "sd": float(f"{row['sd']:.5g}"),
         }
         for row in rows
+        if row["sd"] is not None  # as that of a single trial
     ]
 
 
 def _cells(measurement: Measurement) -> list[dict[str, Any]]:
     """Return the number of examples in each cell of a grid that is not empty."""
-    table = measurement.example_table.read(["mean", "sd"])
+    table = measurement.example_table.read(["mean", "sd"]).drop_null()
     means, sds = (table.column(name).to_numpy() for name in ("mean", "sd"))
     counts, x, y = np.histogram2d(means, sds, bins=N_CELLS)
     log_largest = np.log(max(float(counts.max()), 2.0))
@@ -402,5 +403,5 @@ def _examples(measurement: Measurement, lines: Sequence[NumberLine]) -> Section:
 def _n_unstable(measurement: Measurement) -> int:
     n_unstable = 0
     for batch in measurement.example_table.batches(["sd"]):
-        n_unstable += int((to_numpy(batch.column(0)) > 0.0).sum())
+        n_unstable += int((to_numpy(batch.column(0), missing=0.0) > 0.0).sum())
     return n_unstable

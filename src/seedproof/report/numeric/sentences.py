@@ -85,12 +85,9 @@ def title(measurement: Measurement) -> Message:
     if 0 < measurement.n_labeled < measurement.n_examples:
         labeled = _say("some-targets", n_labeled=measurement.n_labeled)
     inner = list(measurement.levels.items())[1:]
-    counts, n_runs = _trial_counts(measurement), str(measurement.n_runs)
-    if counts:
-        n_runs = f"{min(counts)} to {max(counts)}"
     return _say(
         "measured",
-        n_runs=n_runs,
+        n_runs=" to ".join(map(str, dict.fromkeys(measurement.run_range))),
         repeats=measurement.repeats.removesuffix("s")
         if measurement.n_runs == 1
         else measurement.repeats,
@@ -102,20 +99,15 @@ def title(measurement: Measurement) -> Message:
     )
 
 
-def _trial_counts(measurement: Measurement) -> dict[int, int]:
-    """Return the number of examples by their number of trials; empty if all have the same."""
-    counts = measurement.detail.get("trial_counts")
-    if counts is None:
-        return {}
-    return {n_trials: n for n_trials, n in enumerate(counts.tolist()) if n}
-
-
 def _on_unequal(measurement: Measurement) -> tuple[Message, ...]:
     """Return which examples figures are of, if these have different numbers of trials."""
-    counts = _trial_counts(measurement)
+    counts = measurement.trial_counts
     if not counts:
         return ()
-    n_with = {k: sum(n for own, n in counts.items() if own >= k) for k in range(1, max(counts) + 1)}
+    n_with = {
+        k: sum(n for n_trials, n in counts.items() if n_trials >= k)
+        for k in range(1, max(counts) + 1)
+    }
     powers = [int(name.removeprefix("pass^")) for name in measurement.metrics if "pass^" in name]
     listed = ", ".join(f"{n_with[k]:,} for k = {k}" for k in powers if k > min(counts))
     return (
@@ -247,7 +239,7 @@ def _outcomes(measurement: Measurement) -> tuple[Message, ...]:
             share=WithUnit(metrics["flaky_share"].value, "percent"),
             **words,
         ),
-        *([] if _trial_counts(measurement) else [solid_examples]),
+        *([] if measurement.trial_counts else [solid_examples]),
         *all_pass,
     )
 

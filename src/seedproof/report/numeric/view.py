@@ -64,7 +64,7 @@ def _is_key(name: str, measurement: Measurement) -> bool:
 def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
     metrics = measurement.metrics
     words = {
-        "n_runs": measurement.n_runs,
+        "n_runs": " to ".join(map(str, dict.fromkeys(measurement.run_range))),
         "repeats": measurement.repeats,
         "n_examples": measurement.n_examples,
     }
@@ -106,5 +106,5 @@ def _lines(measurement: Measurement, show: Sequence[str]) -> tuple[NumberLine, .
             shown={name: "" if values[name] is None else str(values[name]) for name in show},
         )
         for values in rows
-        if values["sd"] > 0.0
+        if values["sd"] is not None and values["sd"] > 0.0
     )

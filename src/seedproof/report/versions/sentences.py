@@ -220,10 +220,10 @@ def headline(comparison: VersionComparison) -> Message:
     if comparison.error is not None:
         return untrusted(comparison.error)
     change, side = _on_change(comparison), comparison.quality_side
-    if side is None:
+    if comparison.quality is None or side is None:
         return change
     code = "accuracy-rose" if side == "better" else "accuracy-fell"
-    size = f"{100 * abs(comparison['accuracy_change'].value):.1f}{NO_BREAK}points"
+    size = f"{100 * abs(comparison[comparison.quality].value):.1f}{NO_BREAK}points"
     clause = Message(change.code, "{change}", change=in_sentence(str(change)))
     return _say("quality-and-change", quality=_say(code, size=size), change=clause)
 

@@ -1,6 +1,7 @@
 """A primary metric and the quality that guards it; no verdict over an error."""
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,16 +10,19 @@ import pytest
 from scipy import stats
 
 import seedproof as sp
-from seedproof.comparison.arms.judge import judge_together, without_verdicts
+from seedproof.comparison.arms.judge import judge_together, primary_metric, without_verdicts
 from seedproof.comparison.arms.kinds import answer_kind
 from seedproof.comparison.arms.result import ArmPair, ComparedArm, MatchedRate
+from seedproof.errors import OptionError
 from seedproof.metrics.statistic import MeanOverRuns
 from seedproof.predictions.checks import Check, errors_of
 from seedproof.records.schema import Kind
 from seedproof.report.comparison.headline import headline
+from seedproof.report.comparison.sentences import findings
 from seedproof.stats.effect import Effect
 from seedproof.stats.families import MetricContrast
 from seedproof.stats.intervals import PLAIN
+from seedproof.testing.errors import WithFields
 
 N_RUNS, COPIES = 6, "duplicate-runs"
 CLASSES = ("flip_rate", "accuracy", "nll", "ece", "accuracy_sd", "macro_f1")
@@ -58,6 +62,17 @@ def test_a_primary_metric_that_says_nothing_of_quality_is_guarded(
 ):
     """The first usual quality of the kind that is compared, and has a direction."""
     assert answer_kind(kind).quality(primary, compared, better=better) == quality
+
+
+def test_a_primary_metric_that_is_not_compared_says_why():
+    """It leaves out examples with few trials, or was not measured."""
+    choose = partial(primary_metric, measured=["mean"], usual=("mae", "mean"))
+
+    assert choose(None, left_out={"flip_rate"}) == choose("mean") == "mean"
+    with pytest.raises(OptionError, check=WithFields(metric="flip_rate", metrics=("mean",))):
+        choose("flip_rate", left_out={"flip_rate"})
+    with pytest.raises(OptionError, check=WithFields(primary="flip_rate", metrics=("mean",))):
+        choose("flip_rate")
 
 
 def contrast(metric, gain, arm="arm"):
@@ -195,6 +210,13 @@ def test_an_arm_of_copies_has_no_verdict_and_others_have():
         message = headline(result.comparison).fields["untrusted"]
         assert message.code == "untrusted-input"
         assert (message.fields["arms"].names, message.fields["check"]) == (("copies",), COPIES)
+        assert {
+            arm
+            for finding in findings(result.comparison)
+            for said in finding.messages
+            if said.code == "no-verdict"
+            for arm in said.fields["arms"].names
+        } <= {"calm"}
         (copies,) = [x for x in result.checks if x.arm == "copies" and x.name == COPIES]
         assert message.fields["remedy"][1:] == copies.remedy[1:]
 
@@ -206,6 +228,8 @@ def test_an_error_of_the_baseline_leaves_no_verdict_at_all():
 
     assert {e.verdict for e in result.effects("calm").values()} == {"not tested"}
     assert headline(result.comparison).code == "untrusted-input"
+    codes = [said.code for finding in findings(result.comparison) for said in finding.messages]
+    assert "no-verdict" not in codes  # the headline says it
     assert "Equivalent" not in str(result)
 
 

@@ -11,7 +11,7 @@ from scipy.stats import t as student_t
 
 from seedproof.comparison.gate.judge import FIGURES, Reason, judge
 from seedproof.comparison.gate.rules import Rule
-from seedproof.comparison.gate.stage import Stage, stage_of
+from seedproof.comparison.gate.stage import Stage, stage_of, stage_of_trials
 from seedproof.errors import OptionError
 from seedproof.measurement.selection import WITHOUT_INTERVAL
 from seedproof.metrics import FAMILIES
@@ -35,8 +35,8 @@ DECLARED_MISSING = "declared runs missing"
 LAST_LOOK = "last look"
 NEXT_LOOK = "next look"
 NO_INTERVAL = "no interval"
-TOO_FEW_TRIALS = "too few trials or examples"
 TOO_FEW_EXAMPLES = "too few examples"
+TOO_FEW_JUDGES = "too few judges or examples"
 TOO_FEW_TRIALS = "too few trials or examples"
 UNLIKE_NUMBERS = "unlike numbers of runs"
 UNTRUSTED = "untrusted input"
@@ -53,6 +53,7 @@ def test_reasons_are_those_of_the_gate():
         "interval",
         "value",
         "too few runs",
+        TOO_FEW_JUDGES,
         TOO_FEW_TRIALS,
     } == set(get_args(Reason))
 
@@ -231,6 +232,31 @@ def test_interval_over_examples_asks_for_examples():
 
     assert (check.reason, more_runs(check)) == (TOO_FEW_EXAMPLES, None)
     assert check.outcome == "investigate"
+
+
+@pytest.mark.parametrize(
+    ("over", "reason"),
+    [
+        ("judges × examples", TOO_FEW_JUDGES),
+        ("judges × clusters", TOO_FEW_JUDGES),
+        ("examples", TOO_FEW_TRIALS),
+    ],
+)
+@pytest.mark.parametrize("kind", ["min", "no-worse"])
+def test_interval_over_the_same_judges_asks_for_judges(over, reason, kind):
+    """More of their trials do not narrow it, whether their number was declared or not."""
+    figure = Estimate(6.0, 4.0, 8.0, over)
+    effect = Effect("mean", "difference", 0.0, -2.0, 2.0, over)
+    baseline = replace(baseline_of("mean", figure, effect, 3), better="higher")
+    limit = 6.0 if kind == "min" else 0.1
+
+    growing, declared = (
+        judge({"mean": lambda _: figure}, [Rule(kind, "mean", limit)], stage=x, baseline=baseline)
+        for x in (stage_of_trials(3), stage_of_trials(3, 3))
+    )
+
+    assert growing.rules[0].reason == reason
+    assert declared.rules[0].reason == (TOO_FEW_JUDGES if "judges" in over else TOO_FEW_EXAMPLES)
 
 
 # ------------------------------------------------------------------------------ without interval

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import seedproof as sp
 from seedproof.comparison.planning.pilot import pilot_of, pilot_of_arms
@@ -90,6 +91,24 @@ def test_few_runs_show_the_variance_of_flips_over_examples(n_runs):
 
     expected = (0.18 / 0.275) ** 2 / 20_000
     assert pilot.drawn["flip_rate"].variance == pytest.approx(expected, rel=0.1)
+
+
+def test_range_of_the_variance_over_clusters_has_their_degrees_of_freedom():
+    """χ² with one degree of freedom less than clusters, of which examples are copies."""
+    batch = Simulation(6, 80).draw(np.random.default_rng(5))
+    clusters = np.repeat(np.arange(80), 3)
+    predictions = sp.Predictions.from_arrays(
+        batch.predictions[:, clusters], labels=batch.labels[clusters], clusters=clusters
+    )
+
+    drawn = pilot_of(sp.measure(predictions).measurement).drawn["mean"]
+
+    of_clusters = (batch.predictions == batch.labels).mean(axis=0).var(ddof=1) / 80
+    interaction = of_clusters - drawn.variance
+    ends = of_clusters * 79 / stats.chi2.ppf([0.975, 0.025], 79) - interaction
+    assert (drawn.n_examples, drawn.n_clusters) == (240, 80)
+    assert (drawn.low, drawn.high) == pytest.approx(tuple(ends), rel=1e-3)  # an approximate χ²
+    assert 0.0 < interaction < of_clusters
 
 
 def test_labeled_examples_alone_count_for_accuracy():

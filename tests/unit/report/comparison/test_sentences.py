@@ -247,6 +247,20 @@ def test_brackets_have_the_confidence_of_each_interval(usual):
     assert 97.5 < message.fields["percent"] <= most + 1e-9 < message.fields["of_others"]
 
 
+@pytest.mark.parametrize("of_others", [0.975, 0.98])
+def test_equal_confidences_are_written_once(usual, of_others):
+    """With as many exploratory rows as primary ones, both have the same."""
+    primary = replace(_flips(1.0, 0.9, 1.1, "no difference shown"), confidence=0.975)
+    exploratory = replace(primary, exploratory=True, confidence=of_others)
+    arm = replace(usual.comparison.arms[0], effects={"flip_rate": primary, "nll": exploratory})
+
+    message = brackets(replace(usual.comparison, arms=(arm,), confidence=0.975))
+
+    assert message.fields["of_others"] == pytest.approx(100 * of_others)
+    for confidence in {0.975, of_others}:
+        assert str(message).count(f"{100 * confidence:.4g}{NB}%") == 1
+
+
 def test_equivalent_arms_are_neither_different_nor_open(usual):
     """The headline has the margin, and each arm is in the sentence of its verdict."""
     effect = replace(_flips(1.01, 0.97, 1.05, "equivalent"), margin=0.1)
@@ -324,12 +338,15 @@ def test_each_arm_is_in_the_sentence_of_its_verdict(usual):
 def test_runs_that_all_agree_have_no_verdict(compare):
     """No flips in either arm do not show that the arms are equal."""
     frozen = compare({"none": np.zeros((5, 50), int), "arm": np.zeros((5, 50), int)}).comparison
-    (message,) = _finding(frozen, "flip_rate").messages
+    unchecked = replace(frozen, checks=())
+    (message,) = _finding(unchecked, "flip_rate").messages
 
     assert message.code == "no-verdict"
     assert message.fields["note"].code == "both-zero"
+    assert headline(unchecked).code == "no-verdict-because"
+    # A check of equal answers names what to do, once.
     assert headline(frozen).code == "untrusted-input"
-    assert headline(replace(frozen, checks=())).code == "no-verdict-because"
+    assert not [finding for finding in findings(frozen) if finding.metric]
 
 
 def test_better_and_worse_arms_are_both_counted(usual):

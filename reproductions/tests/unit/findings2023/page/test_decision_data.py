@@ -38,6 +38,19 @@ def test_results_that_are_shown_lead_to_advice(settings):
     assert data["finetuned"] == []
 
 
+@pytest.mark.parametrize(("flips", "is_shown"), [(0.85, True), (0.97, False)])
+def test_longer_training_is_advised_if_it_reduces_flips(settings, make_arm, flips, is_shown):
+    """Before all other advice on the page, with its cost."""
+    for setting in settings:
+        setting.content["arms"]["long"] = make_arm(flips, training=1.02)
+
+    longer = given(settings)["longer"]
+
+    assert bool(longer) == is_shown
+    if is_shown:
+        assert (longer["flips"], longer["training"]) == (["−15\xa0%"] * 2, "1.02×")
+
+
 @pytest.mark.parametrize(
     ("arm", "content", "kind"),
     [
