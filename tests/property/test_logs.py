@@ -279,11 +279,6 @@ def test_rows_of_logged_tables_are_conserved(rows):
         assert [x is None for x in read] == [row[index] is None for row in rows]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="number_tables drops rows without a number before it counts the examples, so one that "
-    "has no number in any trial is in no note; the rebuild of table readers must name it",
-)
 def test_example_without_a_number_in_any_trial_is_named(tmp_path):
     rows = [
         {"doc": {"id": f"q{n}"}, "trial": trial, "value": None if n == 0 else (n + trial) % 2}

@@ -219,6 +219,7 @@ class RepeatedRows:
     repeats: Sequence[Repeat]  # in order
     run_of: IntArray  # repeat of each row
     levels: Sequence[str] = ()  # by which repeats are named; none if they are files or columns
+    is_used: BoolArray | None = None  # rows that count; None for all
 
     @classmethod
     def read(
@@ -282,11 +283,6 @@ class RepeatedRows:
         """Names of the runs."""
         return ["/".join(repeat) for repeat in self.repeats]
 
-    def filtered(self, is_kept: BoolArray) -> "RepeatedRows":
-        """Return some of the rows."""
-        table = self.table.filter(to_arrow(is_kept))
-        return replace(self, table=table, values=self.values[is_kept], run_of=self.run_of[is_kept])
-
     def aligned(
         self, options: TableOptions, settings: AnswerSettings, *, may_be_unequal: bool = False
     ) -> "AlignedRows":
@@ -331,7 +327,8 @@ class RepeatedRows:
 
     def _grid(self, ids: pa.Array, example_of: IntArray) -> IntArray:
         """Return the row of each run and example, (runs, examples); −1 where there is none."""
-        flat = self.run_of * len(ids) + example_of
+        used = np.flatnonzero(self.run_of >= 0 if self.is_used is None else self.is_used)
+        flat = (self.run_of * len(ids) + example_of)[used]
         counts = np.bincount(flat, minlength=len(self.runs) * len(ids))
         if counts.max() > 1:
             run, example = divmod(int(counts.argmax()), len(ids))
@@ -343,7 +340,7 @@ class RepeatedRows:
                 n_rows=int(counts.max()),
             )
         grid = np.full(len(counts), -1, dtype=np.int64)
-        grid[flat] = np.arange(len(flat))
+        grid[flat] = used
         return grid.reshape(len(self.runs), len(ids))
 
     def _differing_weights(self, name: str, grid: IntArray, ids: pa.Array) -> WeightError:
@@ -411,7 +408,8 @@ def _aligned(
 ) -> tuple[NumberShards, list[Message]]:
     """Return the numbers of the runs on the same examples."""
     if options.may_differ:
-        rows = rows.filtered(~np.isnan(rows.values))
+        # Their examples are named, also those without a number in any run.
+        rows = replace(rows, is_used=~np.isnan(rows.values))
     aligned = rows.aligned(options, settings, may_be_unequal=True)
     numbers = rows.values[aligned.rows]
     levels = number_settings_of(rows.levels, rows.repeats).levels
