@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import unicodedata
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from seedproof.errors import DamagedStoreError, DtypeError, OptionError, Unreada
 from seedproof.logs.wandb import _tables as tables_of
 from seedproof.records.checks import extreme_number
 from seedproof.records.normalize import composed, joined_names
+from seedproof.records.number_tables import TooLargeError
 from seedproof.records.row_counts import MOST_NESTED, check_nesting
 
 ROWS = [(run, example, (run + example) % 2) for run in range(3) for example in range(20)]
@@ -178,6 +180,84 @@ def test_composed_and_decomposed_letters_are_one_class(form, tmp_path):
     assert "joined-names" in {note.code for note in report.measurement.notes}
     if form != "array":
         assert report["accuracy"].value == 1
+
+
+KINDS_OF_NAMES = ("value", "answer", "prediction", "set", "item")
+
+
+def named_cells(kind, name, other):
+    """Return the cells of an answer, in which lists and sets have the name."""
+    if kind == "value":
+        return {"value": len(other)}
+    if kind == "item":
+        return {"item": name, "rank": 1}
+    return {kind: f"{name}|{other}" if kind == "set" else other}
+
+
+@pytest.mark.parametrize("memory", ["1GB", "in parts"])
+@pytest.mark.parametrize("kind", KINDS_OF_NAMES)
+def test_ids_and_items_in_two_forms_are_the_same(kind, memory, tmp_path, monkeypatch):
+    """One run has composed letters, the other decomposed ones; a note says it once for each."""
+    if memory == "in parts":
+
+        def too_large(*_: object, **__: object) -> None:
+            raise TooLargeError
+
+        monkeypatch.setattr("seedproof.records.number_tables.read_table", too_large)
+        monkeypatch.setattr("seedproof.records.item_tables.read_table", too_large)
+    files = []
+    for run, form in enumerate(("NFC", "NFD")):
+        names = [unicodedata.normalize(form, name) for name in ("caf\u00e9", "\u00fcber", "tea")]
+        others = ["blau", "rot", "rot"]
+        rows = [
+            {"example": name, **named_cells(kind, name, other)}
+            for name, other in zip(names, others, strict=True)
+        ]
+        files.append(tmp_path / f"{run}.jsonl")
+        files[-1].write_text("\n".join(map(json.dumps, rows)) + "\n")
+
+    read = sp.Predictions.load(files)
+
+    assert read.n_examples == 3
+    notes = [note.fields for note in read.notes if note.code == "joined-names"]
+    nouns = ["examples", "items"] if kind in {"set", "item"} else ["examples"]
+    assert [fields["noun"] for fields in notes] == nouns
+    assert all(fields["names"] == ("caf\u00e9", "\u00fcber") for fields in notes)
+
+
+@pytest.mark.parametrize("form", ["npz", "npz-files", "array"])
+@pytest.mark.parametrize("kind", ["classes", "items"])
+def test_names_in_arrays_in_two_forms_are_the_same(kind, form, tmp_path):
+    names = np.array([[[COMPOSED, "tea"], ["tea", "x"]], [[DECOMPOSED, "tea"], ["tea", "x"]]])
+    if kind == "classes":
+        names = names[:, :, 0]
+    target = names
+    if form == "npz":
+        target = tmp_path / "runs.npz"
+        np.savez(target, predictions=names)
+    if form == "npz-files":
+        target = [tmp_path / "a.npz", tmp_path / "b.npz"]
+        for file, of_run, name in zip(target, names, (COMPOSED, DECOMPOSED), strict=True):
+            np.savez(file, predictions=of_run, ids=np.array([name, "other"]))
+
+    read = sp.Predictions.load(target)
+
+    (note,) = read.notes
+    assert (note.code, note.fields["noun"], note.fields["names"]) == (
+        "joined-names",
+        kind,
+        (COMPOSED,),
+    )
+    assert DECOMPOSED not in read.source.classes
+
+
+def test_names_in_one_form_need_no_note(tmp_path):
+    """Decomposed everywhere: nothing is joined."""
+    file = tmp_path / "rows.csv"
+    rows = [f"{run},{DECOMPOSED}{n},1" for run in range(2) for n in range(3)]
+    file.write_text("\n".join(["run,example,value", *rows]) + "\n")
+
+    assert sp.Predictions.load(file).notes == ()
 
 
 def test_names_that_differ_otherwise_stay_apart():

@@ -28,6 +28,7 @@ from seedproof.records.columns import Columns, check_names, shown
 from seedproof.records.decoding import DecodingError, parse_json
 from seedproof.records.levels import Repeat, number_settings_of, settings_of
 from seedproof.records.memory_limit import data_bytes
+from seedproof.records.normalize import accented_names, joined_names
 from seedproof.records.roles import Roles
 from seedproof.records.row_counts import LineCounter, QuotedRowCounter, count_rows
 from seedproof.records.shards import NumberShards, check_run_count, natural_order
@@ -36,8 +37,8 @@ from seedproof.records.table_rows import (
     dropped_examples,
     encoded_ids,
     encoded_repeats,
+    ids_of,
     numbers_of,
-    texts_of,
 )
 from seedproof.records.tables import (
     TableOptions,
@@ -303,6 +304,7 @@ class RepeatedRows:
         grid = self._grid(ids, example_of)
         wide = self.roles.wide
         notes = notes_on_roles(options.columns, wide=wide, both_given=False)
+        notes += joined_names(accented_names(self.table.column(self.roles.example)), "examples")
         is_kept = np.asarray((grid >= 0).all(axis=0))
         is_there, runs = None, self.runs
         if may_be_unequal and list(self.levels) == [TRIAL] and not options.may_differ:
@@ -323,7 +325,7 @@ class RepeatedRows:
 
     def _examples(self) -> tuple[pa.Array, IntArray]:
         """Return the ids in order, and the index of its id per row."""
-        return encoded_ids(texts_of(self.table.column(self.roles.example), self.roles.example))
+        return encoded_ids(ids_of(self.table.column(self.roles.example), self.roles.example))
 
     def _grid(self, ids: pa.Array, example_of: IntArray) -> IntArray:
         """Return the row of each run and example, (runs, examples); −1 where there is none."""

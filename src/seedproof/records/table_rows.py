@@ -11,7 +11,7 @@ from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.checks import LARGEST, SIZES, SMALLEST, extreme_number
 from seedproof.records.levels import SEPARATOR, Repeat, split_repeats
-from seedproof.records.normalize import canonical_rows
+from seedproof.records.normalize import canonical_rows, composed_texts
 from seedproof.records.partition import are_integers
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
@@ -107,6 +107,11 @@ def texts_of(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
             column=name,
         )
     return column.cast(pa.string())
+
+
+def ids_of(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return ids as text, in one form of Unicode: two runs may write letters differently."""
+    return composed_texts(texts_of(column, name))
 
 
 def numbers_of(column: pa.ChunkedArray, name: str, role: str) -> FloatArray:
