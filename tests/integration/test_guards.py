@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +14,17 @@ import pytest
 
 import seedproof as sp
 from seedproof.errors import DamagedStoreError, DtypeError, OptionError, UnreadableError
+from seedproof.logs import log_files, runs_in
+from seedproof.logs.mlflow import _downloads as downloads
 from seedproof.logs.wandb import _tables as tables_of
+from seedproof.predictions.readers import TABLE_SUFFIXES
 from seedproof.records.checks import extreme_number
+from seedproof.records.drafts import is_temporary
 from seedproof.records.normalize import composed, joined_names
 from seedproof.records.number_tables import TooLargeError
 from seedproof.records.row_counts import MOST_NESTED, check_nesting
 
+LOGS = Path(__file__).parents[2] / "examples" / "logs"
 ROWS = [(run, example, (run + example) % 2) for run in range(3) for example in range(20)]
 
 
@@ -304,7 +311,7 @@ def test_link_out_of_a_run_of_wandb_is_not_followed(tmp_path):
         return {"predictions": {"_type": "table-file", "path": name}}
 
     assert tables_of(tmp_path / "run", summary("b.table.json")).keys() == {"predictions"}
-    with pytest.raises(UnreadableError):
+    with pytest.raises(DamagedStoreError):
         tables_of(tmp_path / "run", summary("a.table.json"))
 
 
@@ -337,3 +344,45 @@ def test_link_out_of_a_folder_of_tables_is_not_followed(tmp_path):
 
     with pytest.raises(DamagedStoreError):
         sp.measure(tmp_path / "runs")
+
+
+LINKED = {
+    "hydra": ("by_number/0/.hydra/overrides.yaml", "by_number/1/predictions.csv"),
+    "inspect/json": ("*.json",),
+    "inspect/eval": ("*.eval",),
+    "lm_eval/org__coin": ("samples_*.jsonl", "results_*.json"),
+    "promptfoo": ("results.json",),
+    "wandb": ("*/run-*.wandb", "*/files/media/table/*.table.json"),
+}
+
+
+@pytest.mark.parametrize(
+    ("folder", "pattern"), [(x, pattern) for x in LINKED for pattern in LINKED[x]]
+)
+def test_link_out_of_a_folder_of_logs_is_not_followed(folder, pattern, tmp_path):
+    """A link within the folder is one of its files."""
+    shutil.copytree(LOGS / folder, tmp_path / "logs")
+    target = tmp_path / "logs"
+    file = min(target.glob(pattern))
+    inside = file.with_name(f"{file.name}.moved")
+    file.rename(inside)
+    file.symlink_to(inside.name)
+    assert groups_in(target / "by_number" if folder == "hydra" else target)
+
+    file.unlink()
+    inside.rename(tmp_path / "secret")
+    file.symlink_to(tmp_path / "secret")
+    with pytest.raises(DamagedStoreError):
+        groups_in(target / "by_number" if folder == "hydra" else target)
+
+
+def groups_in(target):
+    """Return the arms and tasks of a folder of logs."""
+    log = log_files([str(target)])
+    return (runs_in(target, TABLE_SUFFIXES) if log is None else log.read()).groups()
+
+
+def test_downloads_are_in_a_folder_that_the_next_command_removes():
+    """As all temporary folders: a killed process leaves nothing for long."""
+    assert is_temporary(downloads().path)
+    assert downloads() is downloads()

@@ -41,6 +41,7 @@ from seedproof.records.table_rows import (
     dropped_examples,
     encoded_ids,
     encoded_repeats,
+    fact_texts,
     ids_of,
     numbers_of,
 )
@@ -332,11 +333,11 @@ class _Rows:
         kept: dict[str, pa.Array] = {}
         dropped: list[str] = []
         for name in self.roles.extras:
-            column = self.table.column(name)
-            if pa.types.is_nested(column.type):
+            texts = fact_texts(self.table.column(name))
+            if texts is None:
                 dropped.append(name)
                 continue
-            texts = column.cast(pa.string()).combine_chunks()
+            texts = texts.combine_chunks()
             codes = to_numpy(texts.dictionary_encode(null_encoding="encode").indices)
             if (codes != codes[first[example_of]]).any():
                 dropped.append(name)

@@ -260,6 +260,11 @@ def writing(store: Location) -> Iterator[None]:
         ) from error
 
 
+def check_inside(folder: Path, path: Path) -> None:
+    """Raise an error if a path in a folder is a link that leads out of it, or to a device."""
+    (Location.of(folder) / path.relative_to(folder).as_posix()).check_links()
+
+
 def is_unicode(text: str) -> bool:
     """Return whether a text can be encoded: a lone surrogate marks a byte that was not text."""
     try:

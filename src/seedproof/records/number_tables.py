@@ -37,6 +37,7 @@ from seedproof.records.table_rows import (
     dropped_examples,
     encoded_ids,
     encoded_repeats,
+    fact_texts,
     ids_of,
     numbers_of,
 )
@@ -126,14 +127,14 @@ def read_table(
         rows = pa.RecordBatchReader.from_stream(table).read_all()
         if rows.nbytes > data_bytes(options.memory):
             raise TooLargeError
-        return rows
+        return _with_plain_texts(rows)
     path = Path(table)
     suffix, is_packed = suffix_of(path)
     if path.stat().st_size > limit:
         raise TooLargeError
     try:
         if suffix in PARQUET_SUFFIXES and not is_packed:
-            return _read_parquet(path, limit)
+            return _with_plain_texts(_read_parquet(path, limit))
         if suffix in JSON_SUFFIXES:
             return _read_lines(path, limit)
         return _read_text(path, limit, as_text=as_text)
@@ -143,6 +144,14 @@ def read_table(
         if error.fields.get("problem") == "size":
             raise TooLargeError from error
         raise
+
+
+def _with_plain_texts(table: pa.Table) -> pa.Table:
+    """Return a table without views of texts, which Arrow cannot index."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type):
+            table = table.set_column(index, field.name, table.column(index).cast(pa.string()))
+    return table
 
 
 def _read_parquet(path: Path, limit: int) -> pa.Table:
@@ -367,11 +376,12 @@ class RepeatedRows:
         for name in self.roles.extras:
             column = self.table.column(name)
             # Long texts of each run, such as answers, mostly differ at once.
-            first, last = (column.take(rows).cast(pa.string()) for rows in few)
-            if not first.equals(last):
+            first, last = (fact_texts(column.take(rows)) for rows in few)
+            texts = fact_texts(column) if first is not None and first.equals(last) else None
+            if texts is None:
                 dropped.append(name)
                 continue
-            texts = column.cast(pa.string()).combine_chunks()
+            texts = texts.combine_chunks()
             encoded = texts.dictionary_encode(null_encoding="encode")
             codes = to_numpy(encoded.indices)[grid]
             if (codes != codes[0]).any():
