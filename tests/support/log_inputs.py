@@ -450,16 +450,17 @@ def tables_of_every_kind(draw: Draw, folder: Path) -> Drawn:
             form, file = "jsonl", folder / "table.jsonl"
     if form == "jsonl":
         file.write_text(lines_of(rows))
+    columns = {kind: kind}
     options = {"common_examples": draw(st.booleans())}
     if draw(st.integers(0, 4)) == 0:
         file.write_bytes(flipped(file.read_bytes() or b" ", draw))
-        return Drawn(file, None, options=options)
+        return Drawn(file, None, columns, options)
     ids = ids_at(rows, "example")
     if ids is None:
-        return Drawn(file, None, options=options)
+        return Drawn(file, None, columns, options)
     present = [(name, int(row.get(kind) not in {None, ""} if _is_plain(row.get(kind)) else 1))
                for name, row in zip(ids, rows, strict=True)]  # fmt: skip
-    return Drawn(file, examples_kept(present) if kind != "answer" else None, options=options)
+    return Drawn(file, examples_kept(present) if kind != "answer" else None, columns, options)
 
 
 def _is_plain(value: Any) -> bool:

@@ -165,7 +165,8 @@ def _steps(path: str) -> list[str | int]:
     """Return the names, indices and `*` of a path."""
     steps: list[str | int] = []
     parts = _STEP.findall(path)
-    if _PATH.fullmatch(path) is None or (EACH, "") in parts:
+    # A line is an object, so that a path begins with a name.
+    if _PATH.fullmatch(path) is None or not parts[0][0] or (EACH, "") in parts:
         raise ColumnError(
             "{path!r} is not a path. Write names with dots between, [0] for an item of a list, "
             "and [*] for all of its items, such as samples[*].ok.",
