@@ -17,7 +17,8 @@ failures. After each trial nothing may be lost, done twice or left running, no l
   the new one, whole, and the same command then succeeds and leaves nothing else.
 - `failing write`: each of the first 100 calls that write, rename or force to the disk fails once,
   as on a full disk, while a report is written.
-- `full disk ENGINE`, `full disk ingest`, `full disk report`: the disk is full after some blocks (20 points each).
+- `full disk ENGINE`, `full disk ingest`, `full disk report`: the disk is full after some blocks (20
+  points each).
 - `permission ENGINE`, `clock ENGINE`, `deleted store ENGINE`, `read-only store`: files cannot be
   created any more, the clock jumps by a day, the store is deleted, or it cannot be written (20
   trials each).
