@@ -28,7 +28,7 @@ BATCH = 50
 SEEDS_PER_TARGET = 10_000
 
 
-def run_batch(name: str, number: int, size: int, worker: Worker, found: Path) -> dict[str, Any]:
+def run_batch(name: str, number: int, size: int, worker: Worker, folder: Path) -> dict[str, Any]:
     """Draw and read the inputs of one batch; keep those that are findings."""
     counts: Counter[str] = Counter()
     problems: list[dict[str, Any]] = []
@@ -51,7 +51,7 @@ def run_batch(name: str, number: int, size: int, worker: Worker, found: Path) ->
             counts["inputs"] += 1
             if end in {"measured", "refused"}:
                 return
-            kept = found / f"{name}-{number}-{counts['inputs']}".replace(" ", "-")
+            kept = folder / f"{name}-{number}-{counts['inputs']}".replace(" ", "-")
             shutil.copytree(scratch, kept, dirs_exist_ok=True)
             facts = {
                 "end": end,

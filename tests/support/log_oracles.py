@@ -1,4 +1,4 @@
-"""What a hostile log must not lose: each row is in a figure, or in an error, a note or a check."""
+"""Oracles of hostile logs: each row is in a figure, or in an error, a note or a check."""
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
