@@ -17,7 +17,8 @@ failures. After each trial nothing may be lost, done twice or left running, no l
   the new one, whole, and the same command then succeeds and leaves nothing else.
 - `failing write`: each of the first 100 calls that write, rename or force to the disk fails once,
   as on a full disk, while a report is written.
-- `full disk ENGINE`, `full disk ingest`: the disk is full after some blocks (20 points each).
+- `full disk ENGINE`, `full disk ingest`, `full disk report`: the disk is full after some blocks (20
+  points each).
 - `permission ENGINE`, `clock ENGINE`, `deleted store ENGINE`, `read-only store`: files cannot be
   created any more, the clock jumps by a day, the store is deleted, or it cannot be written (20
   trials each).
@@ -57,7 +58,7 @@ from support.faults import (
     require,
     use_read_only_store,
 )
-from support.output_faults import N_CALLS, OUTPUT_FAULTS, fail_write
+from support.output_faults import N_CALLS, OUTPUT_FAULTS, fail_write, fill_disk_of_report
 from support.output_faults import N_KILLS as N_OUTPUT_KILLS
 from support.processes import at_once
 
@@ -128,6 +129,7 @@ FAULTS: dict[str, tuple[Trial, int]] = {
     **{name: (trial, N_OUTPUT_KILLS) for name, trial in OUTPUT_FAULTS.items()},
     "failing write": (fail_write, N_CALLS),
     "full disk ingest": (fill_disk_of_ingest, N_DISK_POINTS),
+    "full disk report": (fill_disk_of_report, N_DISK_POINTS),
     "read-only store": (use_read_only_store, N_DISK_POINTS),
 }
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from support import faults
-from support.output_faults import OUTPUT_FAULTS, fail_write
+from support.output_faults import OUTPUT_FAULTS, fail_write, fill_disk_of_report
 
 needs_mounts = pytest.mark.skipif(not faults.can_mount(), reason="only root may mount disks")
 
@@ -23,6 +23,16 @@ def test_ingest_survives_a_full_disk(tmp_path):
     facts = faults.fill_disk_of_ingest(tmp_path, 4)
 
     assert facts["exit_code"] == 2
+
+
+@needs_mounts
+@pytest.mark.parametrize("number", [0, 3, 19])
+def test_report_survives_a_full_disk(tmp_path, number):
+    """The old report or the new one is there, whole, and the next command succeeds."""
+    facts = fill_disk_of_report(tmp_path, number)
+
+    assert facts["exit_code"] == 2 or number
+    assert facts["state"] == ("new" if facts["exit_code"] == 0 else "old")
 
 
 @needs_mounts

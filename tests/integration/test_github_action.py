@@ -286,6 +286,35 @@ def test_nothing_of_the_checkout_is_run(install, on_path, inputs, tmp_path, monk
         assert "ERROR" in finished.log  # of pip, which found no package
 
 
+def test_build_of_the_action_sees_no_path_of_the_workflow(inputs, tmp_path, monkeypatch):
+    """A build starts processes of its own, to which options of pip's Python do not apply."""
+    calls = tmp_path / "calls"
+    program = tmp_path / "bin" / "python"
+    program.parent.mkdir()
+    # In place of Python: notes its environment, and makes itself the environment of the action.
+    program.write_text(
+        f'#!/bin/bash\n{{ echo "$@"; env; }} >> "{calls}"\n'
+        'own="$RUNNER_TEMP/seedproof/bin"; mkdir -p "$own"; cp "$0" "$own/python" 2>/dev/null\nexit 0\n',
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    for name in ("PYTHONPATH", "PYTHONHOME"):
+        monkeypatch.setenv(name, str(inputs))
+
+    run_action({"install": "true", "target": "quiet.csv"}, inputs, temporary=tmp_path)
+
+    lines = calls.read_text(encoding="utf-8").splitlines()
+    end = next(n for n, line in enumerate(lines) if "--no-build-isolation" in line)
+    of_build = []
+    for line in lines[end + 1 :]:
+        if line.startswith("-P "):
+            break
+        of_build.append(line)
+    assert "PYTHONSAFEPATH=1" in of_build
+    assert not [line for line in of_build if line.startswith(("PYTHONPATH=", "PYTHONHOME="))]
+
+
 def test_everything_that_is_installed_has_a_hash():
     """And the version that CI tests with; a build may download nothing else."""
     text = (ROOT / "action-requirements.txt").read_text(encoding="utf-8")

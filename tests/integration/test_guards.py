@@ -2,8 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +14,17 @@ import pytest
 
 import seedproof as sp
 from seedproof.errors import DamagedStoreError, DtypeError, OptionError, UnreadableError
+from seedproof.logs import log_files, runs_in
+from seedproof.logs.mlflow import _downloads as downloads
 from seedproof.logs.wandb import _tables as tables_of
+from seedproof.predictions.readers import TABLE_SUFFIXES
 from seedproof.records.checks import extreme_number
+from seedproof.records.drafts import is_temporary
 from seedproof.records.normalize import composed, joined_names
+from seedproof.records.number_tables import TooLargeError
 from seedproof.records.row_counts import MOST_NESTED, check_nesting
 
+LOGS = Path(__file__).parents[2] / "examples" / "logs"
 ROWS = [(run, example, (run + example) % 2) for run in range(3) for example in range(20)]
 
 
@@ -180,6 +189,84 @@ def test_composed_and_decomposed_letters_are_one_class(form, tmp_path):
         assert report["accuracy"].value == 1
 
 
+KINDS_OF_NAMES = ("value", "answer", "prediction", "set", "item")
+
+
+def named_cells(kind, name, other):
+    """Return the cells of an answer, in which lists and sets have the name."""
+    if kind == "value":
+        return {"value": len(other)}
+    if kind == "item":
+        return {"item": name, "rank": 1}
+    return {kind: f"{name}|{other}" if kind == "set" else other}
+
+
+@pytest.mark.parametrize("memory", ["1GB", "in parts"])
+@pytest.mark.parametrize("kind", KINDS_OF_NAMES)
+def test_ids_and_items_in_two_forms_are_the_same(kind, memory, tmp_path, monkeypatch):
+    """One run has composed letters, the other decomposed ones; a note says it once for each."""
+    if memory == "in parts":
+
+        def too_large(*_: object, **__: object) -> None:
+            raise TooLargeError
+
+        monkeypatch.setattr("seedproof.records.number_tables.read_table", too_large)
+        monkeypatch.setattr("seedproof.records.item_tables.read_table", too_large)
+    files = []
+    for run, form in enumerate(("NFC", "NFD")):
+        names = [unicodedata.normalize(form, name) for name in ("caf\u00e9", "\u00fcber", "tea")]
+        others = ["blau", "rot", "rot"]
+        rows = [
+            {"example": name, **named_cells(kind, name, other)}
+            for name, other in zip(names, others, strict=True)
+        ]
+        files.append(tmp_path / f"{run}.jsonl")
+        files[-1].write_text("\n".join(map(json.dumps, rows)) + "\n")
+
+    read = sp.Predictions.load(files)
+
+    assert read.n_examples == 3
+    notes = [note.fields for note in read.notes if note.code == "joined-names"]
+    nouns = ["examples", "items"] if kind in {"set", "item"} else ["examples"]
+    assert [fields["noun"] for fields in notes] == nouns
+    assert all(fields["names"] == ("caf\u00e9", "\u00fcber") for fields in notes)
+
+
+@pytest.mark.parametrize("form", ["npz", "npz-files", "array"])
+@pytest.mark.parametrize("kind", ["classes", "items"])
+def test_names_in_arrays_in_two_forms_are_the_same(kind, form, tmp_path):
+    names = np.array([[[COMPOSED, "tea"], ["tea", "x"]], [[DECOMPOSED, "tea"], ["tea", "x"]]])
+    if kind == "classes":
+        names = names[:, :, 0]
+    target = names
+    if form == "npz":
+        target = tmp_path / "runs.npz"
+        np.savez(target, predictions=names)
+    if form == "npz-files":
+        target = [tmp_path / "a.npz", tmp_path / "b.npz"]
+        for file, of_run, name in zip(target, names, (COMPOSED, DECOMPOSED), strict=True):
+            np.savez(file, predictions=of_run, ids=np.array([name, "other"]))
+
+    read = sp.Predictions.load(target)
+
+    (note,) = read.notes
+    assert (note.code, note.fields["noun"], note.fields["names"]) == (
+        "joined-names",
+        kind,
+        (COMPOSED,),
+    )
+    assert DECOMPOSED not in read.source.classes
+
+
+def test_names_in_one_form_need_no_note(tmp_path):
+    """Decomposed everywhere: nothing is joined."""
+    file = tmp_path / "rows.csv"
+    rows = [f"{run},{DECOMPOSED}{n},1" for run in range(2) for n in range(3)]
+    file.write_text("\n".join(["run,example,value", *rows]) + "\n")
+
+    assert sp.Predictions.load(file).notes == ()
+
+
 def test_names_that_differ_otherwise_stay_apart():
     assert joined_names(["e", "\u00e9", "E"]) == ()
     assert composed(DECOMPOSED) == COMPOSED
@@ -224,7 +311,7 @@ def test_link_out_of_a_run_of_wandb_is_not_followed(tmp_path):
         return {"predictions": {"_type": "table-file", "path": name}}
 
     assert tables_of(tmp_path / "run", summary("b.table.json")).keys() == {"predictions"}
-    with pytest.raises(UnreadableError):
+    with pytest.raises(DamagedStoreError):
         tables_of(tmp_path / "run", summary("a.table.json"))
 
 
@@ -257,3 +344,45 @@ def test_link_out_of_a_folder_of_tables_is_not_followed(tmp_path):
 
     with pytest.raises(DamagedStoreError):
         sp.measure(tmp_path / "runs")
+
+
+LINKED = {
+    "hydra": ("by_number/0/.hydra/overrides.yaml", "by_number/1/predictions.csv"),
+    "inspect/json": ("*.json",),
+    "inspect/eval": ("*.eval",),
+    "lm_eval/org__coin": ("samples_*.jsonl", "results_*.json"),
+    "promptfoo": ("results.json",),
+    "wandb": ("*/run-*.wandb", "*/files/media/table/*.table.json"),
+}
+
+
+@pytest.mark.parametrize(
+    ("folder", "pattern"), [(x, pattern) for x in LINKED for pattern in LINKED[x]]
+)
+def test_link_out_of_a_folder_of_logs_is_not_followed(folder, pattern, tmp_path):
+    """A link within the folder is one of its files."""
+    shutil.copytree(LOGS / folder, tmp_path / "logs")
+    target = tmp_path / "logs"
+    file = min(target.glob(pattern))
+    inside = file.with_name(f"{file.name}.moved")
+    file.rename(inside)
+    file.symlink_to(inside.name)
+    assert groups_in(target / "by_number" if folder == "hydra" else target)
+
+    file.unlink()
+    inside.rename(tmp_path / "secret")
+    file.symlink_to(tmp_path / "secret")
+    with pytest.raises(DamagedStoreError):
+        groups_in(target / "by_number" if folder == "hydra" else target)
+
+
+def groups_in(target):
+    """Return the arms and tasks of a folder of logs."""
+    log = log_files([str(target)])
+    return (runs_in(target, TABLE_SUFFIXES) if log is None else log.read()).groups()
+
+
+def test_downloads_are_in_a_folder_that_the_next_command_removes():
+    """As all temporary folders: a killed process leaves nothing for long."""
+    assert is_temporary(downloads().path)
+    assert downloads() is downloads()

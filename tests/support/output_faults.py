@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
@@ -23,7 +24,7 @@ import numpy as np
 from seedproof.integrations.trial_records import TRIALS, _Records
 from seedproof.records.location import Location
 from seedproof.records.manifest import loaded
-from support.faults import COMMAND, Trial, require
+from support.faults import COMMAND, Trial, fill, require, small_disk
 
 N_KILLS = 30
 # Every fifth kill may be noticed by the command, which then cleans up itself.
@@ -32,6 +33,8 @@ SECONDS = 300.0
 # Calls that may fail, and how many of them are tried one by one.
 CALLS = ("write", "fsync", "mkdir", "rename", "renameat2", "linkat", "openat")
 N_CALLS = 100
+# Free blocks of a full disk, per trial.
+BLOCKS_PER_POINT = 64
 # Loading takes longer than a command; each command is a fork of a process that has loaded these.
 CONTEXT = get_context("forkserver")
 CONTEXT.set_forkserver_preload(
@@ -88,9 +91,9 @@ def kill_output(kind: str) -> Trial:
         process = program.start("third")
         if number % 2:  # while files are written
             program.wait_for_a_draft(process)
-            time.sleep(rng.uniform(0, 0.05))
+            time.sleep(rng.choice([0.0, rng.uniform(0, 0.05)]))
         else:
-            process.join(rng.uniform(0.0, 1.1) * seconds_of(kind))
+            process.join(rng.uniform(0.0, 1.2) * seconds_of(kind))
         if is_terminated:
             process.terminate()
         else:
@@ -163,6 +166,30 @@ def fail_write(folder: Path, number: int) -> Mapping[str, object]:
     return {"call": call, "count": count, "state": state, "exit_code": done.returncode}
 
 
+def fill_disk_of_report(folder: Path, number: int) -> Mapping[str, object]:
+    """Write a report on a disk with room for a few blocks, which then gets more."""
+    with small_disk(folder / "disk") as disk:
+        work = disk / "work"
+        work.mkdir()
+        # What the command prints is not on the full disk.
+        (work / "messages").symlink_to(folder / "messages")
+        program = _Program("measure", work)
+        old = program.restore()
+        ballast = fill(disk, except_blocks=number * BLOCKS_PER_POINT)
+        code = ended(program.start("third"))
+        messages = (folder / "messages").read_text(encoding="utf-8")
+        state = program.require_whole(old)
+        require("Traceback" not in messages, messages)
+        require(code in {0, 2}, f"exit code {code}: {messages}")
+        require((code == 0) == (state == "new"), f"exit code {code}, and the {state} result")
+        program.require_clean()
+        ballast.unlink()
+        program.run("third")
+        require(program.require_whole(old) == "new", "the repeated command changed nothing")
+        program.require_clean()
+    return {"exit_code": code, "state": state, "message": messages.strip().splitlines()[-1:]}
+
+
 def environment(folder: Path) -> dict[str, str]:
     """Return the variables of a command."""
     return {"TMPDIR": str(folder / "tmp"), "SOURCE_DATE_EPOCH": "0", "PYTEST_ADDOPTS": ""}
@@ -207,7 +234,20 @@ class _Program:
             names = [path.name for place in places if place.is_dir() for path in place.iterdir()]
             if any(map(LEFTOVER.fullmatch, names)):
                 return
+            time.sleep(0.0002)
+
+    def seconds_until_changed(self, old: Mapping[str, bytes], process: ForkServerProcess) -> float:
+        """Return after how many seconds the command has another result than before.
+
+        It goes on for as long again, above all pytest: kills after that moment change nothing.
+        """
+        start = time.monotonic()
+        while process.is_alive():
+            with suppress(FileNotFoundError):  # while files are replaced
+                if self.contents() != old:
+                    break
             time.sleep(0.001)
+        return time.monotonic() - start
 
     def contents(self) -> dict[str, bytes]:
         """Return all files of the result, without drafts."""
@@ -271,9 +311,10 @@ def _undisturbed(kind: str) -> tuple[dict[str, bytes], dict[str, bytes], float]:
     try:
         program = _Program(kind, folder)
         program.run("second")
-        old, start = program.contents(), time.monotonic()
-        program.run("third")
-        return old, program.contents(), time.monotonic() - start
+        old, process = program.contents(), program.start("third")
+        seconds = program.seconds_until_changed(old, process)
+        require(ended(process) in program.codes, "the command fails")
+        return old, program.contents(), seconds
     finally:
         shutil.rmtree(folder)
 
@@ -284,7 +325,7 @@ def result_of(kind: str) -> dict[str, bytes]:
 
 
 def seconds_of(kind: str) -> float:
-    """Return how long an undisturbed command takes."""
+    """Return how long an undisturbed command takes until its result is there."""
     return _undisturbed(kind)[2]
 
 

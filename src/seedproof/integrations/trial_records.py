@@ -300,6 +300,8 @@ class TrialStore:
                 return self._update(new, accept=accept)
 
     def _update(self, new: Mapping[str, NewTrials], *, accept: bool) -> dict[str, Pooled]:
+        for name in (TRIALS, ACCEPTED):
+            (self._folder / name).remove_drafts()
         records, accepted = self._loaded(TRIALS, _Records), self._loaded(ACCEPTED, _Accepted)
         tests = {name: dict(test.states) for name, test in records.tests.items()}
         pooled: dict[str, Pooled] = {}

@@ -15,6 +15,7 @@ from seedproof.logs import inspect, lm_eval, promptfoo
 from seedproof.logs.hydra import Sweep, sweep_in
 from seedproof.logs.samples import Log
 from seedproof.logs.wandb import tracked_runs_in
+from seedproof.records.location import check_inside
 from seedproof.records.text_files import check_readable
 
 READERS: Mapping[str, ModuleType] = {
@@ -99,8 +100,11 @@ def _recognized(path: Path, reader: ModuleType) -> list[Path]:
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     files = [file for file in files if file.suffix in SUFFIXES and file.is_file()]
     recognized = {file for file in files if reader.recognizes(file, _start(file))}
-    if not recognized and path.is_dir():
-        return []
+    if path.is_dir():
+        if not recognized:
+            return []
+        for file in files:  # also those that a reader finds next to a log
+            check_inside(path, file)
     return [file for file in files if file in recognized or reader.resembles(file)]
 
 

@@ -8,6 +8,7 @@ from typing import Self
 
 from seedproof.errors import NotFoundError, OptionError
 from seedproof.messages import Message
+from seedproof.records.location import check_inside
 from seedproof.records.shards import natural_order
 
 TOOL = "hydra"
@@ -121,15 +122,20 @@ def sweep_in(folder: Path, suffixes: frozenset[str]) -> Sweep | None:
     if not folder.is_dir():
         return None
     places = natural_order([str(path) for path in folder.rglob(str(OVERRIDES))])
+    for place in places:
+        check_inside(folder, Path(place))
     jobs = [Job(Path(place).parent.parent, _overrides(Path(place))) for place in places]
     if not jobs:
         return None
-    names = Counter(
-        file.name
+    tables = [
+        file
         for job in jobs
         for file in job.folder.iterdir()
         if file.suffix.lower() in suffixes and file.is_file()
-    )
+    ]
+    for file in tables:
+        check_inside(folder, file)
+    names = Counter(file.name for file in tables)
     if len(names) != 1:
         listed = ", ".join(f"{name} ({count})" for name, count in sorted(names.items()))
         raise NotFoundError(

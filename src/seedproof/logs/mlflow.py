@@ -3,17 +3,14 @@
 The client alone is needed (mlflow-skinny), and the server is the one of `MLFLOW_TRACKING_URI`.
 """
 
-import atexit
 import os
 import re
-import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
@@ -31,6 +28,7 @@ from seedproof.logs.tracked import RawRun, Tracked, distinct_names, tracked_runs
 from seedproof.messages import Message
 from seedproof.records.columns import Columns
 from seedproof.records.decoding import DecodingError, parse_json
+from seedproof.records.drafts import TemporaryFolder
 from seedproof.records.number_tables import column_names
 
 TOOL = "mlflow"
@@ -342,11 +340,9 @@ def _has_answers(client: Any, runs: Sequence[_Run], path: str) -> bool:  # noqa:
 
 
 @cache
-def _downloads() -> Path:
-    """Return a folder for artifacts, which is removed at exit."""
-    folder = Path(mkdtemp(prefix="seedproof-mlflow-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+def _downloads() -> TemporaryFolder:
+    """Return a folder for artifacts, which is removed at the end of the process."""
+    return TemporaryFolder()
 
 
 def _local_name(path: str) -> str:
@@ -360,7 +356,7 @@ def _downloaded(client: Any, run: _Run, path: str) -> Path | None:  # noqa: ANN4
     Every command reads its input more than once, so a copy is kept until the run changes.
     """
     key = sha256(f"{client.tracking_uri} {run.state} {path}".encode()).hexdigest()[:16]
-    place = _downloads() / key / _local_name(path)
+    place = _downloads().path / key / _local_name(path)
     absent = place.with_name("absent")
     if place.is_file() or absent.exists():
         return place if place.is_file() else None

@@ -31,8 +31,6 @@ EACH = "*"
 # Names, and indices of up to nine digits.
 _STEP = re.compile(r"([^.\[\]]+)|\[([0-9]{1,9}|\*)\]")
 _PATH = re.compile(rf"(?:{_STEP.pattern})(?:\.[^.\[\]]+|\[(?:[0-9]{{1,9}}|\*)\])*")
-# The first character of a line that is not an object.
-_NOT_OBJECT = re.compile(rb"^[ \t\r]*[^{ \t\r\n]", re.MULTILINE)
 # Numbers of lines that a message shows.
 MOST_LINES = 5
 
@@ -167,7 +165,8 @@ def _steps(path: str) -> list[str | int]:
     """Return the names, indices and `*` of a path."""
     steps: list[str | int] = []
     parts = _STEP.findall(path)
-    if _PATH.fullmatch(path) is None or (EACH, "") in parts:
+    # A line is an object, so that a path begins with a name.
+    if _PATH.fullmatch(path) is None or not parts[0][0] or (EACH, "") in parts:
         raise ColumnError(
             "{path!r} is not a path. Write names with dots between, [0] for an item of a list, "
             "and [*] for all of its items, such as samples[*].ok.",
@@ -231,27 +230,19 @@ def _chunks(file: Path, paths: Sequence[list[str | int]]) -> Iterator[tuple[_Lin
 
 
 def _check_lines(file: Path, lines: _Lines) -> None:
-    """Refuse lines at which Arrow's parser ends the process, as at a first one of null.
+    """Refuse texts that are not UTF-8: the parser takes them, and fails where one is used.
 
-    Deep nesting is refused where the file is opened. The parser takes texts that are not UTF-8 as
-    they are, and fails where one of them is used.
+    Lines at which the parser ends the process are refused where rows are counted.
     """
-    content = lines.content
     try:
-        content.decode()
+        lines.content.decode()
     except UnicodeDecodeError as error:
-        raise _wrong_line(file, lines, error.start, "not UTF-8") from error
-    if (start := _NOT_OBJECT.search(content)) is not None:
-        raise _wrong_line(file, lines, start.start(), "expected object")
-
-
-def _wrong_line(file: Path, lines: _Lines, start: int, reason: str) -> UnreadableError:
-    return UnreadableError(
-        "{file} cannot be read: line {line} is wrong: {reason}.",
-        file=file.name,
-        line=lines.n_before + lines.content.count(b"\n", 0, start) + 1,
-        reason=reason,
-    )
+        raise UnreadableError(
+            "{file} cannot be read: line {line} is wrong: {reason}.",
+            file=file.name,
+            line=lines.n_before + lines.content.count(b"\n", 0, error.start) + 1,
+            reason="not UTF-8",
+        ) from error
 
 
 def _sample(lines: bytes) -> bytes:

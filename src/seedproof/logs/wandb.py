@@ -21,6 +21,7 @@ from seedproof.logs.samples import arm_names
 from seedproof.logs.split_tables import column_of, read_cells
 from seedproof.messages import Message
 from seedproof.records.decoding import DecodingError, parse_log
+from seedproof.records.location import check_inside
 from seedproof.records.shards import natural_order
 
 TOOL = "wandb"
@@ -91,7 +92,9 @@ def tracked_runs_in(folder: Path) -> Sweep | None:
     """
     files = sorted(folder.rglob("run-*.wandb")) if folder.is_dir() else []
     # `latest-run` is a link to one of the others.
-    places = dict.fromkeys(_inside(folder, file) for file in files)
+    for file in files:
+        check_inside(folder, file)
+    places = dict.fromkeys(file.resolve() for file in files)
     if not places:
         return None
     # A resumed run has the same id in a further folder.
@@ -154,18 +157,6 @@ def _unread(
         for name, runs in attempts.items()
         if len(runs) > 1
     )
-
-
-def _inside(folder: Path, file: Path) -> Path:
-    """Return the place of a file, which must not be a link out of the folder."""
-    place = file.resolve()
-    if not place.is_relative_to(folder.resolve()):
-        raise UnreadableError(
-            "{path!r} leads out of {folder!r}. Pass the folder that the link leads to.",
-            path=str(file),
-            folder=str(folder),
-        )
-    return place
 
 
 def is_logged_table(path: object) -> bool:
@@ -323,7 +314,7 @@ def _tables(folder: Path, summary: Mapping[str, Any]) -> dict[str, Path]:
             continue
         place = PurePosixPath(str(values.get(f"{key}.path")).replace("\0", ""))
         if not place.is_absolute() and ".." not in place.parts:  # nothing in a file is trusted
-            _inside(folder, folder / "files" / place)
+            check_inside(folder, folder / "files" / place)
             tables[key] = folder / "files" / place
     return tables
 

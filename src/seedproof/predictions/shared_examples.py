@@ -67,6 +67,7 @@ class SubsetShards(WrappedShards):
         self._positions = to_numpy(pc.index_in(ids, source_ids.cast(ids.type)))
         self.n_examples = len(ids)
         self.manifests = source.manifests
+        self.spelled = source.spelled
 
     @cached_property
     def n_labeled(self) -> int:  # type: ignore[override] # mypy takes it as read-only
@@ -113,6 +114,7 @@ class StackedShards(ShardSource):
                 n_lists=len(set(lists)),
             )
         self.classes = all_classes(lists)
+        self.spelled = frozenset[str]().union(*(source.spelled for source in sources))
         self.settings = first.settings
         if not self.kind.has_classes and self.manifests:
             by_meaning = any(source.settings.by_meaning for source in sources)

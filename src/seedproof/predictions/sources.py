@@ -30,6 +30,7 @@ from seedproof.records.item_tables import have_items, read_items
 from seedproof.records.items import MOST_KEPT
 from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
+from seedproof.records.normalize import joined_names
 from seedproof.records.npz import open_npz, open_npz_apart
 from seedproof.records.number_arrays import are_numbers, number_shards
 from seedproof.records.number_tables import have_numbers, read_numbers
@@ -143,7 +144,7 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
             least_runs=least_runs,
             keep=kept_items(options),
         )
-        return Loaded(items, clusters=cluster, slices=tuple(slices or ()))
+        return Loaded(items, _joined(items), cluster, tuple(slices or ()))
     if _is_of_numbers(target, options):
         numbers, notes = weighted(
             number_shards(
@@ -169,7 +170,7 @@ def _from_arrays(target: Input, options: Mapping[str, Any], least_runs: int) -> 
         alone=least_runs == 1,
     )
     checks = _transposed(source, is_named=is_named)
-    return Loaded(source, source.notes, cluster, tuple(slices or ()), checks=checks)
+    return Loaded(source, _joined(source), cluster, tuple(slices or ()), checks=checks)
 
 
 def _is_of_numbers(target: Input, options: Mapping[str, Any]) -> bool:
@@ -223,7 +224,12 @@ def _from_npz(target: Input, options: Mapping[str, Any], least_runs: int) -> Loa
     else:
         source = open_npz(target.parts, alone=least_runs == 1, **settings)
     checks = _transposed(source, is_named=len(target.parts) > 1)
-    return _described(Loaded(source, tuple(notes), checks=checks), options)
+    return _described(Loaded(source, (*notes, *_joined(source)), checks=checks), options)
+
+
+def _joined(source: ShardSource) -> tuple[Message, ...]:
+    """Return a note on names in arrays that are the same in one form of Unicode."""
+    return joined_names(source.spelled, "items" if source.kind.has_items else "classes")
 
 
 def _transposed(source: ShardSource, *, is_named: bool) -> tuple[Check, ...]:

@@ -17,7 +17,7 @@ from seedproof.logs.mlflow import is_tracked, read_tracked
 from seedproof.logs.samples import Log
 from seedproof.messages import Message
 from seedproof.predictions.readers import TABLE_SUFFIXES, reader_of
-from seedproof.records.location import Location
+from seedproof.records.location import Location, check_inside
 from seedproof.records.reader import Store
 from seedproof.records.shards import natural_order
 from seedproof.records.text_files import check_readable
@@ -255,7 +255,7 @@ def _inside(folder: Path) -> list[Path]:
     direct = [path for path in folder.iterdir() if _is_table_file(path, folder)]
     files = direct or [path for path in folder.rglob("*") if _is_table_file(path, folder)]
     for path in files:
-        (Location.of(folder) / path.relative_to(folder).as_posix()).check_links()
+        check_inside(folder, path)
     kinds = Counter(path.suffix.lower() if direct else path.name for path in files)
     if not files:
         raise NotFoundError(

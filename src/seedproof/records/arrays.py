@@ -35,7 +35,6 @@ from seedproof.records.normalize import (
     class_names,
     class_places,
     composed,
-    joined_names,
     label_codes,
     label_indices,
     sized_column,
@@ -88,13 +87,12 @@ class ArrayShards(ShardSource):
         self.tolerance = sum_tolerance(array) if tolerance is None else tolerance
         self._top_classes = None if top_classes is None else _as_top(top_classes, array)
         self._values, self.n_top = array, 0
-        self.notes = joined_names(())
         if array.ndim == 2:
             self.kind = Kind.LABELS
             names, self._values, self._labels, spelled = _encode(
                 array, gold, classes, may_be_all_wrong=alone
             )
-            self.notes = joined_names(spelled)
+            self.spelled = frozenset(spelled)
         elif top_classes is None:
             self.kind, names = Kind.PROBS, class_names(classes, array.shape[2])
         else:

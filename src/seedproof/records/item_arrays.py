@@ -30,6 +30,7 @@ from seedproof.records.normalize import (
     as_text,
     canonical_rows,
     check_text,
+    composed,
     unique_names,
 )
 from seedproof.records.schema import Kind, Layout, Values
@@ -127,6 +128,11 @@ class _Items:
     def n_examples(self) -> int:
         return len(self.is_known)
 
+    @property
+    def composed_names(self) -> tuple[str, ...]:
+        """The names in Unicode's form C, of which two may be the same."""
+        return tuple(map(composed, self.names))
+
 
 def item_shards(
     values: Any,  # noqa: ANN401 - arrays or lists
@@ -188,8 +194,8 @@ def item_shards(
     example_ids = as_ids(ids, n_examples)
     columns = as_extras(extras, n_examples) if extras else None
     order = None if ids is None else canonical_rows(example_ids)
-    known = {name for items in flat for name in items.names} | {*(gold.names if gold else ())}
-    every = tuple(canonical_order(sorted(known)))
+    spelled = {name for items in flat for name in items.names} | {*(gold.names if gold else ())}
+    every = tuple(canonical_order(sorted(set(map(composed, spelled)))))
     lists = []
     for run, items in zip(run_names, flat, strict=True):
 
@@ -203,7 +209,7 @@ def item_shards(
         of_run[:, : rows.shape[1]] = rows
     relevance = None
     if gold is not None:
-        item_of = reindexed(gold.item_of, gold.names, every)
+        item_of = reindexed(gold.item_of, gold.composed_names, every)
         relevance = right_items(
             gold.example_of, item_of, gold.grades, gold.is_known, names=every, ids=example_ids
         )
@@ -220,6 +226,7 @@ def item_shards(
         relevance=relevance,
         settings=settings,
         extras=columns,
+        spelled=spelled,
     )
 
 
@@ -236,7 +243,7 @@ def _gathered(
             "{where} has no list. Pass an empty one, or leave the example out of every run.",
             where=where(int(np.flatnonzero(~items.is_known)[0])),
         )
-    item_of = reindexed(items.item_of, items.names, names)
+    item_of = reindexed(items.item_of, items.composed_names, names)
     if kind is Kind.SETS:
         rows = distinct(items.example_of, item_of)
         return gathered(items.example_of[rows], item_of[rows], items.n_examples)

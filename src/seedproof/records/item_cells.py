@@ -13,6 +13,7 @@ from seedproof.records.columns import measure_as
 from seedproof.records.decoding import DecodingError, parse_json
 from seedproof.records.item_columns import Form
 from seedproof.records.normalize import as_text
+from seedproof.records.table_rows import single_texts
 from seedproof.records.tags import span_texts, spans_of_tags
 from seedproof.typing import BoolArray, IntArray
 
@@ -42,12 +43,12 @@ def item_cells(table: pa.Table, form: Form, columns: Sequence[str]) -> ItemCells
                 "name it with --set to measure sets.",
                 column=columns[0],
             )
-        return _one_per_row(column.cast(pa.string()))
+        return _one_per_row(single_texts(column, columns[0]))
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         lists = [None if cell is None else _names(cell, columns[0]) for cell in column.to_pylist()]
         is_list = True
     else:
-        texts = column.cast(pa.string()).to_pylist()
+        texts = single_texts(column, columns[0]).to_pylist()
         lists, is_list = _parsed(
             texts, columns[0], between=None if form is Form.TAGS else SEPARATOR
         )

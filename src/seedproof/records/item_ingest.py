@@ -37,13 +37,14 @@ from seedproof.records.levels import (
 )
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
-from seedproof.records.partition import are_integers
+from seedproof.records.normalize import accented_names, composed, joined_names
+from seedproof.records.partition import Spellings, are_integers
 from seedproof.records.right_rows import RightRows, read_relevant
 from seedproof.records.scan import Scan, quote_name
 from seedproof.records.schema import Layout
 from seedproof.records.shards import canonical_order, check_run_count
 from seedproof.records.sort import SPLIT, Phases, run_id_of
-from seedproof.records.table_rows import dropped_examples, joined_levels, numbers_of, texts_of
+from seedproof.records.table_rows import dropped_examples, ids_of, joined_levels, numbers_of
 from seedproof.records.tables import TableOptions, notes_on_dropped_columns
 from seedproof.records.writer import RunWriter
 from seedproof.typing import BoolArray, IntArray
@@ -56,16 +57,18 @@ BATCH_ROWS = 100_000
 
 @dataclass
 class _Codes:
-    """Names by the order in which they occur."""
+    """Names in Unicode's form C, by the order in which they occur."""
 
     names: list[str] = field(default_factory=list)
     place: dict[str, int] = field(default_factory=dict)
+    spelled: set[str] = field(default_factory=set)  # as they were written, with other letters
 
     def encode(self, texts: pa.Array) -> IntArray:
         """Return the number of each name, new ones included."""
         encoded = texts.dictionary_encode()
+        self.spelled |= accented_names(encoded.dictionary)
         table = []
-        for name in encoded.dictionary.to_pylist():
+        for name in map(composed, encoded.dictionary.to_pylist()):
             if name not in self.place:
                 self.place[name] = len(self.names)
                 self.names.append(name)
@@ -94,6 +97,7 @@ class ItemIngest:
         self._are_single = self._has_single_gold = True
         self._n_rows = 0
         self._right: list[RightRows] = []
+        self._spelled_ids = Spellings()
 
     def write(self, store: Location) -> tuple[Message, ...]:
         """Read all tables, and write their runs."""
@@ -135,6 +139,8 @@ class ItemIngest:
             )
         extras, dropped = self._extras(ids)
         width, further = self._measure_lists()
+        notes += joined_names(self._spelled_ids.names, "examples")
+        notes += joined_names(self._items.spelled, "items")
         notes += [*further, *notes_on_dropped_columns(dropped)]
         layout = Layout(
             self._roles.form.kind,
@@ -212,7 +218,8 @@ class ItemIngest:
             self._right.append(RightRows.of_items(without_run, roles))
         if not len(table):
             return
-        examples = texts_of(table.column(roles.example), roles.example).combine_chunks()
+        self._spelled_ids.add(table.column(roles.example))
+        examples = ids_of(table.column(roles.example), roles.example).combine_chunks()
         self._has_integer_ids &= are_integers(examples)
         runs = pa.chunked_array([texts_to_arrow([run] * len(table))])
         if roles.levels:

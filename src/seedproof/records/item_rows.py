@@ -9,14 +9,18 @@ from seedproof.errors import DuplicateExampleError, LabelConflictError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.records.items import NO_ITEM, Relevance
+from seedproof.records.normalize import composed
 from seedproof.records.shards import canonical_order
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 
 def encoded_items(*columns: pa.Array) -> tuple[tuple[str, ...], list[IntArray]]:
-    """Return the names of all items of several columns in canonical order, and their places."""
+    """Return the names of all items of several columns in canonical order, and their places.
+
+    Names are in Unicode's form C, so that two spellings of one name are one item.
+    """
     codes = [column.dictionary_encode() for column in columns]
-    texts = [encoded.dictionary.to_pylist() for encoded in codes]
+    texts = [list(map(composed, encoded.dictionary.to_pylist())) for encoded in codes]
     names = canonical_order(sorted({name for of_column in texts for name in of_column}))
     place = {name: index for index, name in enumerate(names)}
     return tuple(names), [

@@ -32,6 +32,7 @@ from seedproof.records.item_rows import (
     right_items,
 )
 from seedproof.records.levels import Repeat, refuse_levels_of_items, settings_of
+from seedproof.records.normalize import accented_names, joined_names
 from seedproof.records.number_tables import TooLargeError, column_names, read_table, title_of
 from seedproof.records.right_rows import RightRows, read_relevant
 from seedproof.records.shards import ItemShards, check_run_count
@@ -40,8 +41,9 @@ from seedproof.records.table_rows import (
     dropped_examples,
     encoded_ids,
     encoded_repeats,
+    fact_texts,
+    ids_of,
     numbers_of,
-    texts_of,
 )
 from seedproof.records.tables import TableOptions, notes_on_dropped_columns
 from seedproof.typing import ArrowStream, BoolArray, FloatArray, IntArray
@@ -195,6 +197,11 @@ class _Rows:
         matched = None
         if right is not None:
             matched, notes = right.matched(ids)
+        spelled = accented_names(cells.texts)
+        if matched is not None:
+            spelled |= accented_names(matched.items)
+        notes += joined_names(accented_names(self.table.column(self.roles.example)), "examples")
+        notes += joined_names(spelled, "items")
         names, codes = encoded_items(cells.texts, *([] if matched is None else [matched.items]))
         items, further = self._lists(cells, codes[0], example_of, names, ids, keep=options.keep)
         notes += further
@@ -235,7 +242,7 @@ class _Rows:
 
         A document without a span has no rows, so that right spans add their documents.
         """
-        texts = texts_of(self.table.column(self.roles.example), self.roles.example)
+        texts = ids_of(self.table.column(self.roles.example), self.roles.example)
         if right is None or self.roles.form is not Form.SPANS:
             return encoded_ids(texts)
         ids, example_of = encoded_ids(pa.chunked_array([*texts.chunks, right.examples]))
@@ -300,7 +307,7 @@ class _Rows:
     def _gold(self, column: str) -> RightRows:
         """Return the right labels, which each run must have alike."""
         cells = item_cells(self.table, self.roles.form, (column,))
-        examples = texts_of(self.table.column(self.roles.example), column).combine_chunks()
+        examples = ids_of(self.table.column(self.roles.example), column).combine_chunks()
         ids, example_of = encoded_ids(pa.chunked_array([examples]))
         names, (item_of,) = encoded_items(cells.texts)
         n_given = np.bincount(example_of[cells.is_given], minlength=len(ids))
@@ -326,11 +333,11 @@ class _Rows:
         kept: dict[str, pa.Array] = {}
         dropped: list[str] = []
         for name in self.roles.extras:
-            column = self.table.column(name)
-            if pa.types.is_nested(column.type):
+            texts = fact_texts(self.table.column(name))
+            if texts is None:
                 dropped.append(name)
                 continue
-            texts = column.cast(pa.string()).combine_chunks()
+            texts = texts.combine_chunks()
             codes = to_numpy(texts.dictionary_encode(null_encoding="encode").indices)
             if (codes != codes[first[example_of]]).any():
                 dropped.append(name)

@@ -1,6 +1,7 @@
 """A folder or file on any filesystem of pyarrow: a local path or a URL."""
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ from seedproof.errors import (
 from seedproof.messages import PROBLEMS, problem_of
 from seedproof.records import durability
 from seedproof.records.remote import connect
+
+# End of the name of a file that is not whole yet.
+DRAFT_OF = re.compile(r"\.[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,13 @@ class Location:
         with self.files.open_output_stream(self.path) as file:
             yield file
 
+    def remove_drafts(self) -> None:
+        """Remove what killed processes left of this file; callers hold its lock."""
+        path = Path(self.path)
+        for draft in path.parent.glob("*") if self.is_local else ():
+            if DRAFT_OF.fullmatch(draft.name.removeprefix(path.name)):
+                draft.unlink(missing_ok=True)
+
     def commit(
         self,
         content: bytes,
@@ -258,6 +269,11 @@ def writing(store: Location) -> Iterator[None]:
             store=store,
             reason=problem_of(error),
         ) from error
+
+
+def check_inside(folder: Path, path: Path) -> None:
+    """Raise an error if a path in a folder is a link that leads out of it, or to a device."""
+    (Location.of(folder) / path.relative_to(folder).as_posix()).check_links()
 
 
 def is_unicode(text: str) -> bool:

@@ -25,6 +25,8 @@ from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import canonical_order, is_integer
 from seedproof.typing import IntArray
 
+# Names that a note lists.
+MOST_SHOWN = 10
 # Name of the other of two classes, if no label shows it.
 OPPOSITES = {"1": "0", "0": "1", "true": "false", "True": "False", "yes": "no", "no": "yes"}
 
@@ -81,7 +83,7 @@ def as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
             "The id of example {position} is missing. Give every example an id, or omit `ids`.",
             position=names.index(None),
         )
-    texts = [str(name) for name in names]
+    texts = [composed(str(name)) for name in names]
     if all(is_integer(text) for text in texts):
         return to_arrow([int(text) for text in texts], np.int64)
     check_text(texts)
@@ -172,7 +174,25 @@ def composed(name: str) -> str:
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
-def joined_names(names: Collection[str]) -> tuple[Message, ...]:
+def composed_texts(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return texts of a column in Unicode's form C; most are ASCII, and stay as they are."""
+    import pyarrow.compute as pc
+
+    is_plain = not pa.types.is_string(texts.type) or pc.all(pc.string_is_ascii(texts)).as_py()
+    return texts if is_plain is not False else pc.utf8_normalize(texts, form="NFC")
+
+
+def accented_names(texts: pa.Array | pa.ChunkedArray) -> set[str]:
+    """Return the distinct texts of a column that have other letters than those of ASCII."""
+    import pyarrow.compute as pc
+
+    if not pa.types.is_string(texts.type):
+        return set()
+    others = texts.filter(pc.invert(pc.string_is_ascii(texts)))
+    return {*pc.unique(others.drop_null()).to_pylist()}
+
+
+def joined_names(names: Collection[str], noun: str = "classes") -> tuple[Message, ...]:
     """Return a note if names differ only in how their letters are composed: they look alike."""
     forms = Counter(map(composed, set(names)))
     joined = tuple(sorted(form for form, count in forms.items() if count > 1))
@@ -181,9 +201,11 @@ def joined_names(names: Collection[str]) -> tuple[Message, ...]:
     return (
         Message(
             "joined-names",
-            "Names of classes that differ only in how letters such as é are composed are the same "
-            "class (Unicode NFC): {names}.",
-            names=joined,
+            "Names of {noun} that differ only in how letters such as é are composed are the same "
+            "(Unicode NFC): {names}{more}.",
+            noun=noun,
+            names=joined[:MOST_SHOWN],
+            more=f" and {len(joined) - MOST_SHOWN:,} more" * (len(joined) > MOST_SHOWN),
         ),
     )
 

@@ -16,6 +16,7 @@ from seedproof.records.answer_settings import AnswerSettings
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.item_arrays import item_kind, item_shards, set_threshold
 from seedproof.records.memory_limit import data_bytes
+from seedproof.records.normalize import composed
 from seedproof.records.number_arrays import number_shards
 from seedproof.records.shards import ShardSource, natural_order
 from seedproof.records.text_files import check_readable, run_names
@@ -278,11 +279,19 @@ def _choices(settings: AnswerSettings, labels: npt.NDArray[Any] | None) -> dict[
     return {**flags, "thresholds": settings.thresholds or None}
 
 
+def _composed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return texts in Unicode's form C: two files may write letters differently."""
+    if array.dtype.kind != "U":
+        return array
+    return np.array([composed(text) for text in array.ravel().tolist()]).reshape(array.shape)
+
+
 def _are_equal(left: npt.NDArray[Any] | None, right: npt.NDArray[Any] | None) -> bool:
     """Return whether two arrays are equal; NaN, which marks a missing label, equals itself."""
     if left is None or right is None:
         return left is right
     if left.shape != right.shape:
         return False
+    left, right = _composed(left), _composed(right)
     both_nan = (left != left) & (right != right)  # noqa: PLR0124 - also in arrays of objects
     return bool(((left == right) | both_nan).all())

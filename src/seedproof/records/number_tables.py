@@ -28,6 +28,7 @@ from seedproof.records.columns import Columns, check_names, shown
 from seedproof.records.decoding import DecodingError, parse_json
 from seedproof.records.levels import Repeat, number_settings_of, settings_of
 from seedproof.records.memory_limit import data_bytes
+from seedproof.records.normalize import accented_names, joined_names
 from seedproof.records.roles import Roles
 from seedproof.records.row_counts import LineCounter, QuotedRowCounter, count_rows
 from seedproof.records.shards import NumberShards, check_run_count, natural_order
@@ -36,8 +37,9 @@ from seedproof.records.table_rows import (
     dropped_examples,
     encoded_ids,
     encoded_repeats,
+    fact_texts,
+    ids_of,
     numbers_of,
-    texts_of,
 )
 from seedproof.records.tables import (
     TableOptions,
@@ -125,14 +127,14 @@ def read_table(
         rows = pa.RecordBatchReader.from_stream(table).read_all()
         if rows.nbytes > data_bytes(options.memory):
             raise TooLargeError
-        return rows
+        return _with_plain_texts(rows)
     path = Path(table)
     suffix, is_packed = suffix_of(path)
     if path.stat().st_size > limit:
         raise TooLargeError
     try:
         if suffix in PARQUET_SUFFIXES and not is_packed:
-            return _read_parquet(path, limit)
+            return _with_plain_texts(_read_parquet(path, limit))
         if suffix in JSON_SUFFIXES:
             return _read_lines(path, limit)
         return _read_text(path, limit, as_text=as_text)
@@ -142,6 +144,14 @@ def read_table(
         if error.fields.get("problem") == "size":
             raise TooLargeError from error
         raise
+
+
+def _with_plain_texts(table: pa.Table) -> pa.Table:
+    """Return a table without views of texts, which Arrow cannot index."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type):
+            table = table.set_column(index, field.name, table.column(index).cast(pa.string()))
+    return table
 
 
 def _read_parquet(path: Path, limit: int) -> pa.Table:
@@ -219,6 +229,7 @@ class RepeatedRows:
     repeats: Sequence[Repeat]  # in order
     run_of: IntArray  # repeat of each row
     levels: Sequence[str] = ()  # by which repeats are named; none if they are files or columns
+    is_used: BoolArray | None = None  # rows that count; None for all
 
     @classmethod
     def read(
@@ -282,11 +293,6 @@ class RepeatedRows:
         """Names of the runs."""
         return ["/".join(repeat) for repeat in self.repeats]
 
-    def filtered(self, is_kept: BoolArray) -> "RepeatedRows":
-        """Return some of the rows."""
-        table = self.table.filter(to_arrow(is_kept))
-        return replace(self, table=table, values=self.values[is_kept], run_of=self.run_of[is_kept])
-
     def aligned(
         self, options: TableOptions, settings: AnswerSettings, *, may_be_unequal: bool = False
     ) -> "AlignedRows":
@@ -307,6 +313,7 @@ class RepeatedRows:
         grid = self._grid(ids, example_of)
         wide = self.roles.wide
         notes = notes_on_roles(options.columns, wide=wide, both_given=False)
+        notes += joined_names(accented_names(self.table.column(self.roles.example)), "examples")
         is_kept = np.asarray((grid >= 0).all(axis=0))
         is_there, runs = None, self.runs
         if may_be_unequal and list(self.levels) == [TRIAL] and not options.may_differ:
@@ -329,11 +336,12 @@ class RepeatedRows:
 
     def _examples(self) -> tuple[pa.Array, IntArray]:
         """Return the ids in order, and the index of its id per row."""
-        return encoded_ids(texts_of(self.table.column(self.roles.example), self.roles.example))
+        return encoded_ids(ids_of(self.table.column(self.roles.example), self.roles.example))
 
     def _grid(self, ids: pa.Array, example_of: IntArray) -> IntArray:
         """Return the row of each run and example, (runs, examples); −1 where there is none."""
-        flat = self.run_of * len(ids) + example_of
+        used = np.flatnonzero(self.run_of >= 0 if self.is_used is None else self.is_used)
+        flat = (self.run_of * len(ids) + example_of)[used]
         counts = np.bincount(flat, minlength=len(self.runs) * len(ids))
         if counts.max() > 1:
             run, example = divmod(int(counts.argmax()), len(ids))
@@ -345,7 +353,7 @@ class RepeatedRows:
                 n_rows=int(counts.max()),
             )
         grid = np.full(len(counts), -1, dtype=np.int64)
-        grid[flat] = np.arange(len(flat))
+        grid[flat] = used
         return grid.reshape(len(self.runs), len(ids))
 
     def _differing_weights(self, name: str, grid: IntArray, ids: pa.Array) -> WeightError:
@@ -370,11 +378,12 @@ class RepeatedRows:
         for name in self.roles.extras:
             column = self.table.column(name)
             # Long texts of each run, such as answers, mostly differ at once.
-            first, last = (column.take(rows).cast(pa.string()) for rows in few)
-            if not first.equals(last):
+            first, last = (fact_texts(column.take(rows)) for rows in few)
+            texts = fact_texts(column) if first is not None and first.equals(last) else None
+            if texts is None:
                 dropped.append(name)
                 continue
-            texts = column.cast(pa.string()).combine_chunks()
+            texts = texts.combine_chunks()
             encoded = texts.dictionary_encode(null_encoding="encode")
             codes = to_numpy(encoded.indices)[grid]
             if (codes != codes[0]).any():
@@ -413,7 +422,8 @@ def _aligned(
 ) -> tuple[NumberShards, list[Message]]:
     """Return the numbers of the runs on the same examples."""
     if options.may_differ:
-        rows = rows.filtered(~np.isnan(rows.values))
+        # Their examples are named, also those without a number in any run.
+        rows = replace(rows, is_used=~np.isnan(rows.values))
     aligned = rows.aligned(options, settings, may_be_unequal=True)
     numbers = rows.values[aligned.rows]
     levels = number_settings_of(rows.levels, rows.repeats).levels

@@ -4,6 +4,7 @@ Each file holds one full buffer, its rows ordered by run. Names of runs, labels 
 kept once; the files hold their indices.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.records.arrow import to_arrow, to_numpy
+from seedproof.records.normalize import accented_names, composed, composed_texts
 from seedproof.records.schema import need_double
 from seedproof.records.shards import MAX_RUNS
 from seedproof.typing import IntArray
@@ -43,6 +45,8 @@ class Partition:
     # Per run its record batches, as (file, batch) indices.
     pieces: list[list[tuple[int, int]]] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)  # per run
+    # Ids with other letters than those of ASCII whose spellings differ.
+    joined: list[str] = field(default_factory=list)
 
     def batches(
         self, folder: Path, columns: Sequence[str], run_idx: int | None = None
@@ -65,6 +69,24 @@ class Partition:
                 yield batch
 
 
+class Spellings:
+    """Spellings of ids with other letters than those of ASCII; of very many, the first ones."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def add(self, ids: pa.Array | pa.ChunkedArray) -> None:
+        """Take the ids of some rows."""
+        if len(self.names) < MAX_NAMES:
+            self.names |= accented_names(ids)
+
+    @property
+    def joined(self) -> list[str]:
+        """Those that are the same name in Unicode's form C."""
+        counts = Counter(map(composed, self.names))
+        return sorted(name for name in self.names if counts[composed(name)] > 1)
+
+
 class PartitionWriter:
     """Writes rows in any order to disk, from a buffer of limited size."""
 
@@ -75,6 +97,7 @@ class PartitionWriter:
         self._index: dict[str, dict[str, int]] = {name: {} for name in NAMED}
         self._waiting: list[pa.RecordBatch] = []
         self._n_waiting = 0
+        self._spelled = Spellings()
 
     @property
     def too_many(self) -> str:
@@ -92,6 +115,10 @@ class PartitionWriter:
             partition.integer_ids = are_integers(batch.column("e"))
         if not partition.double and "v" in batch.schema.names:
             partition.double = need_double(to_numpy(batch.column("v"), missing=0.0))
+        self._spelled.add(batch.column("e"))
+        batch = batch.set_column(
+            batch.schema.get_field_index("e"), "e", composed_texts(batch.column("e"))
+        )
         columns = {
             name: self._indices(name, column) if name in NAMED else column
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
@@ -104,6 +131,7 @@ class PartitionWriter:
     def close(self) -> Partition:
         """Write the rest of the buffer."""
         self._flush()
+        self.partition.joined = self._spelled.joined
         return self.partition
 
     def _indices(self, name: str, column: pa.Array) -> pa.Array:

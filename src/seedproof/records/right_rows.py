@@ -14,7 +14,7 @@ from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.columns import shown
 from seedproof.records.item_columns import ALSO, SPAN, Form, ItemRoles
 from seedproof.records.number_tables import TooLargeError, read_table, title_of
-from seedproof.records.table_rows import numbers_of, texts_of
+from seedproof.records.table_rows import ids_of, numbers_of
 from seedproof.records.tables import TableOptions
 from seedproof.records.tags import span_texts
 from seedproof.records.trec import is_qrels, read_qrels
@@ -60,7 +60,7 @@ class RightRows:
     @classmethod
     def _of(cls, table: pa.Table, example: str, items: pa.Array, grade: str | None) -> "RightRows":
         """Return the rows that have an item, and a grade if there is a column of grades."""
-        examples = texts_of(table.column(example), example).combine_chunks()
+        examples = ids_of(table.column(example), example).combine_chunks()
         grades = None
         is_given = to_numpy(pc.is_valid(items))
         known = examples

@@ -102,12 +102,14 @@ class LineCounter(RowCounter):
         self._has_text = False
         self._n_opened = 0  # by the line that has begun
         self.may_be_deep = False
+        self.no_object: int | None = None  # offset of the first line that begins otherwise
 
     def add(self, block: bytes) -> None:
         """Take the next bytes."""
         data = np.frombuffer(block, dtype=np.uint8)
         ends = np.flatnonzero(data == _LINE_FEED)
         self._count_opened(data, ends)
+        self._find_no_object(block, data, ends)
         if not len(ends):
             self._measure(len(data), None)
             self._has_text = self._has_text or bool(block.strip(WHITE_SPACE))
@@ -122,6 +124,19 @@ class LineCounter(RowCounter):
         for start, stop in zip(starts[~is_text].tolist(), stops[~is_text].tolist(), strict=True):
             self._n_rows += bool(block[start:stop].strip(WHITE_SPACE))
         self._has_text = bool(block[last + 1 :].strip(WHITE_SPACE))
+
+    def _find_no_object(self, block: bytes, data: _Bytes, ends: npt.NDArray[np.intp]) -> None:
+        """Notice the first line that is not an object, by the character it begins with."""
+        if self.no_object is not None:
+            return
+        starts = ends + 1 if self._has_text else np.append(0, ends + 1)
+        starts = starts[starts < len(data)]
+        # Few lines begin with anything else; white space may stand before an object.
+        for start in starts[data[starts] != _BRACE].tolist():
+            line = block[start:].partition(b"\n")[0].lstrip(WHITE_SPACE)
+            if line and not line.startswith(b"{"):
+                self.no_object = self._n_bytes + start
+                return
 
     def _count_opened(self, data: _Bytes, ends: npt.NDArray[np.intp]) -> None:
         """Notice lines with so many brackets that they may be nested too deep."""
@@ -323,8 +338,8 @@ def count_rows(
                 progress(file.tell(), size)
             block = stream.read(BLOCK_BYTES)
     count = counter.close()
-    if isinstance(counter, LineCounter) and counter.may_be_deep:
-        check_nesting(path)
+    if isinstance(counter, LineCounter):
+        _check_lines(path, counter)
     if count.open_quote is not None:
         line = _line_of(path, count.open_quote)
         raise unreadable((path.name,), Message(*OPEN_QUOTE, line=line))
@@ -339,6 +354,23 @@ def count_rows(
             problem="row",
         )
     return count
+
+
+def _check_lines(path: Path, counter: LineCounter) -> None:
+    """Raise an error if a line of JSON would end the process of its parser.
+
+    Arrow's parser fails on a block of lines whose first line is null.
+    """
+    if counter.may_be_deep:
+        check_nesting(path)
+    if counter.no_object is not None:
+        raise UnreadableError(
+            "{file} cannot be read: line {line} is wrong: expected an object, such as "
+            '{{"example": 1}}.',
+            file=path.name,
+            line=_line_of(path, counter.no_object),
+            problem="object",
+        )
 
 
 def check_nesting(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -147,6 +147,7 @@ class ShardSource(ABC):
     n_labeled: int  # examples with a gold label or a target
     settings: AnswerSettings = AnswerSettings()  # for the metrics of numbers and texts
     extras: tuple[str, ...] = ()  # names of the further columns
+    spelled: frozenset[str] = frozenset()  # names of classes as arrays have them
     is_in_memory: bool = False
     manifests: tuple["RunManifest", ...] = ()  # empty if the runs are not from a store
     location: "Location | None" = None
@@ -319,6 +320,7 @@ class ItemShards(ShardSource):
         relevance: The right items.
         settings: Choices for the metrics.
         extras: Further columns.
+        spelled: Names of items as they were given, of which some may be the same.
     """
 
     is_in_memory = True
@@ -334,9 +336,10 @@ class ItemShards(ShardSource):
         relevance: Relevance | None = None,
         settings: AnswerSettings,
         extras: pa.Table | None = None,
+        spelled: Collection[str] = (),
     ) -> None:
         self.kind, self.runs, self.settings = kind, tuple(runs), settings
-        self.classes = tuple(names)
+        self.classes, self.spelled = tuple(names), frozenset(spelled)
         self.rows_per_shard = Layout(kind, self.classes, n_top=items.shape[2]).rows_per_group
         self.n_examples = len(ids)
         self.n_labeled = 0 if relevance is None else int(np.count_nonzero(relevance.is_known))

@@ -21,7 +21,7 @@ from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.checks import check_probs
 from seedproof.records.class_names import find_classes
-from seedproof.records.normalize import canonical_rows, joined_names
+from seedproof.records.normalize import canonical_rows, composed_texts, joined_names
 from seedproof.records.partition import are_integers
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.roles import Roles
@@ -281,6 +281,8 @@ class _Rows:
         if ids.null_count or not (_is_text(ids.type) or pa.types.is_integer(ids.type)):
             raise _UnusualError
         ids = ids.combine_chunks()
+        if composed_texts(ids) is not ids:
+            raise _UnusualError  # ids may be spelled in two ways
         if self.run_of is None:
             ordered, order = _in_order(ids)
             place = {name: column for column, name in enumerate(self.runs)}

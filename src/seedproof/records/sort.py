@@ -101,7 +101,7 @@ class SortedRows:
             self._classes, spelling = find_classes(
                 gathered.names, self._n_rows, roles.classes, options.classes
             )
-        self.notes = joined_names(spelling)
+        self.notes = joined_names(spelling) + joined_names(gathered.joined, "examples")
         # Missing values have the index -1, which is the last entry.
         self._class_of = {
             column: np.array([*(spelling[name] for name in names), UNLABELED], dtype=np.int32)

@@ -11,7 +11,7 @@ from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.checks import LARGEST, SIZES, SMALLEST, extreme_number
 from seedproof.records.levels import SEPARATOR, Repeat, split_repeats
-from seedproof.records.normalize import canonical_rows
+from seedproof.records.normalize import canonical_rows, composed_texts
 from seedproof.records.partition import are_integers
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
@@ -100,13 +100,41 @@ def texts_of(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
             n_missing=column.null_count,
         )
     # Integers that fit into no other type were read as doubles, several of them as the same one.
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
     if pa.types.is_floating(column.type) and pc.any(pc.greater(pc.abs(column), MOST_EXACT)).as_py():
         raise DtypeError(
             "Column {column!r} has numbers above 2^53 that are not exact. Write them as texts, in "
             "quotes.",
             column=name,
         )
-    return column.cast(pa.string())
+    return single_texts(column, name)
+
+
+def single_texts(column: pa.Array | pa.ChunkedArray, name: str) -> pa.Array | pa.ChunkedArray:
+    """Return a column as text, null where a cell is empty; refuse lists, objects and bytes."""
+    texts = fact_texts(column)
+    if texts is None:
+        raise DtypeError(
+            "The column {column!r} has the type {kind}: its cells are not single texts or "
+            "numbers. Keep one value per row.",
+            column=name,
+            kind=str(column.type),
+        )
+    return texts
+
+
+def fact_texts(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray | None:
+    """Return a column as text; None if its cells are lists, objects, or bytes that are no text."""
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException:
+        return None
+
+
+def ids_of(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return ids as text, in one form of Unicode: two runs may write letters differently."""
+    return composed_texts(texts_of(column, name))
 
 
 def numbers_of(column: pa.ChunkedArray, name: str, role: str) -> FloatArray:
@@ -114,8 +142,8 @@ def numbers_of(column: pa.ChunkedArray, name: str, role: str) -> FloatArray:
     try:
         numbers = to_numpy(_as_doubles(column), missing=np.nan)
     except pa.ArrowException as error:
-        texts = column.cast(pa.string()).combine_chunks()
-        text = next(x for x in texts.to_pylist() if x is not None and not _is_number(x))
+        texts = single_texts(column, name).drop_null().to_pylist()
+        text = next((text for text in texts if not _is_number(text)), texts[0])
         raise DtypeError(
             "Column {column!r} with the {role} of each row has {text!r}, which is not a "
             "number. Pass numbers, such as 1 and 0 for pass and fail.",
@@ -141,7 +169,8 @@ def numbers_of(column: pa.ChunkedArray, name: str, role: str) -> FloatArray:
 
 def _as_doubles(column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
-        return column.cast(pa.float64())
+        # A number above 2^53 is rounded, as everywhere; only ids must be exact.
+        return column.cast(pa.float64(), safe=not pa.types.is_integer(column.type))
     except pa.ArrowException:
         if not pa.types.is_string(column.type):
             raise

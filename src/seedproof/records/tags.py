@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from seedproof.records.table_rows import single_texts
+
 # A tag that ends in this text is outside of every span.
 OUTSIDE = "O"
 # First and last tokens of a span in the schemes IOB, IOE, IOBES and BILOU.
@@ -39,5 +41,5 @@ def spans_of_tags(tags: Sequence[str]) -> list[str]:
 
 def span_texts(table: pa.Table, columns: Sequence[str]) -> pa.Array:
     """Return spans "start:end:type" from three columns; null where one of them is empty."""
-    texts = [table.column(name).cast(pa.string()) for name in columns]
+    texts = [single_texts(table.column(name), name) for name in columns]
     return pc.binary_join_element_wise(*texts, ":").combine_chunks()

@@ -15,7 +15,7 @@ from seedproof.records.columns import Columns
 from seedproof.records.decoding import DecodingError, parse_json
 from seedproof.records.number_tables import AlignedRows, RepeatedRows, column_names
 from seedproof.records.roles import Roles
-from seedproof.records.table_rows import numbers_of
+from seedproof.records.table_rows import numbers_of, single_texts
 from seedproof.records.tables import TableOptions
 from seedproof.records.text_answers import TextAnswers
 from seedproof.records.text_records import marks_to_arrow, no_references, reference_lists
@@ -120,11 +120,6 @@ def _listed(cell: Any) -> tuple[str, ...]:  # noqa: ANN401 - a text, a number or
 
 def _texts(column: pa.ChunkedArray, name: str) -> np.ndarray:
     """Return a column as texts, None where it is empty."""
-    if pa.types.is_nested(column.type):
-        raise DtypeError(
-            "Column {column!r} holds lists or objects, not texts. Pass one text per row.",
-            column=name,
-        )
     texts = np.empty(len(column), dtype=object)
-    texts[:] = column.cast(pa.string()).to_pylist()
+    texts[:] = single_texts(column, name).to_pylist()
     return texts

@@ -103,7 +103,7 @@ def test_value_that_is_no_list_is_named(write):
 
 @pytest.mark.parametrize(
     "path",
-    ["a..b", "samples[", "samples[*", "samples[-1]", "samples[1", "*.a", "a.*", "a[0].[1]",
+    ["a..b", "samples[", "samples[*", "samples[-1]", "samples[1", "[*]", "[0].a", "*.a", "a.*", "a[0].[1]",
      "a[99999999999]", "]a", "a.", ".a"],
 )  # fmt: skip
 def test_what_is_no_path_is_refused(write, path):

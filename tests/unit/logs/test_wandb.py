@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import seedproof as sp
-from seedproof.errors import ColumnError, UnreadableError
+from seedproof.errors import ColumnError, DamagedStoreError, UnreadableError
 from seedproof.logs.wandb import HEADER, read_logged_table, read_run
 from seedproof.testing.errors import WithFields
 
@@ -145,5 +145,5 @@ def test_links_out_of_the_folder_are_refused(tmp_path):
     table.rename(outside)
     table.symlink_to(outside)
 
-    with pytest.raises(UnreadableError):
+    with pytest.raises(DamagedStoreError):
         sp.measure(folder)

@@ -181,3 +181,14 @@ def test_link_inside_a_folder_and_the_folder_itself_may_be_links(tmp_path):
     (tmp_path / "linked").symlink_to(store)
 
     assert (Location.of(tmp_path / "linked") / "link").read_bytes() == b"content"
+
+
+def test_drafts_of_a_file_are_removed_and_nothing_else(tmp_path):
+    """As a killed process leaves them."""
+    kept = {"trials.json", "trials.json.bak", f"other.json.{'a' * 32}"}
+    for name in (*kept, f"trials.json.{'a' * 32}"):
+        (tmp_path / name).write_text("{}")
+
+    (Location.of(tmp_path) / "trials.json").remove_drafts()
+
+    assert {path.name for path in tmp_path.iterdir()} == kept
