@@ -10,6 +10,8 @@ Answer: TypeAlias = Mapping[str, Any]
 Oracle: TypeAlias = Callable[[Answer], str]
 # Kinds of answers that have several rows, or none.
 LISTED = frozenset({"rankings", "sets"})
+# Note on answers that are null or without a text.
+EMPTY = "answers-missing"
 # Notes on examples or lines that are in no figure.
 DROPPING = frozenset({"examples-dropped", "lists-empty"})
 
@@ -75,7 +77,9 @@ def examples_kept(rows: Sequence[tuple[str, int]]) -> Oracle:
         if len(known - kept) > n_named:
             return f"{len(known - kept)} examples are in no figure, and {n_named} are named"
         n_rows = sum(n for example, n in rows if example in kept)
-        if part["kind"] in LISTED or n_rows == part["n_cells"]:
+        # A text that is null is an answer of its own, and a note counts them.
+        n_empty = sum(fields["n_missing"] for code, fields in part["notes"] if code == EMPTY)
+        if part["kind"] in LISTED or n_rows + n_empty == part["n_cells"]:
             return ""
         return f"{n_rows} answers of measured examples, {part['n_cells']} in figures"
 
