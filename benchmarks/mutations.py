@@ -5,9 +5,10 @@
     python benchmarks/mutations.py --aim         only check that each row is found in the code
 
 Each row replaces one fragment of one function, and runs the nearest test file, or the corpus of
-truth. Tests are collected once and run in a fork per row, whose function gets the other code. A
-mutation is caught if a test fails or does not end. Where code has moved, a row is aimed anew: a
-fragment that is not found exactly once is an error, also in CI.
+truth. Tests are collected once and run in a fork per row, whose function gets the other code; what
+a file of tests computes when it is imported does not see the fault. A mutation is caught if a test
+fails or does not end. Where code has moved, a row is aimed anew: a fragment that is not found
+exactly once is an error, also in CI.
 
 Finished rows are kept in the JSON file, and are run again only if the mutated module or the tests
 have changed. Two processes with `--share 0/2` and `--share 1/2` need files of their own.
