@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from support.gated import gated_packages
+
 # Contracts are tests that live in the library: explain their asserts, too.
 pytest.register_assert_rewrite(
     "seedproof.testing.engines",
@@ -19,7 +21,7 @@ pytest.register_assert_rewrite(
 
 # The packages whose coverage is gated, and their tests. Tracing makes Python a third slower, so
 # nothing else is traced: neither other tests, nor most of what is imported.
-GATED = ("seedproof.measurement", "seedproof.metrics", "seedproof.records")
+GATED = gated_packages()
 TRACED = (
     "contract/test_accumulators.py",
     "golden/",
@@ -39,10 +41,8 @@ TRACED = (
     "property/test_item_tables.py",
     "property/test_number_tables.py",
     "unit/comparison/arms/",
-    "unit/measurement/",
-    "unit/metrics/",
     "unit/predictions/",
-    "unit/records/",
+    *(f"unit/{package}/" for package in GATED),
 )
 COVERAGE = pytest.StashKey()
 
@@ -58,7 +58,8 @@ def pytest_collection(session):
     if tracer is None:  # `--no-cov`
         return
     if is_worker_or_alone(session.config):
-        for name in GATED:
+        for path in GATED:
+            name = f"seedproof.{path.replace('/', '.')}"
             package = importlib.import_module(name)
             for module in pkgutil.walk_packages(package.__path__, f"{name}."):
                 importlib.import_module(module.name)

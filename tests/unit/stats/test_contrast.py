@@ -10,6 +10,7 @@ from scipy.stats import ttest_ind, ttest_rel
 
 from seedproof.metrics.block_statistic import BinnedGaps, BlockJackknife, ClassShares, Residuals
 from seedproof.metrics.statistic import (
+    ExampleValues,
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
@@ -24,6 +25,7 @@ from seedproof.stats.contrast import (
     compared,
     contrast,
 )
+from seedproof.stats.covariance import crosses
 from seedproof.stats.distributions import student_quantile
 from seedproof.stats.effect import RatioOfMeans
 from seedproof.stats.estimate_contrast import from_estimates
@@ -454,3 +456,18 @@ def test_shares_of_these_trials_are_not_compared():
     effect = compare("solid_share", accuracy(0.9, spread=0.01), accuracy(0.5, spread=0.01))
 
     assert (effect.low, effect.high, effect.verdict) == (None, None, "not tested")
+
+
+def test_examples_that_both_arms_share_cancel():
+    """The variance is that of the differences of examples, not the sum of both."""
+    base, arm = np.random.default_rng(0).random((2, 40)) + np.random.default_rng(1).random(40)
+    means = [
+        mean(x.mean(), [x.mean()] * 5, spread=x.var(ddof=1) / 40, is_count=False)
+        for x in (base, arm)
+    ]
+    values = [{"accuracy": ExampleValues(x, None)} for x in (base, arm)]
+    cross = crosses(*values, is_paired=False)["accuracy"]
+
+    paired = contrast(*means, Pair("accuracy", is_paired=False, cross=cross))
+
+    assert paired.example_variance == pytest.approx((arm - base).var(ddof=1) / 40)

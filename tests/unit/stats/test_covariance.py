@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from seedproof.metrics.statistic import ExampleValues
-from seedproof.stats.covariance import Cross, crosses
+from seedproof.stats.covariance import Cross, add_crosses, crosses
 
 
 def test_products_are_of_examples_that_both_arms_list():
@@ -86,3 +86,63 @@ def test_merging_is_adding():
 
     assert (parts[0].n_examples, parts[0].products) == (whole.n_examples, whole.products)
     assert parts[0].interaction == whole.interaction
+
+
+def weighted(values, weights):
+    return ExampleValues(values, None, weights=weights)
+
+
+@pytest.mark.parametrize("scale", [1.0, 7.0])
+def test_the_covariance_of_weighted_means_is_of_their_residuals(scale):
+    """As if of so many examples of equal weight; the scale of weights does not matter."""
+    rng = np.random.default_rng(2)
+    x, y = rng.random((2, 30))
+    weights = scale * rng.random(30)
+    parts = [slice(0, 12), slice(12, 30)]
+    pieces = [
+        crosses(
+            {"m": weighted(x[part], weights[part])},
+            {"m": weighted(y[part], weights[part])},
+            is_paired=False,
+        )
+        for part in parts
+    ]
+    total = {}
+    for piece in pieces:
+        add_crosses(total, piece)
+
+    means = [np.average(z, weights=weights) for z in (x, y)]
+    result = total["m"].example_covariance(*means)
+
+    n = weights.sum() ** 2 / (weights**2).sum()
+    products = (weights**2 * (x - means[0]) * (y - means[1])).sum() / weights.sum() ** 2
+    assert result == pytest.approx(products * n / (n - 1))
+    assert total["m"].n_examples == 30
+
+
+def test_equal_weights_change_nothing():
+    x, y = np.random.default_rng(3).random((2, 20))
+    plain, equal = Cross(is_paired=False), Cross(is_paired=False)
+
+    plain.update(ExampleValues(x, None), ExampleValues(y, None))
+    equal.update(weighted(x, np.full(20, 3.0)), weighted(y, np.full(20, 3.0)))
+
+    means = x.mean(), y.mean()
+    assert equal.example_covariance(*means) == pytest.approx(plain.example_covariance(*means))
+
+
+def test_one_example_has_no_covariance():
+    cross = Cross(is_paired=False)
+    cross.update(ExampleValues(np.ones(1), None), ExampleValues(np.ones(1), None))
+
+    assert cross.example_covariance(1.0, 1.0) == 0.0
+
+
+def test_means_over_unlike_subsets_are_not_compared():
+    """Some examples have no such quantity in one arm."""
+    some = ExampleValues(np.ones(3), None, is_subset=True)
+    others, same = ExampleValues(np.ones(4), None), ExampleValues(np.ones(3), None, is_subset=True)
+
+    assert crosses({"m": some}, {"m": others}, is_paired=False) == {}
+    assert crosses({"m": some}, {"m": same}, is_paired=False).keys() == {"m"}
+    assert crosses({"m": some}, {"other": same}, is_paired=False) == {}

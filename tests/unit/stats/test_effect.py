@@ -4,11 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from seedproof.metrics.statistic import VERDICT_FROM
 from seedproof.stats.effect import (
     Contrast,
     Effect,
+    JudgeVariance,
+    RatioOfMeans,
+    directed,
     effect_of,
     inverted,
     is_inside,
@@ -17,7 +21,7 @@ from seedproof.stats.effect import (
     with_enough_runs,
     without_verdict,
 )
-from seedproof.stats.intervals import PLAIN
+from seedproof.stats.intervals import PLAIN, Level
 
 BOTH = "runs × examples"
 SHOWN = Effect("flip_rate", "ratio", 0.5, 0.4, 0.7, BOTH, detectable=1.6, verdict="steadier")
@@ -94,6 +98,7 @@ def test_effect_can_be_read_from_the_other_side(effect, opposite):
         ("ratio", (1 / 1.1 - 1e-6, 1.0), 0.1, False),
         ("ratio", (0.905, 1.0), 0.1, False),  # between 1 − 0.1 and 1/1.1
         ("ratio", (1.0, 1.1 + 1e-6), 0.1, False),
+        ("ratio", (1 / 1.1, 1.1), 0.1, True),  # on the margin
         ("ratio", (0.5 + 1e-9, 2.0 - 1e-9), 1.0, True),
         ("difference", (-0.005, 0.005), 0.005, True),
         ("difference", (-0.0051, 0.0), 0.005, False),
@@ -185,3 +190,138 @@ def test_a_difference_of_shares_is_between_minus_one_and_one():
     assert (shares.low, shares.high) == (accuracy.low, accuracy.high) == (-1.0, 1.0)
     assert numbers.low < -1.0
     assert numbers.high > 1.0
+
+
+@pytest.mark.parametrize(
+    ("verdict", "better", "expected"),
+    [
+        ("higher", "higher", "better"),
+        ("higher", "lower", "worse"),
+        ("lower", "lower", "better"),
+        ("lower", "higher", "worse"),
+        ("higher", "neither", "higher"),
+        ("no difference shown", "higher", "no difference shown"),
+        ("better", "lower", "better"),  # it has a direction of its own
+    ],
+)
+def test_direction_of_numbers_turns_higher_into_better_or_worse(verdict, better, expected):
+    assert directed(replace(SHOWN, verdict=verdict), better).verdict == expected
+
+
+@pytest.mark.parametrize("over", ["examples", "clusters", "judges × examples"])
+def test_an_effect_over_examples_needs_runs_for_a_verdict_unless_they_are_trials(over):
+    contrast = Contrast(0.5, 1e-6, 9.0, 1e-6, over=over)
+
+    runs = effect_of("accuracy", 0.5, contrast, level=PLAIN)
+    trials = effect_of("accuracy", 0.5, contrast, level=PLAIN, needs_runs=False)
+
+    assert (runs.verdict, runs.detectable) == ("too few runs", None)
+    assert trials.verdict == "better"
+    assert (runs.low, runs.high) == (trials.low, trials.high)
+
+
+def test_an_effect_over_runs_has_a_verdict():
+    for over in ("runs", "runs × examples", "runs × clusters"):
+        contrast = Contrast(0.5, 1e-6, 9.0, 1e-6, over=over)
+        assert effect_of("accuracy", 0.5, contrast, level=PLAIN).verdict == "better"
+
+
+def test_a_value_is_inside_its_own_interval():
+    """The bias that the contrast takes off may put its center elsewhere."""
+    effect = effect_of("accuracy", 0.7, Contrast(0.5, 1e-6, 9.0), level=PLAIN)
+
+    assert effect.low < effect.value == effect.high
+
+
+# A difference with all parts that an interval may have.
+LEVEL = Level(tail=0.01, example_tail=0.02, run_share=0.5)
+DF, EXAMPLE_DF = 7.0, 20.0
+RUNS, EXAMPLES, COUNTED, BIAS, ERROR = 4.0, 3.0, 0.5, 0.7, 0.2
+FULL = Contrast(1.0, RUNS, DF, EXAMPLES, COUNTED, BIAS, ERROR, BOTH, EXAMPLE_DF)
+OF_RUNS = stats.t.isf(0.01, DF) ** 2
+OF_EXAMPLES = stats.t.isf(0.02, EXAMPLE_DF) ** 2
+
+
+def test_half_width_has_all_parts():
+    """Runs by their own quantile, the bias in the root, and the error outside of it."""
+    spread = OF_RUNS * 0.5 * RUNS + OF_EXAMPLES * (EXAMPLES - COUNTED)
+
+    assert FULL.half_width(LEVEL) == pytest.approx(np.sqrt(spread + BIAS**2) + ERROR)
+    low, high = FULL.ends(LEVEL)
+    assert (1.0 - low, high - 1.0) == pytest.approx([FULL.half_width(LEVEL)] * 2)
+
+
+def test_detectable_difference_is_shown_with_four_in_five():
+    """The interval's half width, and the 80 % quantile of the difference itself."""
+    deviation = np.sqrt(RUNS + EXAMPLES - COUNTED)
+
+    detectable = FULL.detectable(LEVEL)
+
+    assert detectable == pytest.approx(FULL.half_width(LEVEL) + stats.t.ppf(0.8, DF) * deviation)
+
+
+def test_judges_widen_what_they_did_not_count():
+    """Student's quantile for few judges; what examples count as well is taken off once."""
+    judges = JudgeVariance(variance=2.0, df=2.0, interaction_variance=0.3)
+    graded = replace(FULL, judges=judges, error=0.0)
+    alone = replace(FULL, error=0.0)
+    squared = alone.half_width(LEVEL) ** 2
+    of_judges = stats.t.isf(0.02, 2) ** 2 * 2.0
+
+    expected = np.sqrt(of_judges + squared - OF_EXAMPLES * 0.3)
+
+    assert graded.half_width(LEVEL) == pytest.approx(expected)
+    deviation = np.sqrt(2.0 + RUNS + EXAMPLES - COUNTED - 0.3)
+    assert graded.detectable(LEVEL) == pytest.approx(expected + stats.t.ppf(0.8, DF) * deviation)
+
+
+def fieller(base, arm, variances):
+    """Ratios for which the difference arm − r·baseline is within its half width, by a search."""
+    ratios = np.linspace(0.0, 20.0, 200_001)
+    of_base, of_arm, both = variances
+    is_kept = (arm - ratios * base) ** 2 <= of_arm - 2 * ratios * both + ratios**2 * of_base
+    return ratios[is_kept].min(), ratios[is_kept].max()
+
+
+@pytest.mark.parametrize("covariance", [0.0, 0.008, -0.01])
+@pytest.mark.parametrize("power", [1.0, 0.5])
+def test_a_ratio_of_means_has_every_ratio_that_its_difference_allows(covariance, power):
+    """Parts that are noise have the quantile of runs, and the rest that of examples."""
+    drawn, noise = 2.0, 3.0
+    parts = ((0.02, 0.005), (0.03, 0.01), (covariance, covariance / 2))
+    ratio = RatioOfMeans(1.0, 1.5, *parts, power=power)
+
+    ends = ratio.log_ends(drawn, noise)
+
+    squares = [drawn**2 * (x - part) + noise**2 * part for x, part in parts]
+    expected = power * np.log(fieller(1.0, 1.5, squares))
+    assert ends == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("run_share", [1.0, 0.25])
+@pytest.mark.parametrize("of_runs", [0.02, 1e-9], ids=["runs vary", "runs agree"])
+def test_a_ratio_over_runs_is_at_least_as_wide_as_over_examples_alone(run_share, of_runs):
+    drawn, noise = 2.0, 3.0
+    parts, runs = ((0.02, 0.005), (0.03, 0.01), (0.008, 0.001)), (of_runs, of_runs, of_runs / 5)
+    ratio = RatioOfMeans(1.0, 1.5, *parts, runs=runs)
+
+    low, high = ratio.log_ends(drawn, noise, run_share)
+
+    both = [
+        noise**2 * run_share * x + drawn**2 * (y - part)
+        for x, (y, part) in zip(runs, parts, strict=True)
+    ]
+    alone = [drawn**2 * (x - (1 - run_share) * part) for x, part in parts]
+    ends = np.log([fieller(1.0, 1.5, x) for x in (both, alone)])
+    assert low == pytest.approx(ends[:, 0].min(), abs=1e-3)
+    assert high == pytest.approx(ends[:, 1].max(), abs=1e-3)
+
+
+@pytest.mark.parametrize(("variance", "is_bounded"), [(0.249, True), (0.251, False)])
+def test_a_ratio_to_a_baseline_that_may_be_0_is_unlimited(variance, is_bounded):
+    """Two standard errors are as much as the baseline from a variance of a quarter on."""
+    ratio = RatioOfMeans(1.0, 1.5, (variance, 0.0), (0.01, 0.0), (0.0, 0.0))
+
+    low, high = ratio.log_ends(2.0, 2.0)
+
+    assert np.isfinite(high) == np.isfinite(low) == is_bounded

@@ -5,7 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seedproof.metrics.statistic import MeanOverExamples, MeanOverRuns
+from seedproof.metrics.statistic import (
+    MeanOverExamples,
+    MeanOverPairs,
+    MeanOverRuns,
+    RootOfMean,
+    ValueOnly,
+)
 from seedproof.stats.families import MOST_ROWS, MetricContrast, common_level, shared_level
 from seedproof.stats.intervals import PLAIN
 from seedproof.stats.looks import AT_LOOK
@@ -184,3 +190,53 @@ def test_a_level_of_looks_is_divided_as_any_other():
 
     assert (level.tail, level.example_tail) == (pytest.approx(0.0025), pytest.approx(0.0125))
     assert level.is_of_pairs
+
+
+def contrast_of(base, arm, *, metric="accuracy", is_paired=False):
+    """A row of two statistics of five runs."""
+    groups = ("seeds", "seeds" if is_paired else "others")
+    return MetricContrast(metric, groups, base, arm, is_paired=is_paired, n_runs=(5, 5))
+
+
+def mean_of_runs(seed):
+    without = 0.5 + 0.01 * np.random.default_rng(seed).standard_normal(5)
+    return MeanOverExamples(0.5, 100, without, 1e-4, 0.0)
+
+
+@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: RootOfMean(x, 4.0)])
+def test_values_without_a_run_are_on_the_scale_of_the_contrast(wrap):
+    """Logarithms for ratios; those of unpaired arms are independent, with opposite signs."""
+    first, second = mean_of_runs(0), mean_of_runs(1)
+
+    plain = contrast_of(wrap(first), wrap(second)).left_out()
+    ratio = contrast_of(wrap(first), wrap(second), metric="flip_rate").left_out()
+    paired = contrast_of(wrap(first), wrap(second), is_paired=True).left_out()
+
+    np.testing.assert_allclose(plain["seeds of 5"], -first.without)
+    np.testing.assert_allclose(plain["others of 5"], second.without)
+    np.testing.assert_allclose(ratio["others of 5"], np.log(second.without))
+    np.testing.assert_allclose(paired["seeds of 5"], second.without - first.without)
+
+
+def test_means_over_pairs_leave_out_both_runs_of_a_pair():
+    rng = np.random.default_rng(2)
+    matrix = np.triu(0.1 + 0.02 * rng.random((5, 5)), 1)
+    pairs = MeanOverPairs(matrix + matrix.T, floor=1e-3)
+
+    left_out = contrast_of(pairs, pairs, metric="net_flip_rate").left_out()
+
+    keep = [np.delete(np.arange(5), run) for run in range(5)]
+    means = [(pairs.matrix[np.ix_(x, x)].sum() / 12) for x in keep]
+    np.testing.assert_allclose(left_out["others of 5"], np.log(means))
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        ValueOnly(0.1),
+        MeanOverPairs(np.zeros((2, 2)), floor=1e-3),
+        MeanOverExamples(0.0, 100, np.zeros(5), 0.0, 0.0),
+    ],
+)
+def test_what_has_no_logarithm_without_a_run_counts_as_independent(statistic):
+    assert contrast_of(statistic, statistic, metric="flip_rate").left_out() == {}

@@ -20,6 +20,7 @@ from seedproof.metrics.statistic import (
     ExampleSums,
     ExampleValues,
     ExcessSpread,
+    Judges,
     MeanOverExamples,
     MeanOverPairs,
     MeanOverRuns,
@@ -954,3 +955,47 @@ def test_scores_of_clusters_stay_in_their_range():
     result = estimate(rate(scores, scale="linear", n_clusters=12))
 
     assert stats.beta.ppf(0.025, 11, 2) < result.low < scores.mean() < result.high <= 1.0
+
+
+# -------------------------------------------------------------------------------------- levels
+
+
+def test_a_divided_level_has_the_same_share_of_both_tails():
+    level = Level(tail=0.01, example_tail=0.02, is_of_pairs=True, run_share=0.5)
+
+    divided = level.divided(4)
+
+    assert divided == Level(tail=0.0025, example_tail=0.005, is_of_pairs=True, run_share=0.5)
+    assert (PLAIN.confidence, level.confidence) == pytest.approx((0.95, 0.98))
+
+
+def test_quantiles_of_a_forecast_are_shorter_by_the_root_of_its_share():
+    level = Level(tail=0.01, run_share=0.25)
+
+    assert level.student(8) == pytest.approx(stats.t.isf(0.01, 7) / 2)
+
+
+@pytest.mark.parametrize(("value", "end"), [(0.02, "low"), (0.98, "high")])
+def test_an_interval_of_bounded_numbers_stays_in_their_range(value, end):
+    """Runs that differ widely would take it below 0, or above 1."""
+    mean = MeanOverExamples(
+        value, 1000, value + np.array([-0.01, 0.01, 0.0]), 1e-6, 0.0, scale="linear", largest=1.0
+    )
+
+    result = estimate(mean)
+
+    assert getattr(result, end) == (0.0 if end == "low" else 1.0)
+    assert result.low < value < result.high
+
+
+def test_three_judges_have_two_degrees_of_freedom():
+    """Their jackknife variance is wide of that of examples, which is nearly 0."""
+    without = np.array([0.4, 0.5, 0.6])
+    judges = Judges(without, interaction_variance=0.0)
+    mean = MeanOverExamples(0.5, 10_000, None, 1e-12, 0.0, scale="linear", judges=judges)
+
+    result = estimate(mean)
+
+    error = math.sqrt(2 * np.var(without))
+    assert result.high - result.value == pytest.approx(stats.t.isf(0.025, 2) * error)
+    assert result.over == "judges × examples"

@@ -1,9 +1,14 @@
 """Answers on a candidate at its planned numbers of runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import stats
 
-from seedproof.comparison.decide.judge import check_row, judge
+from seedproof.comparison.decide.judge import Decision, check_row, judge
+from seedproof.comparison.decide.judge import Verdict as JudgeVerdict
+from seedproof.comparison.decide.ledger import Settings
 from seedproof.comparison.decide.schedule import Schedule
 from seedproof.errors import OptionError
 from seedproof.metrics.statistic import MeanOverExamples, ValueOnly
@@ -190,7 +195,7 @@ def test_too_few_or_too_many_trials_are_refused(max_trials, metric):
 
 
 def test_levels_of_all_looks_add_up():
-    levels = TRIALS.levels(0.01)
+    levels = Schedule.of_trials(5, "mean", 100).levels(0.01)
 
     assert sum(level.tail for level in levels.values()) == pytest.approx(0.008)
     assert {level.example_tail for level in levels.values()} == {0.008}
@@ -236,3 +241,77 @@ def test_guard_is_the_plain_interval_where_a_candidate_would_be_kept(gain, is_lo
     verdict = judge(candidate, SCHEDULE, level=1e-4, min_gain=0.0, quality=loss)
 
     assert (verdict.reason == LOST) == is_lost
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"), [("keep", 0), ("discard", 1), ("run more", 3), ("repair", 3)]
+)
+def test_exit_code_is_that_of_the_answer(answer, code):
+    settings = Settings("accuracy", 20, 0.1, 0.0)
+    decision = Decision(JudgeVerdict(answer, "open"), settings, "", "", 5, 5, 20)
+
+    assert decision.exit_code == code
+    assert (decision.repeats, replace(decision, are_trials=True).repeats) == ("runs", "trials")
+
+
+@pytest.mark.parametrize("n_runs", [5, 10])
+def test_ratio_that_does_not_exist_yet_needs_more_runs(n_runs):
+    """Nothing flips in the candidate, and too few examples bound how often."""
+    base, arm = row(0.0, n_runs, metric="flip_rate").base, row(-0.8, n_runs).arm
+    never = replace(arm, value=0.0, without=np.zeros(n_runs), n_examples=2, largest=1.0)
+    contrast = MetricContrast("flip_rate", "new", base, never, is_paired=False, n_runs=(20, n_runs))
+
+    verdict = judge(contrast, SCHEDULE, level=1e-9, min_gain=0.0)
+
+    assert (verdict.answer, verdict.reason, verdict.chance) == (RUN_MORE, "open", None)
+
+
+@pytest.mark.parametrize(
+    ("metric", "gain", "least", "is_too_small"),
+    [
+        # The gain is at most 1.3 points.
+        ("accuracy", 0.008, 0.03, True),
+        ("accuracy", 0.008, 0.005, False),
+        # The rate falls by at most 1.7 %, from 80 points on.
+        ("flip_rate", -0.008, 0.05, True),
+        ("flip_rate", -0.008, 0.005, False),
+        ("explanation_overlap", 0.008, 0.03, True),  # a difference, and better if higher
+    ],
+)
+def test_least_gain_is_on_the_scale_of_the_metric(metric, gain, least, is_too_small):
+    verdict = judge(row(gain, 10, metric=metric), SCHEDULE, level=0.02, min_gain=least)
+
+    assert (verdict.reason == TOO_SMALL) == is_too_small
+
+
+@pytest.mark.parametrize("gain", [0.003, 0.002, 0.0015, 0.001])
+def test_futile_candidates_have_a_chance_below_five_percent(gain):
+    """Welch's test at the last look, with the spread of both arms pooled."""
+    verdict = judge(row(gain, 10), SCHEDULE, level=0.05, min_gain=0.0)
+
+    contrast = row(gain, 10)
+    base, arm = contrast.base, contrast.arm
+    squares = sum(
+        np.var(x.without) * (len(x.without) - 1) ** 2 * len(x.without) for x in (base, arm)
+    )
+    per_run = squares / (19 + 9)
+    tail = SCHEDULE.levels(0.05)[20].tail
+    runs = stats.t.isf(tail, 19) ** 2 * per_run * 2 / 20
+    drawn = stats.norm.isf(0.05) ** 2 * 2e-8
+    chance = stats.norm.cdf((gain - np.sqrt(runs + drawn)) / np.sqrt(per_run * (1 / 10 - 1 / 20)))
+    assert verdict.chance == pytest.approx(chance)
+    assert (verdict.reason == "futile") == (chance < 0.05)
+
+
+def test_schedule_of_single_numbers_does_not_screen():
+    """Two numbers may be those of another candidate."""
+    schedule = Schedule.of_runs(10, has_examples=False)
+
+    assert (schedule.looks, schedule.screens, schedule.n_identifying) == ((5, 10), (), 5)
+    assert schedule.at(4) == (None, 5)
+
+
+@pytest.mark.parametrize(("step", "n_runs"), [(2, 5), (5, 5), (10, 10)])
+def test_baseline_needs_as_many_runs_as_the_candidate_and_five(step, n_runs):
+    assert SCHEDULE.baseline_runs(step) == n_runs
+    assert TRIALS.baseline_runs(step) == step

@@ -120,3 +120,18 @@ def test_digest_stays_when_runs_are_added_and_differs_for_other_runs(dtype):
 
     assert few == many
     assert few != other
+
+
+def test_a_ledger_before_its_first_line_is_empty(ledger):
+    loop = ledger.read()
+
+    assert (loop.entries, loop.keeps) == ({}, [])
+
+
+def test_a_newer_format_is_refused(ledger):
+    ledger.begin("a", "")
+    first, rest = ledger.path.read_text().split("\n", 1)
+    ledger.path.write_text(json.dumps(json.loads(first) | {"format": 2}) + "\n" + rest)
+
+    with pytest.raises(StoreError, check=WithFields(line=1, field="format")):
+        ledger.read()

@@ -12,7 +12,7 @@ from scipy.stats import t as student_t
 from seedproof.comparison.gate.judge import FIGURES, Reason, judge
 from seedproof.comparison.gate.rules import Rule
 from seedproof.comparison.gate.stage import Stage, stage_of, stage_of_trials
-from seedproof.errors import OptionError
+from seedproof.errors import OptionError, SeedproofError
 from seedproof.measurement.selection import WITHOUT_INTERVAL
 from seedproof.metrics import FAMILIES
 from seedproof.metrics.batch import Batch
@@ -509,3 +509,43 @@ def test_error_in_the_input_leaves_every_rule_open(checks, allowed, blocking, li
     assert result.outcome == result.rules[0].outcome == ("investigate" if blocking else usual)
     assert result.exit_code == (3 if blocking else {"pass": 0, "fail": 1}[usual])
     assert (result.rules[0].reason == UNTRUSTED) == bool(blocking)
+
+
+def test_limit_of_a_verdict_is_that_of_the_value_or_of_the_effect():
+    effect = Effect("accuracy", "difference", 0.0, -0.004, 0.004, BOTH)
+
+    assert against("accuracy", effect).limit == -0.005
+    assert check_of(Rule("max", "flip_rate", 0.1), Estimate(0.04, 0.03, 0.06, BOTH)).limit == 0.1
+
+
+@pytest.mark.parametrize(
+    ("n_runs", "checks", "can_grow"),
+    [
+        (3, (), True),  # too few runs
+        (5, (FEW,), True),
+        (5, (COPIES,), False),  # more runs do not remove the error
+    ],
+)
+def test_an_open_gate_may_be_decided_by_further_runs(n_runs, checks, can_grow):
+    metrics = {"flip_rate": Estimate(0.05, None, None)}
+    rules = [Rule("max", "flip_rate", 0.06)]
+
+    result = judge_figures(metrics, rules, n_runs=n_runs, checks=checks)
+
+    assert result.outcome == "investigate"
+    assert (result.can_grow, result.n_runs) == (can_grow, n_runs)
+
+
+def test_a_decided_gate_does_not_grow():
+    metrics = {"flip_rate": Estimate(0.05, 0.04, 0.055, BOTH)}
+
+    assert not judge_figures(metrics, [Rule("max", "flip_rate", 0.06)], n_runs=10).can_grow
+
+
+@pytest.mark.parametrize("metric", ["flip_rat", "pass^4"])
+def test_a_metric_that_is_unknown_or_was_not_measured_is_refused(metric):
+    rule = Rule("max", "flip_rate", 0.1)
+    object.__setattr__(rule, "metric", metric)
+
+    with pytest.raises(SeedproofError):
+        judge_figures({"flip_rate": Estimate(0.1)}, [rule], n_runs=5)

@@ -1,11 +1,19 @@
 """Rules: allowed limits and metrics."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from seedproof.comparison.gate.rules import Rule, allowed_checks, check_names, limit_of
+from seedproof.comparison.gate.rules import (
+    Rule,
+    allowed_checks,
+    check_means,
+    check_names,
+    limit_of,
+    thresholds_of,
+)
 from seedproof.errors import OptionError, UnknownNameError
 from seedproof.metrics import METRIC_NAMES
 from seedproof.predictions.checks import CHECK_NAMES
@@ -117,3 +125,72 @@ def test_allowed_checks_are_not_a_single_text():
     """Its letters are not names."""
     with pytest.raises(OptionError, check=WithFields(keyword="allow")):
         allowed_checks("few-runs")
+
+
+def test_a_gate_needs_a_rule():
+    with pytest.raises(OptionError):
+        check_names([])
+
+
+def test_scale_and_direction_are_those_of_the_metric():
+    assert (Rule("max", "flip_rate", 0.1).scale, Rule("max", "flip_rate", 0.1).better) == (
+        "ratio",
+        "lower",
+    )
+    assert (Rule("min", "accuracy", 0.1).scale, Rule("min", "accuracy", 0.1).better) == (
+        "difference",
+        "higher",
+    )
+
+
+@pytest.mark.parametrize("limit", [0.0, 1.0])
+def test_limits_of_shares_may_be_0_and_1(limit):
+    assert Rule("max", "flip_rate", limit).limit == limit
+
+
+@pytest.mark.parametrize(("mean", "limit"), [("higher", -0.02), ("lower", 0.02), ("neither", 0.02)])
+def test_limit_of_a_mean_has_the_direction_of_its_numbers(mean, limit):
+    assert limit_of(Rule.no_worse("mean", 0.02), mean) == limit
+
+
+def test_thresholds_are_read_from_the_names_of_metrics():
+    rules = [Rule("max", name, 0.1) for name in ("flip_rate@0.5", "flip_rate", "flip_rate@-2")]
+
+    assert thresholds_of(rules) == [0.5, -2.0]
+
+
+def test_threshold_that_is_not_a_number_is_refused():
+    with pytest.raises(OptionError, check=WithFields(thresholds=("high",))):
+        thresholds_of([Rule("max", "flip_rate@high", 0.1)])
+
+
+def compared_means(better="higher", margin=None):
+    """A comparison of means of numbers."""
+    arm = SimpleNamespace(effects={"mean": SimpleNamespace(margin=margin)})
+    return SimpleNamespace(better=better, arms=(arm,))
+
+
+@pytest.mark.parametrize(
+    ("no_worse", "compared"),
+    [
+        ({"mean": 0.1}, compared_means(better="neither")),  # with targets no direction is better
+        ({"mean": None}, compared_means()),  # no margin is small for numbers of any size
+        (["mean"], compared_means()),
+    ],
+)
+def test_means_without_a_direction_or_a_margin_are_refused(no_worse, compared):
+    with pytest.raises(OptionError, check=WithFields(metric="mean")):
+        check_means([Rule.no_worse("mean")], no_worse, compared)
+
+
+@pytest.mark.parametrize(
+    ("rules", "no_worse", "compared"),
+    [
+        ([Rule.no_worse("mean", 0.1)], {"mean": 0.1}, compared_means()),
+        ([Rule.no_worse("mean")], ["mean"], compared_means(margin=0.005)),  # shares
+        ([Rule.no_worse("mae")], ["mae"], compared_means(better="neither")),
+        ([Rule("min", "mean", 0.1)], None, compared_means(better="neither")),
+    ],
+)
+def test_other_rules_on_means_are_accepted(rules, no_worse, compared):
+    check_means(rules, no_worse, compared)
