@@ -98,7 +98,7 @@ def compared(
     if isinstance(base, ValueOnly | ExcessSpread | Jackknifed) or metric in COUNTED:
         return effect_of(metric, value, None, level=level, note=NO_COUNTERPART)
     if scale_of(metric) == "ratio" and min(values) <= 0.0:
-        return from_estimates(metric, estimate(base), estimate(arm), level=level)
+        return from_estimates(metric, estimate(base, level), estimate(arm, level))
     means = [x for x in (base, arm) if isinstance(x, MeanOverExamples) and x.error]
     if any(mean.error >= mean.value for mean in means):
         return effect_of(metric, value, None, level=level, note=TOO_LITTLE_KEPT)

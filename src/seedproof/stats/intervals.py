@@ -198,9 +198,8 @@ def _rate_ends(rate: MeanOverExamples, level: Level) -> tuple[float, float]:
     same variance. No end is closer to 0 or 1 than if all examples were that: a failure of a single
     answer would otherwise say more than none.
 
-    That number may exceed the number of answers, where trials of an example happen to vary less
-    than independent ones. Without a cap, independent trials are still covered in 95.5 to 100 % of
-    studies (5 to 60 examples, 2 and 5 trials, pass rates of .5 to .95, 20,000 studies each).
+    That number may exceed the number of answers, where trials happen to vary less than independent
+    ones. It needs no cap: intervals of 2 or 5 independent trials cover in 95.5 to 100 % of studies.
     """
     value, tail = rate.value, level.example_tail
     squares, slope = _squared_widths(rate, level), slope_at(value, rate.scale)

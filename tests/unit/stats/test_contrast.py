@@ -29,7 +29,7 @@ from seedproof.stats.covariance import crosses
 from seedproof.stats.distributions import student_quantile
 from seedproof.stats.effect import RatioOfMeans
 from seedproof.stats.estimate_contrast import from_estimates
-from seedproof.stats.intervals import PLAIN, Estimate
+from seedproof.stats.intervals import PLAIN, Estimate, Level, estimate
 from seedproof.stats.spread_ratio import spread_ratio
 
 
@@ -250,6 +250,18 @@ def test_many_runs_without_a_flip_are_steadier():
     )
 
     assert (effect.value, effect.verdict) == (0.0, "steadier")
+
+
+@pytest.mark.parametrize("tail", [0.025, 0.005, 1e-6])
+def test_exact_bound_of_no_flips_is_that_of_the_level(tail):
+    """The bound of 100 examples without a flip, over the lower end of the baseline."""
+    base = mean(0.2, [0.19, 0.2, 0.21], spread=1e-5, n_examples=500)
+    never = MeanOverExamples(0.0, 100, np.zeros(10), 0.0, 0.0, largest=1.0, is_count=True)
+    level = Level(tail, tail)
+
+    effect = compared("flip_rate", base, never, cross=None, is_paired=False, level=level)
+
+    assert effect.high == pytest.approx((1 - tail ** (1 / 100)) / estimate(base, level).low)
 
 
 def test_no_flip_in_the_baseline_gives_no_ratio():
