@@ -29,6 +29,9 @@ ONLY = {
     "looks": OF_GROWING_STUDIES,
     "declared": OF_GROWING_STUDIES,
     "slices": ("measure", "versions"),
+    # Parts of no variance are roots of rounding errors.
+    "alike": tuple(verb for verb in VERBS if verb != "blame"),
+    "one-old-run": ("compare", "versions", "gate"),
 }
 
 
@@ -45,9 +48,43 @@ MAIN: dict[str, dict[str, tuple[str, ...]]] = {
         "sets": ("metrics.set_flips",),
         "texts": ("metrics.flip_rate", "metrics.accuracy"),
     },
+    "compare": {
+        "labels": ("effects.flip_rate", "effects.accuracy"),
+        "probs": ("effects.flip_rate", "effects.accuracy"),
+        "numbers": ("effects.mae",),
+        "scores": ("effects.mean",),
+        "passes": ("effects.mean",),
+        "rankings": ("effects.first_item_flips", "effects.ndcg@5"),
+        "sets": ("effects.set_flips",),
+        "texts": ("effects.accuracy",),
+    },
+    "versions": {
+        "labels": ("flip_rate_beyond", "accuracy_change"),
+        "probs": ("flip_rate_beyond", "accuracy_change"),
+        "numbers": ("difference_beyond", "error_change"),
+        "scores": ("difference_beyond", "mean_change"),
+        "passes": ("difference_beyond", "mean_change"),
+        "rankings": ("distance_beyond", "quality_change"),
+        "sets": ("distance_beyond", "quality_change"),
+        "texts": ("flip_rate_beyond", "accuracy_change"),
+    },
+    "gate": {
+        "labels": ("limit.max flip_rate", "limit.max flip_rate deciding"),
+        "probs": ("limit.max flip_rate", "limit.max flip_rate deciding"),
+        "numbers": ("limit.max mae", "limit.max mae deciding"),
+        "scores": ("limit.min mean", "limit.min mean deciding"),
+        "passes": ("limit.min mean", "limit.min mean deciding"),
+        "rankings": ("limit.max first_item_flips", "limit.max first_item_flips deciding"),
+        "sets": ("limit.max set_flips", "limit.max set_flips deciding"),
+        "texts": ("limit.min accuracy", "limit.min accuracy deciding"),
+    },
+    # Without enough runs there is no effect, and the answer matters.
+    "decide": dict.fromkeys(KINDS, ("effect",)),
+    "plan": dict.fromkeys(KINDS, ("reaches sd 5", "reaches sd 6", "pilot.sd")),
+    "blame": dict.fromkeys(KINDS, ("all", "parts.variance_example", "parts.variance_residual")),
 }
 # Fields that an oracle must give if a main figure has them.
-DECIDING = ("value", "low", "high", "outcome", "answer", "n_seeds")
+DECIDING = ("value", "low", "high", "outcome", "sd", "of_mean", "observed")
 
 
 @dataclass(frozen=True, order=True)
@@ -133,9 +170,9 @@ def is_same(first: object, second: object) -> bool:
     )
     if not are_numbers:
         return type(first) is type(second) and first == second
-    return (
-        math.isclose(first, second, rel_tol=RELATIVE, abs_tol=ABSOLUTE) or first != first != second
-    )
+    if math.isnan(first) or math.isnan(second):
+        return math.isnan(first) and math.isnan(second)
+    return math.isclose(first, second, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
 
 
 def read(kind: str, folder: Path = DATA) -> dict[str, Truth]:

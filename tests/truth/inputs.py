@@ -19,6 +19,29 @@ LABELS = ("even", "prime", "round", "square")
 N_PLACES = 6
 
 
+# Limits of each kind, chosen so that some pass, some fail and some stay open.
+LIMITS: dict[str, dict[str, dict[str, float]]] = {
+    "labels": {"max": {"flip_rate": 0.45}, "min": {"accuracy": 0.4}},
+    "probs": {"max": {"flip_rate": 0.6, "brier": 0.9}, "min": {"accuracy": 0.4}},
+    "numbers": {"max": {"mae": 1.5}, "min": {"mean": 3.0}},
+    "scores": {"max": {"example_sd": 0.5}, "min": {"mean": 0.2}},
+    "passes": {"max": {"flip_rate": 0.6}, "min": {"mean": 0.3}},
+    "rankings": {"max": {"first_item_flips": 0.9}, "min": {"ndcg@5": 0.2}},
+    "sets": {"max": {"set_flips": 0.9}, "min": {"micro_f1": 0.5}},
+    "texts": {"max": {"flip_rate": 0.6}, "min": {"accuracy": 0.4}},
+}
+NO_WORSE: dict[str, dict[str, float]] = {
+    "labels": {"flip_rate": 0.2, "accuracy": 0.05},
+    "probs": {"flip_rate": 0.2, "accuracy": 0.05},
+    "numbers": {"mae": 0.2},
+    "scores": {"mean": 0.02},
+    "passes": {"mean": 0.05},
+    "rankings": {"first_item_flips": 0.2, "ndcg@5": 0.05},
+    "sets": {"set_flips": 0.2, "micro_f1": 0.05},
+    "texts": {"flip_rate": 0.2, "accuracy": 0.05},
+}
+
+
 @dataclass(frozen=True)
 class Shape:
     """Numbers of repeats at each level, and of examples."""
@@ -65,6 +88,7 @@ VARIANTS = {
     "declared": Variant(Shape(7), Shape(7), settings=("declared",)),
     "two-runs": Variant(Shape(2), Shape(2)),
     "three-runs": Variant(Shape(3), Shape(3)),
+    "one-old-run": Variant(Shape(1), Shape(8)),
     "few-examples": Variant(Shape(5, examples=5), Shape(5, examples=5)),
     "alike": Variant(Shape(5), Shape(5), is_constant=True),
 }
@@ -217,21 +241,21 @@ def _probs(shape, rng, difficulty, gold, gain):
     return steps / 256
 
 
-def _numbers(shape, rng, difficulty, gold, gain):
+def _numbers(shape, rng, _difficulty, gold, gain):
     raw = np.asarray(gold)[: shape.examples] + _noise(shape, rng) * (1.3 - gain) + 0.4 * gain
     return np.round(raw, 3)
 
 
-def _scores(shape, rng, difficulty, gold, gain):
+def _scores(shape, rng, difficulty, _gold, gain):
     raw = difficulty + gain + _noise(shape, rng)
     return np.round(1 / (1 + np.exp(-raw)), 3)
 
 
-def _passes(shape, rng, difficulty, gold, gain):
+def _passes(shape, rng, difficulty, _gold, gain):
     return (1.5 * difficulty + 0.6 + gain + _noise(shape, rng) > 0).astype(float)
 
 
-def _rankings(shape, rng, difficulty, gold, gain):
+def _rankings(shape, rng, _difficulty, gold, gain):
     n = shape.examples
     taste = np.random.default_rng(5).normal(size=(n, len(ITEMS)))
     for example, items in enumerate(gold[:n]):
@@ -240,7 +264,7 @@ def _rankings(shape, rng, difficulty, gold, gain):
     return np.argsort(-scores, axis=2)[..., :N_PLACES]
 
 
-def _sets(shape, rng, difficulty, gold, gain):
+def _sets(shape, rng, difficulty, gold, _gain):
     n = shape.examples
     right = np.array([[label in labels for label in LABELS] for labels in gold[:n]])
     scores = 2.0 * right - 1.0 + difficulty[:, None] / 3 + _noise(shape, rng, len(LABELS))
@@ -266,8 +290,8 @@ _GOLD: dict[str, Callable[[int, np.random.Generator], Any]] = {
     "labels": lambda n, rng: rng.integers(0, len(CLASSES), n),
     "probs": lambda n, rng: rng.integers(0, len(CLASSES), n),
     "numbers": lambda n, rng: np.round(rng.normal(5, 2, n), 2),
-    "scores": lambda n, rng: [None] * n,
-    "passes": lambda n, rng: [None] * n,
+    "scores": lambda n, _: [None] * n,
+    "passes": lambda n, _: [None] * n,
     "rankings": lambda n, rng: [
         sorted(rng.choice(ITEMS, 1 + i % 3, replace=False).tolist()) for i in range(n)
     ],

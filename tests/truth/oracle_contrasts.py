@@ -16,7 +16,11 @@ def difference(base: Mean, arm: Mean, *, is_paired: bool, level: Level) -> tuple
     if base.quantity.is_rate:
         drawn += _unseen(base, arm, drawn, noise)
         df = min(df, max(min(base.n_drawn, arm.n_drawn) - 1, 1))
-    width = _width(base, arm, drawn, noise, df, level, is_paired=is_paired, logs=False)
+    width = _width(base, arm, (drawn, noise), df, level, is_paired=is_paired, logs=False)
+    if base.judges is not None and arm.judges is not None:
+        # The same judges grade both arms: how strict they are cancels, but for what is left.
+        of_judges = _student(level.examples, len(base.judges) - 1) ** 2
+        width = math.hypot(width, math.sqrt(of_judges * jackknife(arm.judges - base.judges)))
     low, high = center - width, center + width
     if base.quantity.largest == 1.0:
         low, high = max(low, -1.0), min(high, 1.0)
@@ -28,7 +32,7 @@ def log_ratio(base: Mean, arm: Mean, *, is_paired: bool, level: Level) -> tuple[
     slopes = (1 / base.value, 1 / arm.value)
     drawn, noise = _drawn(base, arm, slopes, is_paired=is_paired)
     df = min(base.df, arm.df)
-    width = _width(base, arm, drawn, noise, df, level, is_paired=is_paired, logs=True)
+    width = _width(base, arm, (drawn, noise), df, level, is_paired=is_paired, logs=True)
     ratio = arm.value / base.value
     return ratio * math.exp(-width), ratio * math.exp(width)
 
@@ -39,9 +43,10 @@ def fieller(base: Mean, arm: Mean, *, is_paired: bool, level: Level) -> tuple[fl
     products = _cross(base, arm, is_paired=is_paired)
     parts = [(base.drawn, base.noise), (arm.drawn, arm.noise), products]
     if base.left_out is None or arm.left_out is None:
-        # Of trials, the noise is all that is drawn: both have one quantile.
-        low, high = _roots(base.value, arm.value, [drawn_t**2 * x for x, _ in parts])
-        return low, high
+        # Trials are drawn again at each look, so that their noise has a quantile of its own.
+        noise_t = _student(level.runs, min(base.df, arm.df))
+        squares = [drawn_t**2 * (x - part) + noise_t**2 * part for x, part in parts]
+        return _roots(base.value, arm.value, squares)
     logs = scaled_left_out(base), scaled_left_out(arm)
     df = _of_runs(*logs, is_paired=is_paired)[1]
     runs_t = _student(level.runs, df)
@@ -98,15 +103,25 @@ def _drawn(base: Mean, arm: Mean, slopes, *, is_paired: bool) -> tuple[float, fl
 
 
 def _unseen(base: Mean, arm: Mean, drawn: float, noise: float) -> float:
-    """Half an example in each direction (Agresti and Min 2005), or half a cluster."""
     n = min(base.n_drawn, arm.n_drawn)
     step = max(x.quantity.step(x.n_runs) for x in (base, arm))
+    gaps = (arm.units - base.units) / base.n_examples if base.unit == "clusters" else None
+    return half_an_example((drawn, noise), n_drawn=n, step=step, clusters=gaps)
+
+
+def half_an_example(
+    parts: tuple[float, float], *, n_drawn: float, step: float, clusters: Array | None
+) -> float:
+    """Return the variance of half an example in each direction (Agresti and Min 2005).
+
+    As far as examples differ by the noise of runs, it is one of their steps; and half a cluster
+    like those that differ.
+    """
+    drawn, noise = parts
     share = min(max(noise, 0.0) / drawn, 1.0) if drawn > 0 else 0.0
-    unseen = (1 - share + share * step**2) / n**2
-    if base.unit == "clusters":
-        gaps = (arm.units - base.units) / base.n_examples
-        if (gaps**2).sum() > 0:
-            return min((gaps**4).sum() / (gaps**2).sum(), unseen)
+    unseen = (1 - share + share * step**2) / n_drawn**2
+    if clusters is not None and (clusters**2).sum() > 0:
+        return min((clusters**4).sum() / (clusters**2).sum(), unseen)
     return unseen
 
 
@@ -121,10 +136,14 @@ def _of_runs(base: Array, arm: Array, *, is_paired: bool) -> tuple[float, float]
     return first + second, df
 
 
-def _width(base, arm, drawn, noise, df, level, *, is_paired: bool, logs: bool) -> float:
+def _width(base, arm, parts, df, level, *, is_paired: bool, logs: bool) -> float:
+    drawn, noise = parts
     t = _student(level.examples, df)
     if base.left_out is None or arm.left_out is None:
-        return t * math.sqrt(drawn)
+        noise = min(max(noise, 0.0), drawn)
+        return math.sqrt(
+            at_least(_student(level.runs, df) ** 2 * noise, t**2 * drawn, t**2 * noise)
+        )
     if logs:
         left = [_log_left_out(x) for x in (base, arm)]
     else:

@@ -50,6 +50,7 @@ class Level:
 
     runs: float = 0.025
     examples: float = 0.025
+    is_of_pairs: bool = False  # means over pairs of few runs are wider on the log scale
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,9 @@ def mean_of(
     size = math.fsum(w)
     value = math.fsum(w * values) / size
     deleted = None
-    if n_runs > 2 and not are_trials:
+    if n_runs > 2:
         deleted = np.array([quantity.of(np.delete(data, r, axis=0)) for r in range(n_runs)])
-    left_out = None if deleted is None else deleted @ w / size
+    means = None if deleted is None else deleted @ w / size
     if clusters is None:
         units = w * (values - value)
         n_drawn = size**2 / math.fsum(w**2)
@@ -124,11 +125,11 @@ def mean_of(
         units = np.array([math.fsum(w[g] * (values[g] - value)) for g in groups])
         n_drawn, unit = float(len(groups)), "clusters"
         left_units = None
-        if deleted is not None and left_out is not None:
+        if deleted is not None and means is not None:
             left_units = np.array(
                 [
                     [math.fsum(w[g] * (row[g] - mean)) for g in groups]
-                    for row, mean in zip(deleted, left_out, strict=True)
+                    for row, mean in zip(deleted, means, strict=True)
                 ]
             )
     drawn = 0.0
@@ -149,7 +150,7 @@ def mean_of(
         n,
         n_drawn,
         size,
-        left_out,
+        None if are_trials else means,  # of trials, the values of examples contain the noise
         drawn,
         noise,
         units,
@@ -218,25 +219,48 @@ def scaled_left_out(mean: Mean) -> Array:
 def _squares(mean: Mean, level: Level) -> tuple[float, float]:
     """Return the squared half widths below and above, over runs, judges and examples."""
     slope = _slope(mean.value, mean.quantity.scale)
-    runs = 0.0
+    from_runs = [0.0, 0.0]
     if mean.left_out is not None:
         t = stats.t.ppf(1 - level.runs, mean.n_runs - 1)
-        runs = t**2 * jackknife(scaled_left_out(mean))
+        left = scaled_left_out(mean)
+        from_runs = [
+            widening**2 * t**2 * jackknife(left) for widening in _widenings(mean, level, left)
+        ]
     sides = []
-    for df, factor in _sides(mean, level.examples):
+    for (df, factor), runs in zip(_sides(mean, level.examples), from_runs, strict=True):
         t = (
             stats.t.ppf(1 - level.examples, df)
             if math.isfinite(df)
             else stats.norm.ppf(1 - level.examples)
         )
         drawn, noise = mean.drawn * slope**2, mean.noise * slope**2
-        square = at_least(runs, factor * t**2 * drawn, min(factor, 1.0) * t**2 * noise)
+        if mean.left_out is None and level.runs != level.examples:
+            # Trials are drawn again at each look, so that their noise has its own tail.
+            noise = min(noise, drawn)
+            looked = (
+                stats.t.ppf(1 - level.runs, df)
+                if math.isfinite(df)
+                else stats.norm.ppf(1 - level.runs)
+            )
+            square = factor * at_least(looked**2 * noise, t**2 * drawn, t**2 * noise)
+        else:
+            square = at_least(runs, factor * t**2 * drawn, min(factor, 1.0) * t**2 * noise)
         if mean.judges is not None:
             of_judges = stats.t.ppf(1 - level.examples, len(mean.judges) - 1) ** 2
             own = of_judges * slope**2 * jackknife(mean.judges)
             square = at_least(own, square, t**2 * mean.judge_noise * slope**2)
         sides.append(square)
     return sides[0], sides[1]
+
+
+def _widenings(mean: Mean, level: Level, left: Array) -> tuple[float, float]:
+    """Return factors on the part of runs: the jackknife of pairs loses a degree of freedom."""
+    n = mean.n_runs
+    if not level.is_of_pairs or mean.quantity.scale != "log":
+        return 1.0, 1.0
+    pairs = math.sqrt((n - 1) / (n - 2))
+    skewness = 0.0 if np.ptp(left) == 0.0 else float(stats.skew(-left, bias=False))
+    return pairs, pairs * (1 + SKEWNESS * max(skewness, 0.0) / math.sqrt(n))
 
 
 def at_least(runs: float, drawn: float, noise: float) -> float:
@@ -270,7 +294,7 @@ def _sides(mean: Mean, tail: float) -> list[tuple[float, float]]:
     squares = mean.drawn * mean.n_drawn * (mean.n_drawn - 1)
     cubes = third * (squares / second) ** 1.5
     for side, extreme in enumerate((0.0, q.largest)):
-        end = _gaffke_end(mean.value, mean.n_drawn, squares, cubes, q.largest, extreme, tail)
+        end = _gaffke_end(mean, squares, cubes, extreme, tail)
         distance = abs(_on_scale(end, q.scale) - _on_scale(mean.value, q.scale))
         df, factor = sides[side]
         if distance**2 < factor * stats.t.ppf(1 - tail, df) ** 2 * variance:
@@ -292,14 +316,15 @@ def _on_scale(value: float, scale: str) -> float:
     )
 
 
-def _gaffke_end(value, n, squares, cubes, largest, extreme, tail) -> float:
+def _gaffke_end(mean: Mean, squares: float, cubes: float, extreme: float, tail: float) -> float:
     """Gaffke's bound: the mean of the values and an extreme one, under weights on the simplex.
 
     A Dirichlet mean of n + 1 values with central moments S2, S3 has the variance S2 / ((n+1)(n+2))
     and the third moment 2·S3 / ((n+1)(n+2)(n+3)). Its quantile is that of a beta variable, or of a
     gamma variable with this skewness where that reaches further.
     """
-    total, gap = n + 1, extreme - value
+    value, largest = mean.value, mean.quantity.largest or 1.0
+    total, gap = mean.n_drawn + 1, extreme - value
     shift = gap / total
     second = squares + gap**2 - total * shift**2
     third = cubes + gap**3 - 3 * shift * (squares + gap**2) + 3 * shift**2 * gap - total * shift**3

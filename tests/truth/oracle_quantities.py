@@ -187,9 +187,12 @@ def _gains(case: Case, items: Array, example: int) -> list[float]:
 
 
 def _ndcg(case: Case, items: Array, example: int) -> float:
-    gains = _gains(case, items, example)[:DEPTH]
-    best = [1.0] * min(len(case.gold[example]), DEPTH)
-    return _discounted(gains) / _discounted(best)
+    return discounted_gain(_gains(case, items, example), len(case.gold[example]))
+
+
+def discounted_gain(gains: list[float], n_right: int) -> float:
+    """Return the discounted gain of a list as a share of the largest possible one."""
+    return _discounted(gains[:DEPTH]) / _discounted([1.0] * min(n_right, DEPTH))
 
 
 def _discounted(gains: list[float]) -> float:

@@ -13,32 +13,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 import seedproof as sp
-from truth.inputs import Case, Table
+from truth.inputs import LIMITS, NO_WORSE, Case, Table
 
 Figure: TypeAlias = dict[str, float | int | str | bool]
 Figures: TypeAlias = dict[str, Figure]
 
-# Limits of each kind, chosen so that some pass, some fail and some stay open.
-LIMITS: dict[str, dict[str, dict[str, float]]] = {
-    "labels": {"max": {"flip_rate": 0.45}, "min": {"accuracy": 0.4}},
-    "probs": {"max": {"flip_rate": 0.6, "brier": 0.9}, "min": {"accuracy": 0.4}},
-    "numbers": {"max": {"mae": 1.5}, "min": {"mean": 3.0}},
-    "scores": {"max": {"example_sd": 0.5}, "min": {"mean": 0.2}},
-    "passes": {"max": {"flip_rate": 0.6}, "min": {"mean": 0.3}},
-    "rankings": {"max": {"first_item_flips": 0.9}, "min": {"ndcg@5": 0.2}},
-    "sets": {"max": {"set_flips": 0.9}, "min": {"micro_f1": 0.5}},
-    "texts": {"max": {"flip_rate": 0.6}, "min": {"accuracy": 0.4}},
-}
-NO_WORSE: dict[str, dict[str, float]] = {
-    "labels": {"flip_rate": 0.2, "accuracy": 0.05},
-    "probs": {"flip_rate": 0.2, "accuracy": 0.05},
-    "numbers": {"mae": 0.2},
-    "scores": {"mean": 0.02},
-    "passes": {"mean": 0.05},
-    "rankings": {"first_item_flips": 0.2, "ndcg@5": 0.05},
-    "sets": {"set_flips": 0.2, "micro_f1": 0.05},
-    "texts": {"flip_rate": 0.2, "accuracy": 0.05},
-}
 # A difference to plan for, in the unit of the metric.
 DETECT = {"numbers": 0.5, "scores": 0.1}
 
@@ -106,9 +85,10 @@ def versions(case: Case) -> Figures:
     steadiness = report.steadiness
     if steadiness is not None:
         figures["steadiness"] = _effect(asdict(steadiness), steadiness.note)
-    for name in ("permutation", "discoveries"):
-        if summary.get(name):
-            figures[name] = _figure(summary[name])
+    figures["permutation"] = _figure(summary["exchange"])
+    figures["discoveries"] = _figure(summary["discoveries"])
+    whole = ("quality", "confidence", "is_judged", "is_beyond", "baseline_from")
+    figures["judged"] = _figure({name: summary[name] for name in whole})
     figures |= _columns(report.examples)
     return figures | _checks(summary["checks"])
 
@@ -126,6 +106,8 @@ def gated(case: Case) -> Figures:
             new, no_worse=NO_WORSE[case.kind], baseline=old, declared_runs=n_declared, **options
         )
     )
+    if of_limits == of_baseline:  # both are refused
+        return of_limits
     return {
         f"{prefix}.{name}": figure
         for prefix, found in (("limit", of_limits), ("baseline", of_baseline))
@@ -276,7 +258,7 @@ def _columns(examples: pa.Table) -> Figures:
     figures: Figures = {}
     for name in examples.column_names:
         column = examples[name].combine_chunks()
-        if name == "example" or not (
+        if name == "example" or not (  # ids
             pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
         ):
             continue
@@ -309,9 +291,10 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Figures:
         if isinstance(inner, Mapping):
             figures |= _flat(inner, f"{prefix}{name}.")
         elif isinstance(inner, list | tuple):
-            for place, item in enumerate(inner):
+            for item in inner:
                 if isinstance(item, Mapping):
-                    figures |= _flat(item, f"{prefix}{name}.{item.get('name', place)}.")
+                    own = item.get("metric") or item.get("unit")
+                    figures |= _flat(item, f"{prefix}{name}.{own}.")
     return figures
 
 

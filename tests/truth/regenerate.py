@@ -45,45 +45,43 @@ def main(parts: list[str], folder: Path = DATA) -> int:
         old = read(kind, folder)
         new: dict[str, Truth] = {}
         for cell in (x for x in all_cells() if x.kind == kind):
-            name = str(cell)
-            if parts and not any(part in name for part in parts):
-                if name in old:
-                    new[name] = old[name]
-                continue
-            truth, wrong = found(cell)
-            before = old.get(name, Truth({}))
-            moved = changes(before.figures, truth.figures)
-            _print(name, [f"disagrees: {x}" for x in wrong])
-            if wrong:
-                count["cells that disagree with an oracle, not written"] += 1
-                if name in old:
-                    new[name] = old[name]
-                continue
-            if name not in old:
-                count["new cells"] += 1
-            elif moved:
-                _print(name, [str(x) for x in moved])
-                count["cells that changed"] += 1
-            elif before.oracle != truth.oracle:
-                _print(name, ["other fields have an oracle"])
-                count["cells with other oracles"] += 1
-            new[name] = truth
+            name, before = str(cell), old.get(str(cell))
+            after, what, lines = before, "", []
+            if not parts or any(part in name for part in parts):
+                after, what, lines = _renewed(cell, before)
+            count[what] += bool(what)
+            _tell(name, lines)
+            if after is not None:
+                new[name] = after
         for name in old.keys() - new.keys():
-            _print(name, ["is no longer a cell"])
+            _tell(name, ["is no longer a cell"])
             count["cells that are gone"] += 1
         write(kind, new, folder)
-    for what, n in count.items():
-        print(f"{n} {what}")
-    if not count:
-        print("Nothing changed.")
-    return 1 if count else 0
+    found = {what: n for what, n in count.items() if n}
+    sys.stdout.writelines(f"{n} {what}\n" for what, n in found.items())
+    sys.stdout.write("" if found else "Nothing changed.\n")
+    return 1 if found else 0
 
 
-def _print(name: str, lines: list[str]) -> None:
+def _renewed(cell: Cell, before: Truth | None) -> tuple[Truth | None, str, list[str]]:
+    """Return the truth to write, what happened to the cell, and what to print of it."""
+    after, wrong = found(cell)
+    moved = changes(before.figures, after.figures) if before else []
+    lines = [*(f"disagrees: {x}" for x in wrong), *map(str, moved)]
+    if wrong:
+        return before, "cells that disagree with an oracle, and were not written", lines
+    if before is None:
+        return after, "new cells", lines
+    if moved:
+        return after, "cells that changed", lines
+    if before.oracle != after.oracle:
+        return after, "cells of which an oracle gives other fields", ["another oracle"]
+    return after, "", []
+
+
+def _tell(name: str, lines: list[str]) -> None:
     if lines:
-        print(name)
-        for line in lines:
-            print(f"  {line}")
+        sys.stdout.writelines([f"{name}\n", *(f"  {line}\n" for line in lines)])
 
 
 if __name__ == "__main__":
