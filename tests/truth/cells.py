@@ -20,7 +20,7 @@ Figures = dict[str, dict[str, float | int | str | bool]]
 
 VERBS = ("measure", "compare", "versions", "gate", "decide", "plan", "blame")
 # Verbs that take one arm say the same of these variants as of the plain one; and the number of runs
-# that was declared, or looked at, is no matter of the others.
+# that was declared, or looked at, does not matter to the others.
 OF_TWO_ARMS = ("compare", "versions", "gate", "decide")
 OF_GROWING_STUDIES = ("compare", "gate", "decide")
 ONLY = {

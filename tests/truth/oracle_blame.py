@@ -37,14 +37,14 @@ def blamed(case: Case) -> Figures:
     unit = case.levels[0]
     errors = {name: part / counts[name] for name, part in parts.items()}
     squared = math.fsum(errors.values())
-    found: Figures = {"all": {"standard_error": math.sqrt(squared)}}
+    figures: Figures = {"all": {"standard_error": math.sqrt(squared)}}
     for name, part in parts.items():
-        found[f"parts.{name}"] = {"sd": math.sqrt(part), "of_mean": errors[name] / squared}
-        found[f"parts.{name}.share"] = {"value": part / math.fsum(parts.values())}
+        figures[f"parts.{name}"] = {"sd": math.sqrt(part), "of_mean": errors[name] / squared}
+        figures[f"parts.{name}.share"] = {"value": part / math.fsum(parts.values())}
     for more, halved in (
         ("example", ("variance_example", "variance_residual")),
         (unit, ("variance_run", "variance_residual")),
     ):
         less = math.fsum(x / 2 if name in halved else x for name, x in errors.items())
-        found[f"more.{more}"] = {"narrower": 1 - math.sqrt(less / squared)}
-    return {name: x for name, x in found.items() if np.isfinite(list(x.values())).all()}
+        figures[f"more.{more}"] = {"narrower": 1 - math.sqrt(less / squared)}
+    return {name: x for name, x in figures.items() if np.isfinite(list(x.values())).all()}

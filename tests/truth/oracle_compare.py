@@ -1,4 +1,4 @@
-"""What the formulas say of two arms: the effects that decide a comparison, and its verdicts."""
+"""Effects of two arms by the formulas: those that decide a comparison, and their verdicts."""
 
 import math
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def compared(case: Case) -> dict[str, dict[str, Any]]:
         return {}
     n_runs = _n_runs(case)
     base, arm = (means_of(case, name, n_runs) for name in ("old", "new"))
-    found = {
+    figures = {
         f"effects.{name}": {"value": _value(name, base[name], arm[name])}
         for name in base.keys() & arm.keys()
         if _value(name, base[name], arm[name]) is not None and name in _names(case)
@@ -66,8 +66,8 @@ def compared(case: Case) -> dict[str, dict[str, Any]]:
         elif fewest < 5 and not _are_trials(case):
             verdict = "too few runs"
         fields = {key: x for key, x in fields.items() if math.isfinite(x)}
-        found[f"effects.{name}"] = fields | ({"verdict": verdict} if verdict else {})
-    return found
+        figures[f"effects.{name}"] = fields | ({"verdict": verdict} if verdict else {})
+    return figures
 
 
 def _names(case: Case) -> set[str]:

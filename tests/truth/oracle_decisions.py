@@ -1,4 +1,4 @@
-"""What the formulas say of gates and decisions: the intervals that decide, and what follows."""
+"""Gates and decisions by the formulas: the intervals that decide, and what follows."""
 
 import math
 from dataclasses import replace
@@ -76,7 +76,7 @@ def _of_limits(case: Case) -> Figures:
     ]
     n_runs, level, is_of_pairs = _stage(_alone(case, "old"))
     means = means_of(case, "old", n_runs)
-    found: Figures = {}
+    figures: Figures = {}
     for kind, metric, limit in rules:
         name, mean = f"limit.{kind} {metric}", means.get(metric)
         if mean is None or (case.kind == "passes" and metric == "flip_rate"):
@@ -84,16 +84,16 @@ def _of_limits(case: Case) -> Figures:
         plain = interval(mean)
         if plain is None:
             continue
-        found[f"{name} found"] = {"value": mean.value, "low": plain[0], "high": plain[1]}
+        figures[f"{name} found"] = {"value": mean.value, "low": plain[0], "high": plain[1]}
         if case.variant == "alike":
-            found[name] = {"outcome": "investigate", "reason": "untrusted input"}
+            figures[name] = {"outcome": "investigate", "reason": "untrusted input"}
         elif level is None:
-            found[name] = {"outcome": "investigate", "reason": "too few runs"}
+            figures[name] = {"outcome": "investigate", "reason": "too few runs"}
         else:
             passing = replace(level, is_of_pairs=is_of_pairs)
             ends = [interval(mean, x) for x in (passing, _divided(passing, len(rules)))]
-            found |= _judged(name, kind, ends, limit, mean.value)
-    return found
+            figures |= _judged(name, kind, ends, limit, mean.value)
+    return figures
 
 
 def _alone(case: Case, arm: str) -> Case:
@@ -105,29 +105,29 @@ def _judged(name: str, kind: str, ends: list[Any], limit: float, value: float) -
     passing, failing = ends
     low, high = (failing[0], passing[1]) if kind == "max" else (passing[0], failing[1])
     ends = {"value": value, "low": low, "high": high}
-    found = {f"{name} deciding": {key: x for key, x in ends.items() if math.isfinite(x)}}
+    figures = {f"{name} deciding": {key: x for key, x in ends.items() if math.isfinite(x)}}
     is_low, is_high = high <= limit, low > limit
     if kind == "min":
         is_low, is_high = low >= limit, high < limit
     outcome = "pass" if is_low else "fail" if is_high else "investigate"
-    found[name] = {"outcome": outcome}
+    figures[name] = {"outcome": outcome}
     if outcome != "investigate":
-        found[name]["reason"] = "interval"
-    return found
+        figures[name]["reason"] = "interval"
+    return figures
 
 
 def _of_baseline(case: Case) -> Figures:
     rules = NO_WORSE[case.kind]
     n_runs, level, _ = _stage(case)
     base, arm = (means_of(case, name, n_runs) for name in ("old", "new"))
-    found: Figures = {}
+    figures: Figures = {}
     for metric, margin in rules.items():
         if metric not in base or case.variant == "alike":
             continue
         name, how = f"baseline.no-worse {metric}", _how(case, metric)
         value = _effect_value(base[metric], arm[metric], how)
         if level is None:
-            found[name] = {"outcome": "investigate", "reason": "too few runs"}
+            figures[name] = {"outcome": "investigate", "reason": "too few runs"}
             continue
         is_higher = metric in BETTER_HIGHER
         limit = 1 + margin if how is not difference else -margin if is_higher else margin
@@ -136,8 +136,8 @@ def _of_baseline(case: Case) -> Figures:
             for x in (level, _divided(level, len(rules)))
         ]
         ends = [(min(low, value), max(high, value)) for low, high in ends]
-        found |= _judged(name, "min" if is_higher else "max", ends, limit, value)
-    return found
+        figures |= _judged(name, "min" if is_higher else "max", ends, limit, value)
+    return figures
 
 
 def _how(case: Case, metric: str) -> Contrast:

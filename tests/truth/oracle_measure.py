@@ -1,4 +1,4 @@
-"""What loops, scipy and scikit-learn say of one arm: means over examples, spreads, and counts."""
+"""Figures of one arm by loops, scipy and scikit-learn: means, spreads, and counts."""
 
 import math
 from itertools import combinations
@@ -57,18 +57,18 @@ def means_of(case: Case, arm: str, n_runs: int | None = None) -> dict[str, Mean]
         options["judges"] = [
             np.delete(by_judge, judge, axis=1).mean(axis=1) for judge in range(shape.judges)
         ]
-    found = {}
+    figures = {}
     for name, quantity in quantities.items():
         classes = data.argmax(axis=2) if case.kind == "probs" else data
-        found[name] = mean_of(
+        figures[name] = mean_of(
             quantity,
             classes,
             **{**options, **({"are_trials": True} if is_whole(name, data) else {})},
         )
     if case.kind == "probs":
         for name, quantity in of_probabilities(case).items():
-            found[name] = mean_of(quantity, data, **options)
-    return found
+            figures[name] = mean_of(quantity, data, **options)
+    return figures
 
 
 def _estimate(value: float, ends: tuple[float, float, str] | None) -> dict[str, Any]:
@@ -84,15 +84,15 @@ def measured(case: Case, arm: str = "old") -> Figures:
     """Measure one arm: means over examples, spreads over runs, and counts."""
     if case.kind == "texts" and len(case.levels) > 1:
         return {}
-    found = {
+    figures = {
         name: _estimate(mean.value, interval(mean)) for name, mean in means_of(case, arm).items()
     }
     if case.kind == "passes" and case.shapes[arm].runs > 1:
         # Its upper end allows for runs that differ as a whole, by a fitted power.
-        found.get("flip_rate", {}).pop("high", None)
-    found |= _spreads(case, arm)
-    found |= _counts(case, arm)
-    return {f"metrics.{name}": fields for name, fields in found.items()}
+        figures.get("flip_rate", {}).pop("high", None)
+    figures |= _spreads(case, arm)
+    figures |= _counts(case, arm)
+    return {f"metrics.{name}": fields for name, fields in figures.items()}
 
 
 def _spreads(case: Case, arm: str) -> Figures:
@@ -102,21 +102,21 @@ def _spreads(case: Case, arm: str) -> Figures:
     data = answers_of(case, arm)
     if shape.trials > 1 and case.kind == "numbers":
         return {}
-    found: Figures = {}
+    figures: Figures = {}
     for name, values in scores_by_run(case, data).items():
         largest = (
             1.0 if case.kind not in {"numbers", "scores", "passes"} and name != "nll" else math.inf
         )
         sd, ends = spread(values, largest=largest)
         if case.kind != "texts" or name != "accuracy":
-            found[f"{name}_sd"] = _estimate(sd, None if ends is None else (*ends, "runs"))
+            figures[f"{name}_sd"] = _estimate(sd, None if ends is None else (*ends, "runs"))
         if (
             name not in {"mean", "mae", "bias", "accuracy", "rmse", "nll"}
             and "@" not in name
             and name != "mrr"
         ):
-            found[name] = {"value": float(values.mean())}
-    return found
+            figures[name] = {"value": float(values.mean())}
+    return figures
 
 
 def _counts(case: Case, arm: str) -> Figures:
@@ -131,7 +131,7 @@ def _counts(case: Case, arm: str) -> Figures:
         for first, second in combinations(classes, 2)
     ]
     alike = [len(set(column.tolist())) == 1 for column in classes.T]
-    found: Figures = {
+    figures: Figures = {
         "ambiguity": {"value": 1 - sum(alike) / n},
         "discrepancy": {"value": max(pairs)},
     }
@@ -141,5 +141,5 @@ def _counts(case: Case, arm: str) -> Figures:
             sum(abs(x - y) for x, y in zip(a, b, strict=True)) / 2
             for a, b in combinations(shares, 2)
         ]
-        found["net_flip_rate"] = {"value": sum(gaps) / len(gaps)}
-    return found
+        figures["net_flip_rate"] = {"value": sum(gaps) / len(gaps)}
+    return figures

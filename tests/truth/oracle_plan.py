@@ -1,4 +1,4 @@
-"""What tests with normal runs can show: Student's and Fisher's distributions, as scipy has them."""
+"""Effects that tests of normal runs show, by the distributions of scipy."""
 
 import math
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def planned(case: Case) -> Figures:
     n = case.shapes["old"].runs
     if case.kind not in METRICS or n == 1:
         return {}
-    found: Figures = {}
+    figures: Figures = {}
     if n >= 5:
         critical = stats.f.ppf(0.975, n - 1, n - 1)
 
@@ -37,21 +37,23 @@ def planned(case: Case) -> Figures:
             scaled = [critical * math.exp(side * 2 * log_ratio) for side in (-1, 1)]
             return float(sum(stats.f.sf(x, n - 1, n - 1) for x in scaled))
 
-        found[f"reaches sd {n}"] = {
+        figures[f"reaches sd {n}"] = {
             "observed": math.sqrt(critical),
             "detectable": math.exp(_smallest(ratio_shown)),
         }
     if case.roles:
-        return found
+        return figures
     metric = METRICS[case.kind]
     mean = means_of(case, "old")[metric]
     largest = math.inf if case.kind in {"numbers", "scores", "passes"} else 1.0
     sd, ends = spread(scores_by_run(case, answers_of(case, "old"))[metric], largest=largest)
     of_examples = max(mean.drawn - mean.noise, 0.0)
-    found["pilot.sd"] = {"value": sd} | ({} if ends is None else {"low": ends[0], "high": ends[1]})
-    found["pilot.drawn.mean"] = {"variance": of_examples, "n_examples": mean.n_examples}
+    figures["pilot.sd"] = {"value": sd} | (
+        {} if ends is None else {"low": ends[0], "high": ends[1]}
+    )
+    figures["pilot.drawn.mean"] = {"variance": of_examples, "n_examples": mean.n_examples}
     if n < 5:
-        return found
+        return figures
     runs, drawn = 2 * sd**2 / n, 2 * of_examples
     # Welch's degrees of freedom vary: the inverse of their expected inverse, for equal arms.
     welch = 2 * (n - 1) * n / (n + 1)
@@ -64,12 +66,12 @@ def planned(case: Case) -> Figures:
         sides = [stats.nct.sf(needed / error, df, side * effect / error) for side in (1, -1)]
         return float(sum(sides))
 
-    found[f"reaches mean {n}"] = {
+    figures[f"reaches mean {n}"] = {
         "given": sd,
         "observed": needed,
         "detectable": _smallest(is_shown, 4 * needed),
     }
-    return found
+    return figures
 
 
 def _smallest(chance: Callable[[float], float], most: float = 10.0) -> float:

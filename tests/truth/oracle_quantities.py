@@ -305,7 +305,7 @@ def scores_by_run(case: Case, data: Array) -> dict[str, Array]:
         right = np.array(
             [np.mean([x == y for x, y in zip(run, names, strict=False)]) for run in classes]
         )
-        found = {"accuracy": right}
+        figures = {"accuracy": right}
         if case.kind != "texts":
             options = {
                 "labels": sorted(set(gold[:n].tolist())),
@@ -313,22 +313,24 @@ def scores_by_run(case: Case, data: Array) -> dict[str, Array]:
                 "zero_division": 0,
             }
             truth = gold[:n]
-            found["macro_f1"] = np.array([sk.f1_score(truth, run, **options) for run in classes])
-            found["balanced_accuracy"] = np.array(
+            figures["macro_f1"] = np.array([sk.f1_score(truth, run, **options) for run in classes])
+            figures["balanced_accuracy"] = np.array(
                 [sk.recall_score(truth, run, **options) for run in classes]
             )
         if case.kind == "probs":
-            found["nll"] = np.array([sk.log_loss(gold[:n], run, labels=[0, 1, 2]) for run in data])
-        return found
+            figures["nll"] = np.array(
+                [sk.log_loss(gold[:n], run, labels=[0, 1, 2]) for run in data]
+            )
+        return figures
     if case.kind in {"numbers", "scores", "passes"}:
-        found = {"mean": data.mean(axis=1)}
+        figures = {"mean": data.mean(axis=1)}
         if case.kind == "numbers":
             target = np.asarray(gold)[:n]
-            found["mae"] = np.array([sk.mean_absolute_error(target, run) for run in data])
-            found["rmse"] = np.array([sk.root_mean_squared_error(target, run) for run in data])
-            found["bias"] = (data - target).mean(axis=1)
-            found["r2"] = np.array([sk.r2_score(target, run) for run in data])
-        return found
+            figures["mae"] = np.array([sk.mean_absolute_error(target, run) for run in data])
+            figures["rmse"] = np.array([sk.root_mean_squared_error(target, run) for run in data])
+            figures["bias"] = (data - target).mean(axis=1)
+            figures["r2"] = np.array([sk.r2_score(target, run) for run in data])
+        return figures
     if case.kind == "sets":
         truth = np.array([[label in row for label in LABELS] for row in gold[:n]])
         options = {"average": "micro", "zero_division": 0}

@@ -1,4 +1,4 @@
-"""What loops over runs say of two versions: changes between them, and beyond the noise of each."""
+"""Changes between two versions by loops over runs, and those beyond the noise of each."""
 
 import math
 from collections.abc import Callable
@@ -44,35 +44,35 @@ def versions(case: Case) -> Figures:
     between = apart.across(*everyone)
     within = [apart.within(*x) for x in ((0, everyone[0]), (1, everyone[1])) if len(x[1]) > 1]
     noise = np.mean(within, axis=0)
-    found: Figures = {
+    figures: Figures = {
         name: {"value": _mean(case, between)},
         f"{name}_no_change": {"value": _mean(case, noise)},
     }
     if len(within) == 2:
-        found[f"{name}_old"] = {"value": _mean(case, within[0])}
-        found[f"{name}_new"] = {"value": _mean(case, within[1])}
+        figures[f"{name}_old"] = {"value": _mean(case, within[0])}
+        figures[f"{name}_new"] = {"value": _mean(case, within[1])}
     has_two = min(len(old), len(new)) > 1
     # Of lists and sets it is open whether trials count as runs.
     is_clear = case.shapes["old"].runs > 1 or case.kind not in {"rankings", "sets"}
     if has_two:
         beyond = _interval(case, apart.beyond, everyone, is_distance=True)
         if is_clear:
-            found[f"{name}_beyond"] = found["beyond"] = beyond
+            figures[f"{name}_beyond"] = figures["beyond"] = beyond
         if math.comb(len(old) + len(new), len(old)) <= 13_000 and "weight" not in case.roles:
-            found["permutation"] = {"p_value": _permutation(apart, len(old), len(new))}
+            figures["permutation"] = {"p_value": _permutation(apart, len(old), len(new))}
     right = [_quality(case, x) for x in (old, new)]
     for version, of_runs in zip(("old", "new"), right, strict=True):
-        found[f"{quality}_{version}"] = {"value": _mean(case, of_runs.mean(axis=0))}
+        figures[f"{quality}_{version}"] = {"value": _mean(case, of_runs.mean(axis=0))}
     # Pass rates of several trials or judges: whether few examples say too little is open.
     is_open = case.kind == "passes" and len(case.levels) > 1
     if has_two and is_clear and not is_open:
-        found[f"{quality}_change"] = _interval(
+        figures[f"{quality}_change"] = _interval(
             case,
             lambda a, b: right[1][list(b)].mean(axis=0) - right[0][list(a)].mean(axis=0),
             everyone,
             is_distance=False,
         )
-    return found
+    return figures
 
 
 @dataclass

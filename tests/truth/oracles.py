@@ -1,4 +1,4 @@
-"""What independent computations say of a cell: figures by name, with the fields that they give."""
+"""Independent computations of the figures of a cell: by name, with the fields that they give."""
 
 from typing import Any
 
@@ -23,10 +23,10 @@ VERBS = {
 
 def figures_of(verb: str, case: Case) -> dict[str, dict[str, Any]]:
     """Return the figures of a cell that can be computed independently; none of some verbs."""
-    found = VERBS[verb](case) if verb in VERBS else {}
+    figures = VERBS[verb](case) if verb in VERBS else {}
     return {
         name: {key: _plain(value) for key, value in fields.items() if value is not None}
-        for name, fields in found.items()
+        for name, fields in figures.items()
     }
 
 

@@ -110,8 +110,8 @@ def gated(case: Case) -> Figures:
         return of_limits
     return {
         f"{prefix}.{name}": figure
-        for prefix, found in (("limit", of_limits), ("baseline", of_baseline))
-        for name, figure in (found if isinstance(found, dict) else _gate(found)).items()
+        for prefix, gate in (("limit", of_limits), ("baseline", of_baseline))
+        for name, figure in (gate if isinstance(gate, dict) else _gate(gate)).items()
     }
 
 
@@ -149,9 +149,8 @@ VERBS: Mapping[str, Callable[[Case], Figures]] = {
 
 def figures_of(verb: str, case: Case) -> Figures:
     """Return all figures of a verb, or the code of the error if it is refused."""
-    found = _or_refused(lambda: VERBS[verb](case))
-    assert isinstance(found, dict)
-    return found
+    figures: Figures = _or_refused(lambda: VERBS[verb](case))
+    return figures
 
 
 # ------------------------------------------------------------------------------- input

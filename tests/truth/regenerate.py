@@ -16,7 +16,7 @@ from truth.cells import DATA, Cell, Figures, Truth, all_cells, changes, is_same,
 from truth.inputs import KINDS, case_of
 
 
-def found(cell: Cell) -> tuple[Truth, list[str]]:
+def compute(cell: Cell) -> tuple[Truth, list[str]]:
     """Return what the product says of a cell, and where it differs from an oracle."""
     case = case_of(cell.kind, cell.variant)
     figures = product.figures_of(cell.verb, case)
@@ -50,22 +50,22 @@ def main(parts: list[str], folder: Path = DATA) -> int:
             if not parts or any(part in name for part in parts):
                 after, what, lines = _renewed(cell, before)
             count[what] += bool(what)
-            _tell(name, lines)
+            _print(name, lines)
             if after is not None:
                 new[name] = after
         for name in old.keys() - new.keys():
-            _tell(name, ["is no longer a cell"])
+            _print(name, ["is no longer a cell"])
             count["cells that are gone"] += 1
         write(kind, new, folder)
-    found = {what: n for what, n in count.items() if n}
-    sys.stdout.writelines(f"{n} {what}\n" for what, n in found.items())
-    sys.stdout.write("" if found else "Nothing changed.\n")
-    return 1 if found else 0
+    totals = {what: n for what, n in count.items() if n}
+    sys.stdout.writelines(f"{n} {what}\n" for what, n in totals.items())
+    sys.stdout.write("" if totals else "Nothing changed.\n")
+    return 1 if totals else 0
 
 
 def _renewed(cell: Cell, before: Truth | None) -> tuple[Truth | None, str, list[str]]:
     """Return the truth to write, what happened to the cell, and what to print of it."""
-    after, wrong = found(cell)
+    after, wrong = compute(cell)
     moved = changes(before.figures, after.figures) if before else []
     lines = [*(f"disagrees: {x}" for x in wrong), *map(str, moved)]
     if wrong:
@@ -79,7 +79,7 @@ def _renewed(cell: Cell, before: Truth | None) -> tuple[Truth | None, str, list[
     return after, "", []
 
 
-def _tell(name: str, lines: list[str]) -> None:
+def _print(name: str, lines: list[str]) -> None:
     if lines:
         sys.stdout.writelines([f"{name}\n", *(f"  {line}\n" for line in lines)])
 
