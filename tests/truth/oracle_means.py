@@ -84,7 +84,7 @@ class Mean:
 
     @property
     def over(self) -> str:
-        """What the interval is over."""
+        """Unit that the interval is over."""
         judges = "judges × " if self.judges is not None else ""
         return ("" if self.left_out is None else "runs × ") + judges + self.unit
 
@@ -173,8 +173,8 @@ def interval(mean: Mean, level: Level | None = None) -> tuple[float, float, str]
     below, above = _squares(mean, level)
     if q.is_rate and mean.is_small and q.is_small:
         slope = _slope(value, q.scale)
-        one = stats.norm.ppf(1 - level.examples) ** 2 * value * (1 - value) * slope**2
-        fewer, more = one / below, one / above
+        of_answer = stats.norm.ppf(1 - level.examples) ** 2 * value * (1 - value) * slope**2
+        fewer, more = of_answer / below, of_answer / above
         low = stats.beta.ppf(level.examples, value * fewer, (1 - value) * fewer + 1)
         high = stats.beta.ppf(1 - level.examples, value * more + 1, (1 - value) * more)
         return min(low, alike), max(high, 1 - alike), mean.over
