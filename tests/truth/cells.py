@@ -34,6 +34,11 @@ ONLY = {
     "one-old-run": ("compare", "versions", "gate"),
 }
 
+# Of single numbers per run, which have no examples.
+OF_SCALARS = ("measure", "compare", "gate", "decide", "plan")
+SCALAR_VARIANTS = frozenset(
+    {"plain", "uneven", "paired", "looks", "declared", "two-runs", "three-runs", "alike"}
+)
 
 # The figures of a cell that matter most, by verb: a cell is an oracle's if all fields of their
 # values and intervals are.
@@ -47,6 +52,7 @@ MAIN: dict[str, dict[str, tuple[str, ...]]] = {
         "rankings": ("metrics.first_item_flips", "metrics.ndcg@5"),
         "sets": ("metrics.set_flips",),
         "texts": ("metrics.flip_rate", "metrics.accuracy"),
+        "scalars": ("metrics.loss", "metrics.loss_sd"),
     },
     "compare": {
         "labels": ("effects.flip_rate", "effects.accuracy"),
@@ -57,6 +63,7 @@ MAIN: dict[str, dict[str, tuple[str, ...]]] = {
         "rankings": ("effects.first_item_flips", "effects.ndcg@5"),
         "sets": ("effects.set_flips",),
         "texts": ("effects.accuracy",),
+        "scalars": ("effects.loss",),
     },
     "versions": {
         "labels": ("flip_rate_beyond", "accuracy_change"),
@@ -77,6 +84,7 @@ MAIN: dict[str, dict[str, tuple[str, ...]]] = {
         "rankings": ("limit.max first_item_flips", "limit.max first_item_flips deciding"),
         "sets": ("limit.max set_flips", "limit.max set_flips deciding"),
         "texts": ("limit.min accuracy", "limit.min accuracy deciding"),
+        "scalars": ("limit.max loss", "limit.max loss deciding"),
     },
     # Without enough runs there is no effect, and the answer matters.
     "decide": dict.fromkeys(KINDS, ("effect",)),
@@ -149,6 +157,7 @@ def all_cells() -> list[Cell]:
         for verb in VERBS
         for variant in VARIANTS
         if verb in ONLY.get(variant, VERBS)
+        if kind != "scalars" or (verb in OF_SCALARS and variant in SCALAR_VARIANTS)
     ]
 
 

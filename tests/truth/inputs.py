@@ -17,6 +17,8 @@ CLASSES = ("ant", "bee", "cat")
 ITEMS = tuple("abcdefghij")
 LABELS = ("even", "prime", "round", "square")
 N_PLACES = 6
+# Single numbers per run, without examples.
+SCALARS = ("loss", "reward")
 
 
 # Limits of each kind, chosen so that some pass, some fail and some stay open.
@@ -29,6 +31,7 @@ LIMITS: dict[str, dict[str, dict[str, float]]] = {
     "rankings": {"max": {"first_item_flips": 0.9}, "min": {"ndcg@5": 0.2}},
     "sets": {"max": {"set_flips": 0.9}, "min": {"micro_f1": 0.5}},
     "texts": {"max": {"flip_rate": 0.6}, "min": {"accuracy": 0.4}},
+    "scalars": {"max": {"loss": 0.45}, "min": {"reward": 1.0}},
 }
 NO_WORSE: dict[str, dict[str, float]] = {
     "labels": {"flip_rate": 0.2, "accuracy": 0.05},
@@ -39,6 +42,7 @@ NO_WORSE: dict[str, dict[str, float]] = {
     "rankings": {"first_item_flips": 0.2, "ndcg@5": 0.05},
     "sets": {"set_flips": 0.2, "micro_f1": 0.05},
     "texts": {"flip_rate": 0.2, "accuracy": 0.05},
+    "scalars": {"loss": 0.05},
 }
 
 
@@ -138,6 +142,8 @@ class Answers:
 def case_of(kind: str, variant: str) -> Case:
     """Return the input of a kind in a variant."""
     how = VARIANTS[variant]
+    if kind == "scalars":
+        return _scalars(variant, how)
     rng = np.random.default_rng([KINDS.index(kind), 7])
     n = max(how.old.examples, how.new.examples)
     difficulty = rng.normal(size=n)
@@ -177,6 +183,24 @@ def case_of(kind: str, variant: str) -> Case:
         how.levels,
         how.roles,
         how.settings,
+    )
+
+
+def _scalars(variant: str, how: Variant) -> Case:
+    """Return arms with a loss and a reward per run, which move together; seeds are shared."""
+    arms, values, shapes = {}, {}, {"old": how.old, "new": how.new}
+    for index, (name, shape) in enumerate(shapes.items()):
+        rng = np.random.default_rng([99, index, *_of_shape(shape)])
+        seeds = np.random.default_rng([99, 7]).normal(size=shape.runs)
+        drawn = np.stack([0.5 - 0.1 * index + 0.05 * seeds, 2.0 + index - seeds / 2], axis=1)
+        drawn = np.round(drawn + rng.normal(size=drawn.shape) * [0.04, 0.5], 4)
+        values[name] = np.repeat(drawn[:1], len(drawn), axis=0) if how.is_constant else drawn
+        columns = dict(zip(SCALARS, values[name].T.tolist(), strict=True))
+        arms[name] = {"run": list(range(shape.runs)), **columns}
+    nothing = np.zeros(0)
+    return Case(
+        *("scalars", variant, arms, values, [], nothing.astype(np.int64), nothing, [], shapes),
+        settings=how.settings,
     )
 
 
@@ -278,10 +302,11 @@ def _texts(shape, rng, difficulty, gold, gain):
     )
 
 
-KINDS = ("labels", "probs", "numbers", "scores", "passes", "rankings", "sets", "texts")
+OF_EXAMPLES = ("labels", "probs", "numbers", "scores", "passes", "rankings", "sets", "texts")
+KINDS = (*OF_EXAMPLES, "scalars")
 _DRAW = dict(
     zip(
-        KINDS,
+        OF_EXAMPLES,
         (_classes, _probs, _numbers, _scores, _passes, _rankings, _sets, _texts),
         strict=True,
     )

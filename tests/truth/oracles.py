@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from truth import oracle_scalars
 from truth.inputs import Case
 from truth.oracle_blame import blamed
 from truth.oracle_compare import compared
@@ -19,11 +20,17 @@ VERBS = {
     "plan": planned,
     "blame": blamed,
 }
+SCALAR_VERBS = {
+    "measure": oracle_scalars.measured,
+    "compare": oracle_scalars.compared,
+    "gate": oracle_scalars.gated,
+}
 
 
 def figures_of(verb: str, case: Case) -> dict[str, dict[str, Any]]:
     """Return the figures of a cell that can be computed independently; none of some verbs."""
-    figures = VERBS[verb](case) if verb in VERBS else {}
+    verbs = SCALAR_VERBS if case.kind == "scalars" else VERBS
+    figures = verbs[verb](case) if verb in verbs else {}
     return {
         name: {key: _plain(value) for key, value in fields.items() if value is not None}
         for name, fields in figures.items()

@@ -24,6 +24,9 @@ DETECT = {"numbers": 0.5, "scores": 0.1}
 
 def measured(case: Case, arm: str = "old") -> Figures:
     """Measure one arm."""
+    if case.kind == "scalars":
+        summary = sp.measure_scalars(_table(case.arms[arm])).summary()
+        return _measurement(summary["arms"][0]) | _checks(summary["checks"])
     report = sp.measure(_table(case.arms[arm]), **_options(case))
     summary = report.summary()
     figures = _measurement(summary)
@@ -55,6 +58,8 @@ def compared(case: Case) -> Figures:
     """Compare the arms: every effect of the new one against the old one."""
     report = _comparison(case)
     summary = report.summary()
+    if case.kind == "scalars":
+        return _scalar_effects(report, summary)
     figures = {
         f"effects.{name}": _effect(effect, report.effect("new", name).note)
         for name, effect in summary["arms"][0]["effects"].items()
@@ -126,6 +131,9 @@ def decided(case: Case) -> Figures:
 
 def planned(case: Case) -> Figures:
     """Plan for a difference, with the old arm as a pilot."""
+    if case.kind == "scalars":
+        table = _table(case.arms["old"])
+        return _plan(sp.plan(pilot=table, metric="loss", detect=0.1).summary())
     pilot = sp.measure(_table(case.arms["old"]), **_options(case))
     return _plan(sp.plan(pilot=pilot, detect=DETECT.get(case.kind, 0.05)).summary())
 
@@ -177,6 +185,8 @@ def _comparison(case: Case) -> Any:
     }
     if "declared" in case.settings:
         settings["declared_runs"] = case.shapes["old"].repeats
+    if case.kind == "scalars":
+        return sp.compare_scalars(inputs, **settings)
     return sp.compare(inputs, **settings, **_options(case))
 
 
@@ -198,6 +208,20 @@ def _measurement(summary: Mapping[str, Any]) -> Figures:
             {"n": group["n_examples"], "is_less_stable": group["is_less_stable"]}
         )
     return figures
+
+
+def _scalar_effects(report: Any, summary: Mapping[str, Any]) -> Figures:
+    (pair,) = summary["pairs"]
+    figures = {
+        f"effects.{name}": _effect(effect, report["new"][name].note)
+        for name, effect in pair["effects"].items()
+    }
+    judged = ("primary", "confidence")
+    figures["judged"] = _figure(
+        {**{name: summary[name] for name in judged}, "is_paired": pair["is_paired"]}
+    )
+    figures["runs"] = _figure(summary["runs"])
+    return figures | _checks(summary["checks"])
 
 
 def _groups(summary: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:

@@ -58,6 +58,22 @@ def test_oracles_give_the_figures(cell):
     assert {name: sorted(x) for name, x in expected.items() if x} == truth.oracle
 
 
+@pytest.mark.parametrize("variant", ["plain", "clusters", "trials"])
+@pytest.mark.parametrize("kind", ["probs", "numbers", "passes", "rankings", "sets", "texts"])
+def test_arms_have_the_same_figures_alone_and_compared(kind, variant):
+    """A comparison stores effects alone: its arms have the figures of a measurement."""
+    case = case_of(kind, variant)
+    if truth_of(kind)[f"{kind}/measure/{variant}"].is_refused:
+        return
+    alone = product.measured_arms(case)
+
+    compared = product.compared_arms(case)
+
+    assert {
+        name: x for name, x in compared.items() if changes({name: alone[name]}, {name: x})
+    } == {}
+
+
 def test_every_kind_verb_and_variant_is_there():
     """Each cell has figures, or the code of a refusal, and nothing else is stored."""
     stored = {name: truth for kind in KINDS for name, truth in truth_of(kind).items()}
