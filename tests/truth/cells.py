@@ -34,11 +34,14 @@ ONLY = {
     "one-old-run": ("compare", "versions", "gate"),
 }
 
-# Of single numbers per run, which have no examples.
-OF_SCALARS = ("measure", "compare", "gate", "decide", "plan")
-SCALAR_VARIANTS = frozenset(
-    {"plain", "uneven", "paired", "looks", "declared", "two-runs", "three-runs", "alike"}
-)
+# Verbs and variants of single numbers per run, which have no examples, and of explanations.
+PARTIAL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "scalars": (
+        ("measure", "compare", "gate", "decide", "plan"),
+        ("plain", "uneven", "paired", "looks", "declared", "two-runs", "three-runs", "alike"),
+    ),
+    "explanations": (("measure", "compare"), ("plain", "two-runs", "three-runs")),
+}
 
 # The figures of a cell that matter most, by verb: a cell is an oracle's if all fields of their
 # values and intervals are.
@@ -53,6 +56,7 @@ MAIN: dict[str, dict[str, tuple[str, ...]]] = {
         "sets": ("metrics.set_flips",),
         "texts": ("metrics.flip_rate", "metrics.accuracy"),
         "scalars": ("metrics.loss", "metrics.loss_sd"),
+        "explanations": ("attention.explanation_kl", "attention.explanation_js"),
     },
     "compare": {
         "labels": ("effects.flip_rate", "effects.accuracy"),
@@ -157,7 +161,8 @@ def all_cells() -> list[Cell]:
         for verb in VERBS
         for variant in VARIANTS
         if verb in ONLY.get(variant, VERBS)
-        if kind != "scalars" or (verb in OF_SCALARS and variant in SCALAR_VARIANTS)
+        if verb in PARTIAL.get(kind, (VERBS, VARIANTS))[0]
+        if variant in PARTIAL.get(kind, (VERBS, VARIANTS))[1]
     ]
 
 

@@ -144,6 +144,8 @@ def case_of(kind: str, variant: str) -> Case:
     how = VARIANTS[variant]
     if kind == "scalars":
         return _scalars(variant, how)
+    if kind == "explanations":
+        return _explanations(variant, how)
     rng = np.random.default_rng([KINDS.index(kind), 7])
     n = max(how.old.examples, how.new.examples)
     difficulty = rng.normal(size=n)
@@ -201,6 +203,20 @@ def _scalars(variant: str, how: Variant) -> Case:
     return Case(
         *("scalars", variant, arms, values, [], nothing.astype(np.int64), nothing, [], shapes),
         settings=how.settings,
+    )
+
+
+def _explanations(variant: str, how: Variant) -> Case:
+    """Return scores of five tokens per run and example; the first run of an arm shares its seed."""
+    values, shapes = {}, {"old": how.old, "new": how.new}
+    for index, (name, shape) in enumerate(shapes.items()):
+        rng = np.random.default_rng([98, index, *_of_shape(shape)])
+        wave = np.sin(np.arange(12)[:, None] + np.arange(5))
+        noise = rng.normal(size=(shape.runs, *wave.shape)) * (0.4 - 0.2 * index)
+        values[name] = np.round(np.exp(wave + noise) * 256) / 256  # exact in 32 bits
+    nothing = np.zeros(0)
+    return Case(
+        *("explanations", variant, {}, values, [], nothing.astype(np.int64), nothing, [], shapes)
     )
 
 
@@ -303,7 +319,7 @@ def _texts(shape, rng, difficulty, gold, gain):
 
 
 OF_EXAMPLES = ("labels", "probs", "numbers", "scores", "passes", "rankings", "sets", "texts")
-KINDS = (*OF_EXAMPLES, "scalars")
+KINDS = (*OF_EXAMPLES, "scalars", "explanations")
 _DRAW = dict(
     zip(
         OF_EXAMPLES,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from truth import oracle_scalars
+from truth import oracle_explanations, oracle_scalars
 from truth.inputs import Case
 from truth.oracle_blame import blamed
 from truth.oracle_compare import compared
@@ -20,16 +20,19 @@ VERBS = {
     "plan": planned,
     "blame": blamed,
 }
-SCALAR_VERBS = {
-    "measure": oracle_scalars.measured,
-    "compare": oracle_scalars.compared,
-    "gate": oracle_scalars.gated,
+OTHERS = {
+    "scalars": {
+        "measure": oracle_scalars.measured,
+        "compare": oracle_scalars.compared,
+        "gate": oracle_scalars.gated,
+    },
+    "explanations": {"measure": oracle_explanations.measured},
 }
 
 
 def figures_of(verb: str, case: Case) -> dict[str, dict[str, Any]]:
     """Return the figures of a cell that can be computed independently; none of some verbs."""
-    verbs = SCALAR_VERBS if case.kind == "scalars" else VERBS
+    verbs = OTHERS.get(case.kind, VERBS)
     figures = verbs[verb](case) if verb in verbs else {}
     return {
         name: {key: _plain(value) for key, value in fields.items() if value is not None}

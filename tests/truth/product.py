@@ -24,6 +24,8 @@ DETECT = {"numbers": 0.5, "scores": 0.1}
 
 def measured(case: Case, arm: str = "old") -> Figures:
     """Measure one arm."""
+    if case.kind == "explanations":
+        return _of_study(case, lambda store: _explained(sp.measure(store, arm=arm)))
     if case.kind == "scalars":
         summary = sp.measure_scalars(_table(case.arms[arm])).summary()
         return _measurement(summary["arms"][0]) | _checks(summary["checks"])
@@ -56,6 +58,8 @@ def compared_arms(case: Case) -> Figures:
 
 def compared(case: Case) -> Figures:
     """Compare the arms: every effect of the new one against the old one."""
+    if case.kind == "explanations":
+        return _of_study(case, lambda store: _explained_effects(sp.compare(store, baseline="old")))
     report = _comparison(case)
     summary = report.summary()
     if case.kind == "scalars":
@@ -208,6 +212,43 @@ def _measurement(summary: Mapping[str, Any]) -> Figures:
             {"n": group["n_examples"], "is_less_stable": group["is_less_stable"]}
         )
     return figures
+
+
+def _of_study(case: Case, call: Callable[[str], Figures]) -> Figures:
+    """Log explanations, and answers that follow from them, in a store; return a verb's figures."""
+
+    def train(run: sp.Run) -> None:
+        scores = case.values[run.arm][int(run.name)]
+        examples = list(range(len(scores)))
+        run.log_predictions("test", predictions=scores.argmax(axis=1) % 2)
+        tokens = [[f"t{place}" for place in range(scores.shape[1])]] * len(examples)
+        run.log_explanations("test", "attention", ids=examples, tokens=tokens, scores=list(scores))
+
+    with tempfile.TemporaryDirectory() as folder:
+        store = str(Path(folder) / "store")
+        study = sp.Study(
+            "truth", train, seeds=case.shapes["old"].runs, arms=list(case.values), store=store
+        )
+        study.run(engine="serial", progress=False)
+        return call(store)
+
+
+def _explained(report: Any) -> Figures:
+    summary = report.summary()["explanations"]
+    return {
+        f"{method}.{name}": _figure(estimate)
+        for method, measured in summary.items()
+        for name, estimate in measured["metrics"].items()
+    }
+
+
+def _explained_effects(report: Any) -> Figures:
+    methods = report.summary()["arms"][0]["explanations"]
+    return {
+        f"{method}.{name}": _effect(effect, report.effect("new", name, method=method).note)
+        for method, compared in methods.items()
+        for name, effect in compared["effects"].items()
+    }
 
 
 def _scalar_effects(report: Any, summary: Mapping[str, Any]) -> Figures:
