@@ -60,3 +60,12 @@ def test_stored_summary_has_all_cells():
     for cells in summaries.values():
         assert cells.keys() == SMALL["CELLS"].keys()
         assert {cell["studies"] for cell in cells.values()} == {1000}
+
+
+def test_page_has_the_table_of_the_stored_summaries():
+    docs = Path(__file__).parents[2] / "docs" / "explanation"
+    table = SMALL["table"](json.loads((docs / "small-studies.json").read_text(encoding="utf-8")))
+
+    lines = {line.strip() for line in (docs / "intervals.md").read_text("utf-8").splitlines()}
+
+    assert [line for line in table.splitlines() if line not in lines] == []
