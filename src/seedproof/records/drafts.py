@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import stat
-import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,8 +22,8 @@ from seedproof.records.locks import LOCK_FILE, Lock, acquire, lock
 DRAFT = re.compile(r"\.seedproof-[0-9a-f]{32}")
 SCRATCH_PREFIX = "seedproof-"
 SCRATCH = re.compile(rf"{SCRATCH_PREFIX}\w{{8}}")
-# A folder without a lock may be of a process that is about to create it.
-UNLOCKED_SECONDS = 60.0
+# In a folder that cannot be locked: nobody takes it for an empty one that a killed process left.
+NO_LOCK_FILE = "unlocked"
 USER = os.getuid() if hasattr(os, "getuid") else 0  # on Windows all files have the owner 0
 
 
@@ -81,7 +80,7 @@ class _Root:
 
     def remove_if_empty(self) -> None:
         """Remove the folder once no temporary folder is in it."""
-        if all(path.name == LOCK_FILE for path in self.path.glob("*")):
+        if all(path.name in {LOCK_FILE, NO_LOCK_FILE} for path in self.path.glob("*")):
             _ROOTS.pop(self.key, None)
             self._remove()
 
@@ -139,8 +138,10 @@ def _remove_if_abandoned(folder: Path) -> None:
     try:
         file = (folder / LOCK_FILE).open("r+b")
     except FileNotFoundError:
-        if DRAFT.fullmatch(folder.name) and time.time() - state.st_mtime > UNLOCKED_SECONDS:
-            folder.rmdir()  # fails if there is anything in it, which is then not ours
+        if DRAFT.fullmatch(folder.name):
+            # Fails if there is anything in it. A live process that is about to lock it makes it
+            # again.
+            folder.rmdir()
         return
     with file:
         if lock(file):
@@ -154,6 +155,8 @@ def _held(folder: Path) -> Lock | None:
     except LockError:
         with suppress(OSError):
             (folder / LOCK_FILE).unlink()
+        folder.mkdir(exist_ok=True)
+        (folder / NO_LOCK_FILE).touch()
         return None
 
 

@@ -5,10 +5,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from seedproof.errors import LockError
+from seedproof.records import drafts
 from seedproof.records.drafts import (
+    DRAFT,
     SCRATCH,
     TemporaryFolder,
     make_temporary_folder,
@@ -16,6 +20,7 @@ from seedproof.records.drafts import (
     remove_temporary_folder,
     temporary_folder,
 )
+from seedproof.records.locks import acquire
 
 DIE = """
 import os
@@ -91,6 +96,40 @@ def test_folders_of_others_are_never_removed(scratch):
 
     assert len(list(scratch.iterdir())) == 5
     assert Path(scratch / "data" / "claim").is_file()
+
+
+def test_draft_of_a_process_that_was_killed_before_its_lock_is_removed(tmp_path):
+    """One that cannot be locked has a file, and is never taken for such a draft."""
+    empty, unlocked = (tmp_path / f".seedproof-{digit * 32}" for digit in "01")
+    empty.mkdir()
+    unlocked.mkdir()
+    (unlocked / "unlocked").touch()
+
+    remove_abandoned(tmp_path, DRAFT)
+
+    assert list(tmp_path.iterdir()) == [unlocked]
+
+
+def test_draft_that_another_process_removed_before_its_lock_is_made_again(tmp_path, monkeypatch):
+    def take_away(path, **options):
+        path.parent.rmdir()
+        return acquire(path, **options)
+
+    monkeypatch.setattr(drafts, "acquire", take_away)
+
+    with drafts.draft_in(tmp_path) as draft:
+        (draft / "file").touch()
+
+
+def test_draft_without_a_lock_is_not_empty(tmp_path, monkeypatch):
+    refusal = LockError("{path} cannot be locked.", path=str(tmp_path))
+    monkeypatch.setattr(drafts, "acquire", Mock(side_effect=refusal))
+
+    with drafts.draft_in(tmp_path) as draft:
+        remove_abandoned(tmp_path, DRAFT)
+        (draft / "file").touch()
+
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
