@@ -143,24 +143,24 @@ def _line(item: tuple[str, Size]) -> str:
 
 def problems(sizes: Sizes, budgets: Budgets, earlier: list[Budgets]) -> list[str]:
     """Return what breaks the rule, in words."""
-    found = []
+    excesses = []
     for folder, size in sizes.items():
         limit = budgets.limit(folder)
         if limit is None:
-            found.append(f"{folder} has no budget: {size.lines:,} lines.")
+            excesses.append(f"{folder} has no budget: {size.lines:,} lines.")
             continue
         for unit, value, most in zip(Size._fields, size, limit, strict=True):
             if value > most:
-                found.append(f"{folder} has {value:,} {unit}, {value - most:,} over its budget.")
+                excesses.append(f"{folder} has {value:,} {unit}, {value - most:,} over its budget.")
     for folder, size in budgets.budget.items():
         before = [x.budget.get(folder, NOTHING) for x in earlier]
         for unit, value, *others in zip(Size._fields, size, *before, strict=True):
             if others and value > min(others):
-                found.append(
+                excesses.append(
                     f"The budget of {folder} rose from {min(others):,} to {value:,} {unit}: "
                     "a budget only goes down; write an allowance."
                 )
-    return found
+    return excesses
 
 
 def lowered(sizes: Sizes, budgets: Budgets) -> Budgets:
@@ -260,14 +260,14 @@ def main(arguments: list[str] | None = None) -> None:
         print(table(sizes, budgets))
         return
     earlier = earlier_versions(options.root)
-    found = problems(sizes, budgets, earlier)
-    if found:
+    excesses = problems(sizes, budgets, earlier)
+    if excesses:
         advice = (
             "Leave out something else (a feature or a layer, not a docstring), or write an "
             "allowance that an issue names: "
             "python benchmarks/size.py --allow ISSUE --because REASON."
         )
-        sys.exit("\n".join([*found, advice]))
+        sys.exit("\n".join([*excesses, advice]))
     print(
         f"{len(sizes)} folders are within their budgets, which are above none of {len(earlier)} "
         f"earlier versions. src has {sizes['src'].lines:,} lines and "

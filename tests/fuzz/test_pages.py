@@ -186,7 +186,9 @@ def test_hostile_words_stay_words(watched, fresh, sized):
 def test_hostile_names_of_everything(place, watched):
     """All hostile words as ids, classes and runs at once, and each as one of two classes."""
     rng = np.random.default_rng(place)
-    names = rng.permutation(np.array(HOSTILE, dtype=object)).tolist()
+    # Two forms of one letter are one id.
+    distinct = [x for x in HOSTILE if unicodedata.is_normalized("NFC", x)]
+    names = rng.permutation(np.array(distinct, dtype=object)).tolist()
     n = len(names)
     probs = rng.dirichlet([0.1] * n, (n, n))
     with watched():

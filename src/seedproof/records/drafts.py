@@ -22,7 +22,7 @@ from seedproof.records.locks import LOCK_FILE, Lock, acquire, lock
 DRAFT = re.compile(r"\.seedproof-[0-9a-f]{32}")
 SCRATCH_PREFIX = "seedproof-"
 SCRATCH = re.compile(rf"{SCRATCH_PREFIX}\w{{8}}")
-# In a folder that cannot be locked: nobody takes it for an empty one that a killed process left.
+# In a folder that cannot be locked, which is then not taken for what a killed process left.
 NO_LOCK_FILE = "unlocked"
 USER = os.getuid() if hasattr(os, "getuid") else 0  # on Windows all files have the owner 0
 

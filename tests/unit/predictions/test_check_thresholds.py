@@ -260,8 +260,8 @@ def log(**counts):
     return checks_of_log(SimpleNamespace(n_samples=100, **usual | counts), None)
 
 
-def problems(*found):
-    return log(files=(SimpleNamespace(name="log", problems=found),))
+def problems(*faults):
+    return log(files=(SimpleNamespace(name="log", problems=faults),))
 
 
 def trend(order):

@@ -33,7 +33,7 @@ def variance(left_out):
 
 @pytest.mark.parametrize("pair", [PLAIN, RATIO])
 def test_the_same_judges_are_paired(pair):
-    """How strict they are cancels: the variance is of their differences."""
+    """Strictness cancels: the variance is that of differences."""
     base, arm = graded(0.5), graded(0.7)
     slopes = (1 / 0.5, 1 / 0.7) if pair.is_ratio else (1.0, 1.0)
 

@@ -75,7 +75,7 @@ def test_equal_runs_have_no_spread(n_runs, value):
 
 @pytest.mark.parametrize(("n_runs", "is_there"), [(5, False), (9, False), (10, True)])
 def test_a_spread_of_a_single_run_has_no_interval_below_ten_runs(n_runs, is_there):
-    """All other runs are equal, so that without it nothing is left."""
+    """All other runs are equal: nothing of the spread is left if it is left out."""
     values = np.full(n_runs, 0.8)
     values[3] = 0.7
 

@@ -213,9 +213,9 @@ def test_an_arm_of_copies_has_no_verdict_and_others_have():
         assert {
             arm
             for finding in findings(result.comparison)
-            for said in finding.messages
-            if said.code == "no-verdict"
-            for arm in said.fields["arms"].names
+            for sentence in finding.messages
+            if sentence.code == "no-verdict"
+            for arm in sentence.fields["arms"].names
         } <= {"calm"}
         (copies,) = [x for x in result.checks if x.arm == "copies" and x.name == COPIES]
         assert message.fields["remedy"][1:] == copies.remedy[1:]
@@ -228,7 +228,7 @@ def test_an_error_of_the_baseline_leaves_no_verdict_at_all():
 
     assert {e.verdict for e in result.effects("calm").values()} == {"not tested"}
     assert headline(result.comparison).code == "untrusted-input"
-    codes = [said.code for finding in findings(result.comparison) for said in finding.messages]
+    codes = [x.code for finding in findings(result.comparison) for x in finding.messages]
     assert "no-verdict" not in codes  # the headline says it
     assert "Equivalent" not in str(result)
 
