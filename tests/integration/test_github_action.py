@@ -6,6 +6,7 @@ import re
 import runpy
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -298,7 +299,7 @@ def test_build_of_the_action_sees_no_path_of_the_workflow(inputs, tmp_path, monk
         encoding="utf-8",
     )
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "executable", str(program))  # its folder is the first on the path
     for name in ("PYTHONPATH", "PYTHONHOME"):
         monkeypatch.setenv(name, str(inputs))
 
