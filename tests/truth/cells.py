@@ -90,7 +90,7 @@ MAIN: dict[str, dict[str, tuple[str, ...]]] = {
         "texts": ("limit.min accuracy", "limit.min accuracy deciding"),
         "scalars": ("limit.max loss", "limit.max loss deciding"),
     },
-    # Without enough runs there is no effect, and the answer matters.
+    # With too few runs there is no effect, and only the answer is compared.
     "decide": dict.fromkeys(KINDS, ("effect",)),
     "plan": dict.fromkeys(KINDS, ("reaches sd 5", "reaches sd 6", "pilot.sd")),
     "blame": dict.fromkeys(KINDS, ("all", "parts.variance_example", "parts.variance_residual")),

@@ -54,7 +54,7 @@ def main(parts: list[str], folder: Path = DATA) -> int:
             if after is not None:
                 new[name] = after
         for name in old.keys() - new.keys():
-            _print(name, ["is no longer a cell"])
+            _print(name, ["was removed"])
             count["cells that are gone"] += 1
         write(kind, new, folder)
     totals = {what: n for what, n in count.items() if n}

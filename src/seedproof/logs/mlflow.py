@@ -91,8 +91,9 @@ def read_tracked(target: str) -> Tracked:
             notes += further
         if not table:
             return tracked_runs(target, raw, {}, title=title, table="", notes=notes)
+        copies = _downloads().path  # before the threads, each of which would make its own
         with ThreadPoolExecutor(N_DOWNLOADS) as pool:
-            places = pool.map(lambda run: _downloaded(client, run, table), finished)
+            places = pool.map(lambda run: _downloaded(client, run, table, copies), finished)
             folders = {
                 run.raw.run_id: place.parent
                 for run, place in zip(finished, places, strict=True)
@@ -329,7 +330,7 @@ def _listed(client: Any, run: _Run, folder: str = "", depth: int = 1) -> Iterato
 
 def _has_answers(client: Any, runs: Sequence[_Run], path: str) -> bool:  # noqa: ANN401 - see above
     """Return whether a table has a column of answers; the first run that has the table shows it."""
-    places = (_downloaded(client, run, path) for run in runs)
+    places = (_downloaded(client, run, path, _downloads().path) for run in runs)
     place = next((place for place in places if place is not None), None)
     if place is None or place.suffix == ".npz":
         return place is not None
@@ -350,13 +351,13 @@ def _local_name(path: str) -> str:
     return "table.parquet" if suffix == JSON else f"table{suffix}"
 
 
-def _downloaded(client: Any, run: _Run, path: str) -> Path | None:  # noqa: ANN401 - see above
+def _downloaded(client: Any, run: _Run, path: str, copies: Path) -> Path | None:  # noqa: ANN401 - see above
     """Return the local copy of an artifact; None if the run has no such artifact.
 
     Every command reads its input more than once, so a copy is kept until the run changes.
     """
     key = sha256(f"{client.tracking_uri} {run.state} {path}".encode()).hexdigest()[:16]
-    place = _downloads().path / key / _local_name(path)
+    place = copies / key / _local_name(path)
     absent = place.with_name("absent")
     if place.is_file() or absent.exists():
         return place if place.is_file() else None

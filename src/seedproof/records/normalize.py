@@ -188,8 +188,8 @@ def accented_names(texts: pa.Array | pa.ChunkedArray) -> set[str]:
 
     if not pa.types.is_string(texts.type):
         return set()
-    others = texts.filter(pc.invert(pc.string_is_ascii(texts)))
-    return {*pc.unique(others.drop_null()).to_pylist()}
+    accented = texts.filter(pc.invert(pc.string_is_ascii(texts)))
+    return {*pc.unique(accented.drop_null()).to_pylist()}
 
 
 def joined_names(names: Collection[str], noun: str = "classes") -> tuple[Message, ...]:
